@@ -1,0 +1,61 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Each sets up .venv itself.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test deep lint bench docs reproduce stub clean
+
+demo: $(VENV)/.core
+	$(BIN)/calibrant demo
+
+test: $(VENV)/.dev lint
+	$(BIN)/python -m pytest -q -n 2
+
+deep: $(VENV)/.dev lint
+	$(BIN)/python -m pytest -q -n 2 --deep
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/make_stub.py --check
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.docs
+	$(BIN)/python tools/make_metric_pages.py
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+reproduce: $(VENV)/.dev
+	$(BIN)/python experiments/published.py
+
+stub: $(VENV)/.dev
+	$(BIN)/python tools/make_stub.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache docs/_build
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade pip
+
+$(VENV)/.core: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install -q -e .
+	touch $@
+
+# torch first and by version: a later package that asks for it must not bring a build with GPU libraries.
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install -q torch==2.13.0
+	$(BIN)/pip install -q -e ".[dev]"
+	touch $@ $(VENV)/.core
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(BIN)/pip install -q -e ".[dev,docs]"
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.dev benchmarks/requirements.txt
+	$(BIN)/pip install -q -r benchmarks/requirements.txt
+	touch $@

@@ -1,0 +1,73 @@
+"""Probability calibration of classifiers: measure it, and see where and in which direction it fails.
+
+>>> import calibrant as cal
+>>> round(cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2), 4)
+0.2
+
+Nothing is imported before it is used. What the names are, and their signatures, is in ``__init__.pyi``.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Where each public name lives; every other public name is a metric of the catalogue.
+_HOMES = {
+    "_partition": ("KDTree",),
+    "binning": ("Edges", "EqualMass", "EqualWidth"),
+    "bintable": ("BinTable",),
+    "calibration": ("CalibrationCurve", "calibration_curve"),
+    "evaluation": ("Evaluation", "evaluate", "recommend"),
+    "lenses": ("Lens", "class_", "class_groups", "class_hierarchy", "pair", "rank", "top_k", "within_top"),
+    "predictions": ("Predictions",),
+    "registry": ("Metric", "catalogue", "metric", "preset"),
+    "selections": ("Selection", "select"),
+    "view": ("VectorView", "View"),
+}
+_MODULES = ("errors", "metrics")
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return public_names()
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name in _HOME:
+        if name == "catalogue":
+            import_module(".metrics", __name__)  # fills it
+        value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    else:
+        errors = import_module(".errors", __name__)
+        if name in errors.__all__:
+            value = getattr(errors, name)
+        else:
+            value = _metric(name)
+    globals()[name] = value
+    return value
+
+
+def _metric(name: str) -> Any:
+    import_module(".metrics", __name__)
+    known = import_module(".registry", __name__).catalogue
+    if name in known.keys():  # noqa: SIM118 - `in known` would accept an alias
+        return known[name]
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, public_names(), 1)
+    raise AttributeError(f"calibrant has no {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+
+
+def public_names() -> list[str]:
+    """Every public name, the metrics included."""
+    errors = import_module(".errors", __name__)
+    import_module(".metrics", __name__)
+    known = import_module(".registry", __name__).catalogue
+    return sorted({*_HOME, *_MODULES, *errors.__all__, *known})
+
+
+def __dir__() -> list[str]:
+    return [*public_names(), "__version__"]

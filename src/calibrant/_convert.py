@@ -1,0 +1,256 @@
+"""Whatever a user holds (lists, arrays, frames, tensors) as a plain NumPy array; no frame or tensor library is imported for it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ColumnError, InputTypeError, ShapeError
+
+__all__ = ["Column", "column", "is_frame", "numbers", "pick_columns"]
+
+Array = NDArray[Any]
+
+# How far a row may be from summing to 1, by the precision the numbers had when they came.
+SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-4, "float16": 1e-2, "bfloat16": 1e-2}
+
+
+class Column(NamedTuple):
+    """An array as it came, and the name of the precision it came in."""
+
+    array: Array
+    precision: str
+
+
+def column(value: Any, argument: str) -> Column:
+    """Turn `value` into an array of one or two dimensions, without copying where that is possible."""
+    array, precision = _as_array(value, argument)
+    if array.ndim == 0:
+        raise ShapeError(
+            argument, f"is the single value {_short(array)}, and one entry per row is needed", "pass a list or an array"
+        )
+    if array.ndim > 2:
+        raise ShapeError(
+            argument,
+            f"has {array.ndim} dimensions {array.shape}, and at most 2 are read",
+            "move the classes last and reshape to (-1, K)",
+        )
+    if array.shape[0] == 0:
+        raise ShapeError(argument, "is empty, and at least one row is needed", "check the filter or file it came from")
+    return Column(array, precision)
+
+
+def numbers(array: Array, argument: str) -> Array:
+    """`array` with a numeric dtype in native byte order; float16 and long double become the nearest wider or narrower float."""
+    kind = array.dtype.kind
+    if kind == "O":
+        array = _numbers_from_objects(array, argument)
+    elif kind in "US":
+        raise InputTypeError(
+            argument,
+            f"holds text, first entry {_short(array.flat[0])}, and numbers are needed",
+            "convert it with float() or read the column as numeric",
+            row=0,
+        )
+    elif kind not in "biuf":
+        raise InputTypeError(
+            argument, f"has dtype {array.dtype}, and real numbers are needed", "convert it to floats first"
+        )
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    return array
+
+
+def _as_array(value: Any, argument: str) -> tuple[Array, str]:
+    if isinstance(value, np.ma.MaskedArray):
+        return _unmasked(value, argument), value.dtype.name
+    if isinstance(value, np.ndarray):
+        return np.asarray(value), value.dtype.name
+    if isinstance(value, (list, tuple)):
+        return _from_sequence(value, argument), "float64"
+    if type(value).__module__.split(".")[0] == "torch":
+        return _from_tensor(value, argument)
+    if value is None:
+        raise InputTypeError(argument, "is missing (None)", f"pass {argument} as a list, array, column or tensor")
+    if isinstance(value, (str, bytes, dict, set, frozenset)) or callable(value):
+        raise InputTypeError(
+            argument,
+            f"is a {type(value).__name__}, and a list, array, column or tensor is needed",
+            "name columns with label= and prob= only when the first argument is a frame"
+            if isinstance(value, str)
+            else "",
+        )
+    found = _from_frame_library(value, argument)
+    if found is None and hasattr(value, "__array__"):
+        found = np.asarray(value)
+    if found is None and hasattr(value, "to_numpy"):  # a pyarrow Array is no narwhals series
+        found = np.asarray(value.to_numpy(zero_copy_only=False))
+    if found is None and np.isscalar(value):
+        found = np.asarray(value)
+    if found is None:
+        raise InputTypeError(
+            argument,
+            f"is a {type(value).__name__}, and a list, array, column or tensor is needed",
+            "convert it with np.asarray",
+        )
+    return found, found.dtype.name
+
+
+def _unmasked(value: Any, argument: str) -> Array:
+    mask = np.ma.getmaskarray(value)
+    if mask.any():
+        row = int(np.argwhere(mask)[0][0])
+        raise InputTypeError(
+            argument, f"is masked at row {row}, and every entry is needed", "drop the masked rows first", row=row
+        )
+    return np.asarray(value.data)
+
+
+def _from_sequence(value: Any, argument: str) -> Array:
+    try:
+        return np.asarray(value)
+    except ValueError:
+        # NumPy's own message speaks of inhomogeneous shapes; name the row instead.
+        first = _length(value[0])
+        for row, entry in enumerate(value):
+            if _length(entry) != first:
+                raise ShapeError(
+                    argument,
+                    f"is ragged: row {row} has {_length(entry)} entries and row 0 has {first}",
+                    "give every row one entry per class",
+                    row=row,
+                ) from None
+        raise ShapeError(
+            argument, "is ragged below the second dimension", "give every row one entry per class"
+        ) from None
+
+
+def _length(entry: Any) -> int:
+    return len(entry) if hasattr(entry, "__len__") else 1
+
+
+def _from_tensor(value: Any, argument: str) -> tuple[Array, str]:
+    if not hasattr(value, "detach"):
+        raise InputTypeError(argument, f"is a {type(value).__name__}, and a tensor or array is needed")
+    precision = str(value.dtype).rsplit(".", 1)[-1]
+    tensor = value.detach().cpu()
+    if precision == "bfloat16":  # NumPy has none; float32 holds it exactly
+        tensor = tensor.float()
+    return np.asarray(tensor.numpy()), precision
+
+
+def _from_frame_library(value: Any, argument: str) -> Array | None:
+    import narwhals.stable.v2 as nw
+
+    native = nw.from_native(value, pass_through=True, allow_series=True)
+    if isinstance(native, nw.LazyFrame):
+        native = native.collect()
+    if isinstance(native, nw.Series):
+        _refuse_nulls(native, argument)
+        return np.asarray(native.to_numpy())
+    if isinstance(native, nw.DataFrame):
+        for name in native.columns:
+            _refuse_nulls(native[name], f"{argument} (column {name!r})")
+        return np.asarray(native.to_numpy())
+    return None
+
+
+def _refuse_nulls(series: Any, argument: str) -> None:
+    if series.null_count():
+        row = int(np.argmax(series.is_null().to_numpy()))
+        raise InputTypeError(
+            argument,
+            f"is missing at row {row}, and every entry is needed",
+            "drop or fill the missing rows first",
+            row=row,
+        )
+
+
+def _numbers_from_objects(array: Array, argument: str) -> Array:
+    flat = array.ravel()
+    for position, entry in enumerate(flat):
+        if isinstance(entry, (bool, int, float, np.bool_, np.integer, np.floating)):
+            continue
+        row = int(np.unravel_index(position, array.shape)[0])
+        if entry is None:
+            raise InputTypeError(
+                argument, f"is missing (None) at row {row}", "drop or fill the missing rows first", row=row
+            )
+        if hasattr(entry, "__float__") and not isinstance(entry, str):
+            continue  # Decimal, Fraction
+        raise InputTypeError(
+            argument,
+            f"holds a {type(entry).__name__} at row {row}, and numbers are needed",
+            "convert it to floats first",
+            row=row,
+        )
+    return array.astype(np.float64)
+
+
+def is_frame(value: Any) -> bool:
+    """Whether `value` is a table with named columns, of any library that is already loaded."""
+    if isinstance(value, (np.ndarray, list, tuple)) or value is None or isinstance(value, (str, bytes)):
+        return False
+    if not any(
+        name in sys.modules for name in ("pandas", "polars", "pyarrow", "duckdb", "modin", "dask", "ibis", "pyspark")
+    ):
+        return False
+    import narwhals.stable.v2 as nw
+
+    return isinstance(nw.from_native(value, pass_through=True), (nw.DataFrame, nw.LazyFrame))
+
+
+def pick_columns(frame: Any, names: str | list[str] | tuple[str, ...], argument: str) -> Any:
+    """The column or columns of `frame` called `names`; a name may be a pattern such as ``"p_*"``."""
+    import narwhals.stable.v2 as nw
+
+    native = nw.from_native(frame)
+    if isinstance(native, nw.LazyFrame):
+        native = native.collect()
+    if isinstance(names, str):
+        if names in native.columns:
+            return native[names].to_native()
+        if not any(sign in names for sign in "*?["):
+            raise _no_column(argument, names, native.columns)
+    chosen = match_columns(native.columns, names, argument)
+    return native.select(chosen).to_native()
+
+
+def match_columns(existing: list[str], names: str | list[str] | tuple[str, ...], argument: str) -> list[str]:
+    """Names and patterns as a list of existing columns, in the order of the table for a pattern."""
+    from fnmatch import fnmatchcase
+
+    chosen: list[str] = []
+    for name in [names] if isinstance(names, str) else names:
+        if name in existing:
+            chosen.append(name)
+            continue
+        found = (
+            [column for column in existing if fnmatchcase(column, name)] if any(sign in name for sign in "*?[") else []
+        )
+        if not found:
+            raise _no_column(argument, name, existing)
+        chosen.extend(found)
+    return chosen
+
+
+def _no_column(argument: str, name: str, existing: list[str]) -> ColumnError:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, existing, 1)
+    shown = ", ".join(map(repr, existing[:20])) + (", ..." if len(existing) > 20 else "")
+    return ColumnError(
+        argument,
+        f"there is no column {name!r}",
+        (f"did you mean {near[0]!r}? " if near else "") + f"the columns are {shown}",
+    )
+
+
+def _short(value: Any) -> str:
+    text = repr(value.item() if isinstance(value, (np.generic, np.ndarray)) and value.size == 1 else value)
+    return text if len(text) <= 40 else text[:37] + "..."

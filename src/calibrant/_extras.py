@@ -1,0 +1,100 @@
+"""What comes along with predictions: weights or counts, groups and features of the rows."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._convert import column, numbers
+from .errors import GroupError, InputTypeError, ShapeError, WeightError
+
+__all__ = ["WeightKind", "read_features", "read_groups", "read_weights"]
+
+Array = NDArray[Any]
+WeightKind = Literal["unit", "counts", "importance"]
+
+
+def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None, WeightKind]:
+    if sample_weight is None and counts is None:
+        return None, "unit"
+    if sample_weight is not None and counts is not None:
+        raise WeightError("sample_weight", "and counts were both given", "multiply them, or pass the one you mean")
+    name = "counts" if sample_weight is None else "sample_weight"
+    weight = numbers(column(counts if sample_weight is None else sample_weight, name).array, name)
+    if weight.shape != (n,):
+        raise ShapeError(name, f"has shape {weight.shape}, and {n} rows need shape ({n},)", "pass one number per row")
+    with np.errstate(invalid="ignore"):
+        bad = ~(np.isfinite(weight) & (weight >= 0))
+        if name == "counts":
+            bad |= weight != np.floor(weight)
+    if bad.any():
+        row = int(np.argmax(bad))
+        rule = "counts are whole numbers from 0 up" if name == "counts" else "weights are finite and not negative"
+        remedy = (
+            "pass sample_weight= for real weights" if name == "counts" and weight[row] > 0 else "drop or repair the row"
+        )
+        raise WeightError(name, f"row {row} is {weight[row].item()}, and {rule}", remedy, row=row)
+    if not weight.any():
+        raise WeightError(
+            name, "is zero in every row, so nothing is left to measure", "give at least one row a positive weight"
+        )
+    if name == "counts":
+        return weight.astype(np.int64), "counts"
+    # Only ratios matter: scaling keeps sums of tiny or huge weights away from underflow and overflow.
+    weight = weight.astype(np.float64)
+    return weight / np.ldexp(1.0, int(np.frexp(weight.max())[1])), "importance"
+
+
+def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
+    if groups is None:
+        return None, ()
+    try:
+        values = column(groups, "groups").array
+    except InputTypeError as error:
+        if error.row is None:
+            raise
+        raise GroupError(
+            "groups",
+            f"is missing at row {error.row}, and every row needs a group",
+            "name the missing ones, or drop the rows",
+            row=error.row,
+        ) from None
+    if values.shape != (n,):
+        raise ShapeError(
+            "groups", f"has shape {values.shape}, and {n} rows need shape ({n},)", "pass one group per row"
+        )
+    hole = (
+        np.array([value is None or value != value for value in values.tolist()])
+        if values.dtype.kind in "Of"
+        else np.zeros(n, bool)
+    )
+    if hole.any():
+        row = int(np.argmax(hole))
+        raise GroupError("groups", f"row {row} has no group", "name the missing ones, or drop the rows", row=row)
+    names = sorted(
+        set(values.tolist()),
+        key=lambda value: (str(type(value)), value if isinstance(value, (int, float, str)) else str(value)),
+    )
+    position = {name: code for code, name in enumerate(names)}
+    return np.fromiter((position[value] for value in values.tolist()), np.intp, n), tuple(names)
+
+
+def read_features(features: Any, n: int) -> Array | None:
+    """An (N, d) array of finite numbers."""
+    """The group of each row as a code, and the names of the groups in order."""
+    """Weights of either kind, checked: counts as integers, importance scaled by a power of two."""
+    if features is None:
+        return None
+    values = numbers(column(features, "features").array, "features").astype(np.float64)
+    values = values[:, None] if values.ndim == 1 else values
+    if len(values) != n:
+        raise ShapeError(
+            "features", f"has {len(values)} rows and y_prob has {n}", "pass one row of features per prediction"
+        )
+    bad = ~np.isfinite(values).all(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise GroupError("features", f"row {row} holds a value that is not finite", "drop or fill it", row=row)
+    return values

@@ -1,0 +1,270 @@
+"""Labels in any spelling (integers, booleans, -1 and 1, names, one-hot, soft, multilabel) as class indices or target shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._blocks import map_blocks, rows_per_block
+from ._convert import SUM_TOLERANCE, Column, _short, numbers
+from .errors import LabelError, ShapeError, SwappedArgumentsError
+
+__all__ = ["class_names", "encode_labels", "soft_targets"]
+
+Array = NDArray[Any]
+
+SOFT = "pass soft=True if the labels are shares between classes"
+
+
+def class_names(classes: Sequence[Any] | Array | None, k: int) -> tuple[Any, ...] | None:
+    """The names of the K classes in the order of the columns, checked for number and repetition."""
+    if classes is None:
+        return None
+    names = tuple(value.item() if isinstance(value, np.generic) else value for value in classes)
+    if len(names) != k:
+        raise LabelError(
+            "classes",
+            f"has {len(names)} names, and y_prob has {k} classes",
+            "name every class once, in the order of the columns",
+        )
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise LabelError("classes", f"names {name!r} twice", "name every class once, in the order of the columns")
+    return names
+
+
+def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_label: Any, probs: Array) -> Array:
+    """Class indices of hard labels: bytes for two classes, platform integers for more."""
+    y = came.array
+    if pos_label is not None:
+        y = _against_positive(y, classes, pos_label, probs)
+    elif y.ndim == 2:
+        y = _from_one_hot(numbers(y, "y_true"), k, probs)
+    elif classes is not None:
+        y = _from_names(y, classes)
+    elif y.dtype.kind in "USO" and _is_text(y):
+        raise LabelError(
+            "y_true",
+            f"holds text, first entry {_short(y[0])}, and nothing says which class it is",
+            "pass classes=[...] in the order of the columns" + (", or pos_label=" if k == 2 else ""),
+            row=0,
+        )
+    else:
+        y = _from_numbers(numbers(y, "y_true"), k, probs)
+    return y.astype(np.uint8 if k == 2 else np.intp, copy=False)
+
+
+def multilabel_targets(came: Column, shape: tuple[int, ...]) -> Array:
+    """An (N, K) array of bytes from 0/1 or boolean labels."""
+    y = numbers(came.array, "y_true")
+    if y.shape != shape:
+        raise ShapeError(
+            "y_true",
+            f"has shape {y.shape}, and multilabel labels need y_prob's shape {shape}",
+            "pass one 0/1 column per class",
+        )
+    bad = (y != 0) & (y != 1)
+    if bad.any():
+        row, column = map(int, np.argwhere(bad)[0])
+        raise LabelError(
+            "y_true",
+            f"row {row}, column {column} is {_short(y[row, column])}, and multilabel labels are 0 or 1",
+            SOFT,
+            row=row,
+        )
+    return y.astype(np.uint8)
+
+
+def soft_targets(came: Column, k: int, one_dimensional: bool, multilabel: bool) -> Array:
+    """Shares of the classes: (N,) for the positive class of two, else (N, K)."""
+    y = numbers(came.array, "y_true")
+    if y.ndim == 1 and not one_dimensional:
+        raise ShapeError(
+            "y_true", "has one dimension, and soft labels need one column per class", f"pass shape (N, {k})"
+        )
+    if y.ndim == 2 and y.shape[1] != k:
+        raise ShapeError("y_true", f"has {y.shape[1]} columns, and y_prob has {k} classes", f"pass shape (N, {k})")
+    y = y.astype(np.float64)
+    bad = ~((y >= 0) & (y <= 1))
+    if bad.any():
+        where = np.argwhere(bad)[0]
+        row = int(where[0])
+        raise LabelError(
+            "y_true",
+            f"row {row} holds {float(y[tuple(where)])!r}, and soft labels lie in [0, 1]",
+            "check the labels",
+            row=row,
+        )
+    if y.ndim == 1 or multilabel:
+        return y
+    off = np.abs(y.sum(axis=1) - 1) > SUM_TOLERANCE.get(came.precision, 1e-6)
+    if off.any():
+        row = int(np.argmax(off))
+        raise LabelError(
+            "y_true",
+            f"row {row} sums to {y[row].sum():.6g}, and soft labels sum to 1",
+            "divide each row by its sum",
+            row=row,
+        )
+    return np.ascontiguousarray(y[:, 1]) if one_dimensional else y
+
+
+def _is_text(y: Array) -> bool:
+    return y.dtype.kind in "US" or isinstance(y.flat[0], str)
+
+
+def _against_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any, probs: Array) -> Array:
+    if probs.ndim != 1:
+        raise LabelError(
+            "pos_label",
+            "is for one-dimensional scores, and y_prob has columns",
+            "pass classes=[negative, positive] instead",
+        )
+    if y.ndim != 1:
+        raise ShapeError("y_true", f"has shape {y.shape}, and pos_label needs one label per row")
+    if classes is not None and pos_label not in classes:
+        raise LabelError("pos_label", f"is {pos_label!r}, which is not one of classes={list(classes)!r}")
+    positive = np.asarray(y == pos_label)
+    if positive.shape != y.shape:
+        raise LabelError("pos_label", f"{pos_label!r} cannot be compared with the labels, first label {_short(y[0])}")
+    others = y[~positive]
+    if len(others) == 0:
+        return positive
+    if y.dtype.kind == "f" and np.isnan(others).any():
+        row = int(np.argmax(np.isnan(y)))
+        raise LabelError(
+            "y_true", f"row {row} is nan, and every row needs a label", "drop the rows without a label", row=row
+        )
+    allowed = [name for name in classes if name != pos_label] if classes is not None else [others[0]]
+    stray = ~np.isin(y, np.asarray([*allowed, pos_label], dtype=y.dtype if y.dtype.kind in "OUS" else None))
+    if stray.any():
+        row = int(np.argmax(stray))
+        raise LabelError(
+            "y_true",
+            f"row {row} is {_short(y[row])}, a third value beside {pos_label!r} and {_short(allowed[0])}",
+            "two classes are needed",
+            row=row,
+        )
+    if not positive.any():
+        raise LabelError(
+            "pos_label",
+            f"{pos_label!r} occurs in no row; the labels are {_short(others[0])}",
+            "check its spelling and type, or pass classes=",
+        )
+    return positive
+
+
+def _from_names(y: Array, classes: tuple[Any, ...]) -> Array:
+    values, inverse = np.unique(y, return_inverse=True) if y.dtype.kind != "O" else _unique_objects(y)
+    position = {name: index for index, name in enumerate(classes)}
+    codes = np.empty(len(values), np.intp)
+    for place, value in enumerate(values):
+        key = value.item() if isinstance(value, np.generic) else value
+        if key not in position:
+            row = int(np.argmax(inverse.ravel() == place))
+            near = _near(key, classes)
+            raise LabelError(
+                "y_true", f"row {row} is {_short(key)}, which is not one of the classes {_list(classes)}", near, row=row
+            )
+        codes[place] = position[key]
+    return np.asarray(codes[inverse.ravel()])
+
+
+def _unique_objects(y: Array) -> tuple[list[Any], Array]:
+    seen: dict[Any, int] = {}
+    inverse = np.fromiter((seen.setdefault(value, len(seen)) for value in y), np.intp, len(y))
+    return list(seen), inverse
+
+
+def _near(key: Any, classes: tuple[Any, ...]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(key), [str(name) for name in classes], 1)
+    return f"did you mean {near[0]!r}?" if near else "add it to classes= or drop the row"
+
+
+def _list(classes: tuple[Any, ...]) -> str:
+    return repr(list(classes[:8]))[:-1] + (", ...]" if len(classes) > 8 else "]")
+
+
+def _from_one_hot(y: Array, k: int, probs: Array) -> Array:
+    if probs.ndim == 1 and np.isin(probs, (0, 1)).all() and not np.isin(y, (0, 1)).all():
+        raise _swapped()
+    if y.shape[1] != k:
+        remedy = "pass y_true.ravel()" if y.shape[1] == 1 else "pass class indices, or one column per class"
+        if probs.ndim == 1 and y.shape[1] > 1 and not np.isin(y, (0, 1)).all():
+            raise _swapped()
+        raise ShapeError("y_true", f"has {y.shape[1]} columns, and y_prob has {k} classes", remedy)
+    bad = ((y != 0) & (y != 1)).any(axis=1) | (y.sum(axis=1) != 1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        entries = np.array2string(y[row], threshold=8, separator=", ")
+        raise LabelError(
+            "y_true",
+            f"row {row} is {entries}, and a one-hot row has a single 1",
+            f"{SOFT}, multilabel=True if several can hold",
+            row=row,
+        )
+    return np.asarray(y.argmax(axis=1))
+
+
+def _from_numbers(y: Array, k: int, probs: Array) -> Array:
+    """Blocked: each block is checked and narrowed while it is in cache."""
+    if y.dtype.kind == "b":
+        return y
+    signed = k == 2 and bool((y == -1).any()) if y.dtype.kind != "u" else False
+    low = -1 if signed else 0
+    out = np.empty(len(y), np.uint8 if k == 2 else np.intp)
+
+    def work(start: int, stop: int) -> bool:
+        block = y[start:stop]
+        if not (block.min() >= low and block.max() <= k - 1):  # NaN fails
+            return False
+        if signed:
+            if (block == 0).any():
+                return False
+            block = block > 0
+        out[start:stop] = block
+        return block.dtype.kind != "f" or bool((out[start:stop] == block).all())
+
+    step = rows_per_block(1)
+    if all(map_blocks(work, len(y), step)):
+        return out
+    raise _label_error(y, k, signed, probs)
+
+
+def _label_error(y: Array, k: int, signed: bool, probs: Array) -> LabelError:
+    values = y.astype(np.float64)
+    valid = np.isin(values, (-1, 1)) if signed else (values >= 0) & (values <= k - 1) & (values == np.floor(values))
+    row = int(np.argmin(valid))
+    value = values[row]
+    if np.isnan(value):
+        return LabelError(
+            "y_true", f"row {row} is nan, and every row needs a label", "drop the rows without a label", row=row
+        )
+    fractional = bool(((values > 0) & (values < 1)).any())
+    if fractional and probs.ndim == 1 and bool(np.isin(probs, (0, 1)).all()):
+        return _swapped()
+    rule = "labels are 0 and 1, or -1 and 1" if k == 2 else f"labels run from 0 to {k - 1}"
+    shown = int(value) if value == np.floor(value) and np.isfinite(value) else value
+    remedy = (
+        SOFT
+        if fractional
+        else (
+            "pass pos_label= to say which value is positive"
+            if k == 2 and probs.ndim == 1
+            else "pass classes=[...] if these are names"
+        )
+    )
+    return LabelError("y_true", f"row {row} is {shown}, and {rule}", remedy, row=row)
+
+
+def _swapped() -> SwappedArgumentsError:
+    return SwappedArgumentsError(
+        "y_true",
+        "holds fractions while y_prob holds only 0 and 1: they look swapped",
+        "call it as (y_true, y_prob): labels first, probabilities second",
+    )

@@ -1,0 +1,366 @@
+"""Metric: what a declared formula becomes; finds the views it reads, combines classes, and carries its catalogue entry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._references import REFERENCES
+from ._signature import (
+    PREDICTION_WORDS,
+    VIEW_WORDS,
+    build_doc,
+    build_signature,
+    check_option,
+    formula_options,
+    unknown_word,
+)
+from .errors import (
+    ArgumentError,
+    InputTypeError,
+    LensError,
+    UndefinedMetricError,
+    WeightsNotSupportedError,
+)
+from .lenses import Lens, parse_lens
+from .predictions import Predictions
+from .selections import parse_selection
+from .view import VectorView, View
+
+__all__ = ["Metric", "as_predictions", "combine_values", "views_of"]
+
+Array = NDArray[Any]
+AnyView = View | VectorView
+Takes = Literal["View", "VectorView", "Block"]
+Combine = Literal["mean", "sum", "max", "prevalence"]
+
+# Nanoseconds per unit of work, rough on purpose: it only decides what a budget leaves out.
+COSTS: dict[str, Callable[[float, float], float]] = {
+    "N": lambda n, k: n * 10,
+    "N K": lambda n, k: n * k * 10,
+    "N log N": lambda n, k: n * math.log2(n + 2) * 10,
+    "N K log N": lambda n, k: n * k * math.log2(n + 2) * 10,
+    "N^2": lambda n, k: n * n * 2,
+    "N^2 K": lambda n, k: n * n * k * 2,
+}
+
+
+class Metric:
+    """A calibration metric: call it with ``(y_true, y_prob)``; its attributes are its entry in the catalogue."""
+
+    def __init__(
+        self,
+        formula: Callable[..., Any],
+        id: str,
+        name: str,
+        *,
+        takes: Takes,
+        family: str,
+        subfamily: str,
+        range: tuple[float, float],
+        ideal: float | None,
+        cite: str,
+        aliases: tuple[str, ...] = (),
+        lens: str = "auto",
+        combine: Combine = "mean",
+        signed: bool = False,
+        proper: Literal["strictly", "no"] = "no",
+        has_test: bool = False,
+        alternative: Literal["greater", "less", "two-sided"] = "greater",
+        needs: tuple[str, ...] = (),
+        counts: bool = True,
+        importance: bool = True,
+        soft: bool = True,
+        sketch: bool = True,
+        cost: str = "N",
+        deterministic: bool = True,
+        order_dependent: bool = False,
+        recommended: bool = False,
+        use_cases: tuple[str, ...] = (),
+        pros: str = "",
+        cons: str = "",
+        certainty: str = "certain",
+        explain: Mapping[str, str] | None = None,
+        notes: str = "",
+        finish: Callable[[float, Mapping[str, Any]], float] | None = None,
+        defaults: Mapping[str, Any] | None = None,
+        base: str | None = None,
+    ) -> None:
+        self.formula = formula
+        self.id = self.__name__ = id
+        self.__qualname__ = id
+        self.__module__ = "calibrant"
+        self.name = name
+        self.takes: Takes = takes
+        self.family = family
+        self.subfamily = subfamily
+        self.range = range
+        self.ideal = ideal
+        self.cite = cite
+        self.aliases = aliases
+        self.lens = lens
+        self.combine: Combine = combine
+        self.signed = signed
+        self.proper = proper
+        self.has_test = has_test
+        self.alternative = alternative
+        self.needs = needs
+        self.counts = counts
+        self.importance = importance
+        self.soft = soft
+        self.sketch = sketch
+        self.cost = cost
+        self.deterministic = deterministic
+        self.order_dependent = order_dependent
+        self.recommended = recommended
+        self.use_cases = use_cases
+        self.pros = pros
+        self.cons = cons
+        self.certainty = certainty
+        self.explain = dict(explain or {})
+        self.notes = notes
+        self.finish = finish
+        self.base = base
+        self.options = {**formula_options(formula), **(defaults or {})}
+        self._is_row_mean = takes == "Block" and finish is None
+
+    def __call__(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
+        options, lens, where, combine, class_weight, words = self._split(keywords)
+        views = self._views(y_true, y_prob, lens, where, words)
+        return self._value(views, options, combine, class_weight)
+
+    def of(self, predictions: Predictions, **keywords: Any) -> tuple[float, str]:
+        """The value for checked predictions, and the name of the lens it was seen through."""
+        options, lens, where, combine, class_weight, words = self._split(keywords)
+        views = self._views(predictions, None, lens, where, words)
+        name = views[0].lens if len(views) == 1 else "classwise"
+        return self._value(views, options, combine, class_weight), name
+
+    def rows(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> NDArray[np.float64]:
+        """What each row contributes; the (weighted) mean of it is the metric."""
+        if not self._is_row_mean:
+            raise UndefinedMetricError(
+                self.id,
+                "is no mean over rows, so a row has no contribution of its own",
+                "see calibration_curve for where it fails",
+            )
+        # A weight says how much a contribution counts, not what it is; without it every row given is answered.
+        keywords = {word: value for word, value in keywords.items() if word not in ("sample_weight", "counts")}
+        options, lens, where, _, _, words = self._split(keywords)
+        views = self._views(y_true, y_prob, lens, where, words)
+        if len(views) > 1:
+            raise LensError("lens", "gives several views, and a row has one contribution in each", "use 'class:NAME'")
+        return _as_vector(views[0]).each_row(lambda block: self.formula(block, **options))
+
+    def _split(self, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], Any, Any, Any, Any, dict[str, Any]]:
+        options = dict(self.options)
+        words: dict[str, Any] = {}
+        view_words: dict[str, Any] = dict.fromkeys(VIEW_WORDS)
+        for word, value in keywords.items():
+            if word in options:
+                options[word] = check_option(self.formula, word, value)
+            elif word in VIEW_WORDS:
+                view_words[word] = value
+            elif word in PREDICTION_WORDS:
+                words[word] = value
+            else:
+                raise unknown_word(self.id, word, value, [*options, *VIEW_WORDS, *PREDICTION_WORDS])
+        lens = self.lens if view_words["lens"] is None else view_words["lens"]
+        return options, lens, view_words["where"], view_words["combine"], view_words["class_weight"], words
+
+    def _views(self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: dict[str, Any]) -> list[AnyView]:
+        if isinstance(y_true, (View, VectorView)):
+            if y_prob is not None or words or where is not None:
+                raise InputTypeError(
+                    "y_true", "is a view, which already holds everything", "pass the view alone, or arrays"
+                )
+            views: list[AnyView] = [y_true]
+        else:
+            predictions = as_predictions(y_true, y_prob, words)
+            views = views_of(parse_selection(where, predictions), lens)
+        for view in views:
+            self._check_view(view)
+        return views
+
+    def _check_view(self, view: AnyView) -> None:
+        if self.takes == "View" and isinstance(view, VectorView):
+            raise LensError(
+                "lens",
+                f"{view.lens!r} keeps the whole vector, and {self.id} reads one score per row",
+                "use 'top_label' or 'classwise', or the metric gece",
+            )
+        if view.is_soft and not self.soft:
+            raise UndefinedMetricError(
+                self.id,
+                "needs hard labels, and these are soft",
+                "use a metric that is linear in the label, such as ece or nll",
+            )
+        if view.weight is not None and not (view.weight == 1).all():
+            if view.weight_kind == "counts" and not self.counts:
+                raise WeightsNotSupportedError(
+                    "counts", f"{self.id} has no meaning under counts", "repeat the rows instead"
+                )
+            if view.weight_kind == "importance" and not self.importance:
+                raise WeightsNotSupportedError(
+                    "sample_weight", f"{self.id} has no meaning under real weights", "pass counts= for whole numbers"
+                )
+        for need in self.needs:
+            if view.rows is None or getattr(view.rows, need) is None:
+                raise InputTypeError(need, f"is needed by {self.id}", f"pass {need}=")
+
+    def _value(self, views: list[AnyView], options: dict[str, Any], combine: Any, class_weight: Any) -> float:
+        if class_weight is not None and "class_weight" in options:
+            options["class_weight"], class_weight = class_weight, None
+        values = [self._formula_value(view, options) for view in views]
+        default = "max" if options.get("norm") == math.inf else self.combine
+        value = combine_values(values, views, default if combine is None else combine, class_weight)
+        if self.finish is not None:
+            value = self.finish(value, options)
+        if math.isnan(value):
+            raise UndefinedMetricError(self.id, "has no value for these data")
+        return float(value)
+
+    def _formula_value(self, view: AnyView, options: dict[str, Any]) -> float:
+        if self.takes == "View":
+            return float(self.formula(view, **options))
+        vector = _as_vector(view)
+        if self.takes == "Block":
+            return vector.mean_of(lambda block: self.formula(block, **options))
+        return float(self.formula(vector, **options))
+
+    @property
+    def __signature__(self) -> Any:
+        return build_signature(self)
+
+    @cached_property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return build_doc(self)
+
+    @property
+    def reference(self) -> str:
+        """The paper, with its DOI or arXiv number where it has one."""
+        return str(REFERENCES[self.cite])
+
+    @property
+    def summary(self) -> str:
+        """One sentence: what it measures."""
+        return (self.explain.get("summary") or self.formula.__doc__ or "").strip().split("\n")[0]
+
+    def direction(self, value: float) -> str:
+        """What a value says about confidence, in words; empty where it says nothing."""
+        if not self.signed or self.ideal is None or value == self.ideal:
+            return ""
+        return "overconfident" if value > self.ideal else "underconfident"
+
+    def seconds(self, n: int, k: int) -> float:
+        """A rough estimate of the time it takes, from its order of growth."""
+        return COSTS[self.cost](n, k) * 1e-9
+
+    def to_dict(self) -> dict[str, Any]:
+        """The catalogue entry as plain values."""
+        fields = [
+            "id",
+            "name",
+            "family",
+            "subfamily",
+            "aliases",
+            "range",
+            "ideal",
+            "signed",
+            "proper",
+            "has_test",
+            "alternative",
+            "needs",
+            "lens",
+            "combine",
+            "counts",
+            "importance",
+            "soft",
+            "sketch",
+            "cost",
+            "deterministic",
+            "order_dependent",
+            "recommended",
+            "use_cases",
+            "pros",
+            "cons",
+            "certainty",
+            "notes",
+            "reference",
+            "summary",
+            "base",
+        ]
+        return {name: getattr(self, name) for name in fields}
+
+    def __repr__(self) -> str:
+        return f"<metric {self.id}: {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_find, (self.id,))
+
+
+def _find(id: str) -> Metric:
+    from .registry import catalogue  # the catalogue holds metrics, so it comes later
+
+    return catalogue[id]
+
+
+def _as_vector(view: AnyView) -> VectorView:
+    return view.as_vector() if isinstance(view, View) else view
+
+
+def as_predictions(y_true: Any, y_prob: Any, words: Mapping[str, Any]) -> Predictions:
+    """Checked predictions from arrays or a frame, or as they are."""
+    if isinstance(y_true, Predictions):
+        if y_prob is not None or words:
+            given = "y_prob" if y_prob is not None else next(iter(words))
+            raise InputTypeError(
+                given,
+                "was given beside Predictions, which already hold everything",
+                "pass it to Predictions(...) instead",
+            )
+        return y_true
+    return Predictions(y_true, y_prob, **words)
+
+
+def views_of(predictions: Predictions, lens: str | Lens) -> list[AnyView]:
+    """The views of a lens; those of a named lens are kept with the predictions, with all they have sorted and summed."""
+    parsed = parse_lens(lens, predictions)
+    if isinstance(lens, Lens):
+        return parsed.views(predictions)
+    if parsed.name not in predictions.views:
+        predictions.views[parsed.name] = parsed.views(predictions)
+    known: list[AnyView] = predictions.views[parsed.name]
+    return known
+
+
+def combine_values(values: list[float], views: list[AnyView], how: Any, class_weight: Any) -> float:
+    """One number from one per class."""
+    if how not in ("mean", "sum", "max", "prevalence"):
+        raise ArgumentError("combine", f"must be 'mean', 'sum', 'max' or 'prevalence'; got {how!r}")
+    if len(values) == 1:
+        if class_weight is not None:
+            raise ArgumentError("class_weight", "weighs classes, and this lens has one view", "use lens='classwise'")
+        return values[0]
+    weight = np.ones(len(values))
+    if class_weight is not None:
+        weight = np.asarray(class_weight, dtype=np.float64)
+        if weight.shape != (len(values),) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+            raise ArgumentError(
+                "class_weight",
+                f"must be {len(values)} numbers, not negative and not all zero",
+                "give one weight per class",
+            )
+        if how not in ("mean", "sum"):
+            raise ArgumentError("class_weight", f"goes with combine='mean' or 'sum', not {how!r}")
+    if how == "max":
+        return max(values)
+    if how == "prevalence":
+        weight = np.array([view.mean(view.raw_outcome) for view in views if isinstance(view, View)])
+    total = math.fsum(w * value for w, value in zip(weight.tolist(), values, strict=True) if w > 0)
+    return total if how == "sum" else total / math.fsum(weight.tolist())

@@ -1,0 +1,49 @@
+"""What all results share: records as a frame of the library at hand, numbers as text, a table for the notebook."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from .errors import MissingDependencyError
+
+__all__ = ["frame_of", "html_table", "number"]
+
+
+def frame_of(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """A pandas, polars or pyarrow table: the one already imported, else the first that is installed."""
+    import narwhals.stable.v2 as nw
+
+    known = ("pandas", "polars", "pyarrow")
+    for name in [*(n for n in known if n in sys.modules), *known]:
+        try:
+            __import__(name)
+        except ImportError:
+            continue
+        return nw.from_dict({key: list(values) for key, values in columns.items()}, backend=name).to_native()  # type: ignore[arg-type]
+    raise MissingDependencyError(
+        "to_frame", "needs pandas, polars or pyarrow, and none is installed", "pip install pandas, or use to_dict()"
+    )
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number for reading: four significant digits, and words where there is none."""
+    if value is None or math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if value == 0 or 1e-4 <= abs(value) < 1e5:
+        text = f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}" if value else "0"
+        return text if len(text) <= 9 else f"{value:.{digits}f}"
+    return f"{value:.{digits - 1}e}"
+
+
+def html_table(headings: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> str:
+    """A plain table for notebooks; every cell is escaped."""
+    head = "".join(f"<th>{escape(str(text))}</th>" for text in headings)
+    body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,183 @@
+"""The call form of a metric as data: its keywords, their checks, its signature and its documentation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from .errors import ArgumentError, UnknownArgumentError
+from .predictions import Predictions
+
+if TYPE_CHECKING:
+    from .registry import Metric
+
+__all__ = [
+    "PREDICTION_WORDS",
+    "VIEW_WORDS",
+    "build_doc",
+    "build_signature",
+    "check_option",
+    "formula_options",
+    "unknown_word",
+]
+
+VIEW_WORDS = ("lens", "where", "combine", "class_weight")
+PREDICTION_WORDS = tuple(Predictions.__init__.__kwdefaults__ or {})
+
+# What users of other packages type, and the word here.
+FOREIGN = {
+    "n_bins": "bins",
+    "num_bins": "bins",
+    "nbins": "bins",
+    "bin_count": "bins",
+    "strategy": "binning",
+    "scheme": "binning",
+    "bin_strategy": "binning",
+    "p": "norm",
+    "power": "norm",
+    "weights": "sample_weight",
+    "weight": "sample_weight",
+    "sample_weights": "sample_weight",
+    "labels": "classes",
+    "class_names": "classes",
+    "group": "groups",
+    "by": "groups",
+    "y_pred": "y_prob (the second argument)",
+    "y_proba": "y_prob (the second argument)",
+    "preds": "y_prob (the second argument)",
+    "target": "y_true (the first argument)",
+    "from_logits": 'input="logit"',
+    "logits": 'input="logit"',
+    "average": "combine",
+    "num_classes": "nothing: the number of classes is read from y_prob",
+    "seed": "rng",
+    "random_state": "rng",
+    "mode": "lens",
+}
+
+EXPLAIN = {
+    "bins": "Number of bins, or rising edges from 0 to 1.",
+    "binning": "How to cut the scores: ``'equal_width'``, ``'equal_mass'``, a rule such as `EqualWidth(closed='left')`, or fitted bins.",
+    "norm": "Exponent of the norm over bins: 1, 2, any number from 1 up, or ``inf``.",
+    "lens": "Which question is asked: ``'auto'``, ``'binary'``, ``'top_label'``, ``'classwise'``, ``'class:NAME'``, ``'rank:2'``, a Lens, ...",
+    "where": "Which rows: a boolean mask or a Selection such as ``select.output(low=0.9)``.",
+    "combine": "How one value per class becomes one: ``'mean'``, ``'sum'``, ``'max'`` or ``'prevalence'``.",
+    "class_weight": "One weight per class, for ``combine='mean'`` or ``'sum'``.",
+}
+
+
+def formula_options(formula: Callable[..., Any]) -> dict[str, Any]:
+    """The formula's own keywords and their defaults."""
+    return dict(formula.__kwdefaults__ or {})
+
+
+@lru_cache(maxsize=1024)
+def _choices(formula: Callable[..., Any], word: str) -> tuple[Any, ...]:
+    hint = get_type_hints(formula).get(word)
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def check_option(formula: Callable[..., Any], word: str, value: Any) -> Any:
+    """The value of an option, refused with what it must be; bins and binning are checked where they are used."""
+    choices = _choices(formula, word)
+    if choices and value not in choices:
+        raise ArgumentError(word, f"must be one of {', '.join(map(repr, choices))}; got {value!r}")
+    return check_norm(value) if word == "norm" else value
+
+
+def check_norm(norm: Any) -> float:
+    """An exponent from 1 up, or infinity."""
+    if isinstance(norm, str):
+        hint = {"l1": "1", "l2": "2", "max": "math.inf", "linf": "math.inf", "inf": "math.inf"}.get(norm.lower())
+        raise ArgumentError("norm", f"must be a number from 1 up or inf; got {norm!r}", f"use {hint}" if hint else "")
+    if isinstance(norm, bool) or not isinstance(norm, (int, float, np.integer, np.floating)) or not norm >= 1:
+        raise ArgumentError("norm", f"must be a number from 1 up or inf; got {norm!r}", "for example 1, 2 or math.inf")
+    return math.inf if math.isinf(norm) else float(norm)
+
+
+def unknown_word(owner: str, word: str, value: Any, known: Sequence[str]) -> UnknownArgumentError:
+    """The error for a keyword nobody knows, with the word that was probably meant."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, known, 1)
+    if word in FOREIGN and (FOREIGN[word].split()[0] in known or " " in FOREIGN[word] or "=" in FOREIGN[word]):
+        hint = f"here it is {FOREIGN[word]}"
+        swaps = {"uniform": "'equal_width'", "quantile": "'equal_mass'", "equal-mass": "'equal_mass'"}
+        if FOREIGN[word] == "binning" and value in swaps:
+            hint = f"here it is binning={swaps[value]}"
+    elif near:
+        hint = f"did you mean {near[0]!r}?"
+    else:
+        hint = f"{owner} takes {', '.join(known)}"
+    return UnknownArgumentError(word, f"is no argument of {owner}", hint)
+
+
+def build_signature(metric: Metric) -> Any:
+    """The full signature, for editors, help() and the stub."""
+    import inspect
+
+    formula = inspect.signature(metric.formula)
+    predictions = inspect.signature(Predictions.__init__).parameters
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    first = [
+        parameter.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for parameter in (predictions["y_true"], predictions["y_prob"])
+    ]
+    own = [formula.parameters[word].replace(default=value) for word, value in metric.options.items()]
+    lens = inspect.Parameter("lens", keyword, default=metric.lens, annotation="str | Lens")
+    view = [
+        inspect.Parameter("where", keyword, default=None, annotation="Any"),
+        inspect.Parameter("combine", keyword, default=None, annotation="Combine | None"),
+        inspect.Parameter("class_weight", keyword, default=None, annotation="Any"),
+    ]
+    view = [parameter for parameter in view if parameter.name not in metric.options]
+    rest = [predictions[word] for word in PREDICTION_WORDS]
+    return inspect.Signature([*first, *own, lens, *view, *rest], return_annotation="float")
+
+
+def build_doc(metric: Metric) -> str:
+    """A numpydoc docstring from the declaration."""
+    low, high = metric.range
+    body = "\n".join((metric.formula.__doc__ or "").strip().split("\n")[1:]).strip("\n") if metric.base is None else ""
+    lines = [
+        metric.summary,
+        "",
+        *([body, ""] if body else []),
+        "Parameters",
+        "----------",
+        "y_true, y_prob",
+        "    Labels and probabilities; see `Predictions`, whose keywords are taken too.",
+    ]
+    for word, value in metric.options.items():
+        lines += [f"{word} : default {value!r}", f"    {metric.explain.get(word) or EXPLAIN.get(word, '')}"]
+    lines += [f"lens : default {metric.lens!r}", f"    {EXPLAIN['lens']}"]
+    lines += [f"{word}\n    {EXPLAIN[word]}" for word in VIEW_WORDS[1:] if word not in metric.options]
+    lines += [
+        "",
+        "Returns",
+        "-------",
+        "float",
+        f"    In [{low:g}, {high:g}]" + ("" if metric.ideal is None else f"; {metric.ideal:g} is ideal") + ".",
+    ]
+    facts = [
+        f"Good: {metric.pros}." if metric.pros else "",
+        f"Beware: {metric.cons}." if metric.cons else "",
+        metric.notes,
+    ]
+    facts += ["" if metric.certainty == "certain" else f"Certainty of the definition: {metric.certainty}."]
+    facts = [fact for fact in facts if fact]
+    if facts:
+        lines += ["", "Notes", "-----", "\n\n".join(facts)]
+    lines += ["", "References", "----------", metric.reference]
+    lines += [
+        "",
+        "Examples",
+        "--------",
+        ">>> import calibrant as cal",
+        f">>> value = cal.{metric.id}([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,135 @@
+"""The calibration curve: what was said against what happened, bin by bin, with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._metric import as_predictions, views_of
+from ._results import frame_of, html_table, number
+from ._signature import PREDICTION_WORDS, unknown_word
+from .binning import Binning, Bins, bin_table
+from .bintable import BinTable
+from .errors import InputTypeError, LensError
+from .lenses import Lens
+from .selections import parse_selection
+from .view import VectorView, View
+
+__all__ = ["CalibrationCurve", "calibration_curve"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CalibrationCurve:
+    """A reliability curve: one entry for each bin, empty ones included, with an interval for the outcome rate."""
+
+    table: BinTable
+    lens: str
+    level: float | None
+    method: str
+    lower: Floats
+    upper: Floats
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def mean_score(self) -> Floats:
+        """Mean score of each bin, NaN where it is empty."""
+        return self.table.mean_score
+
+    @property
+    def rate(self) -> Floats:
+        """Mean outcome of each bin, NaN where it is empty."""
+        return self.table.rate
+
+    @property
+    def weight(self) -> Floats:
+        """Weight (number of rows, where there are no weights) in each bin."""
+        return self.table.weight
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, with None where a bin is empty."""
+        bounds = {
+            name: [None if np.isnan(value) else value for value in values.tolist()]
+            for name, values in (("lower", self.lower), ("upper", self.upper))
+        }
+        return {**self.table.to_dict(), **bounds}
+
+    def to_frame(self) -> Any:
+        """One row for each bin, as a frame of the library at hand."""
+        return frame_of(self.to_dict())
+
+    def _rows(self) -> list[list[str]]:
+        lines = self.table._lines()
+        return [
+            [*line, number(low), number(high)] for line, low, high in zip(lines, self.lower, self.upper, strict=True)
+        ]
+
+    def __repr__(self) -> str:
+        headings = [*self.table._headings(), "lower", "upper"]
+        interval = f", {self.level:.0%} {self.method} intervals" if self.level else ""
+        title = f"Calibration curve ({self.lens}{interval})"
+        return "\n".join([title, *("  ".join(cell.rjust(9) for cell in row) for row in [headings, *self._rows()])])
+
+    def _repr_html_(self) -> str:
+        return html_table([*self.table._headings(), "lower", "upper"], self._rows(), f"Calibration curve ({self.lens})")
+
+
+def calibration_curve(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    bins: Bins = 15,
+    binning: Binning = "equal_width",
+    lens: str | Lens = "auto",
+    where: Any = None,
+    interval: float | None = 0.95,
+    method: Literal["clopper_pearson", "jeffreys", "wilson"] = "clopper_pearson",
+    **words: Any,
+) -> CalibrationCurve:
+    """Mean score and outcome rate of each bin, with an interval for the rate; empty bins are kept.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities; see `Predictions`, whose keywords are taken too.
+    bins, binning
+        Number of bins or edges, and how to cut: ``"equal_width"``, ``"equal_mass"``, a rule, or fitted bins.
+    lens
+        Which question is asked; ``"classwise"`` has a curve for each class, so name one: ``"class:NAME"``.
+    where
+        Which rows: a boolean mask or a Selection.
+    interval, method
+        Level and kind of the interval of each bin's outcome rate; None for no interval.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> curve = cal.calibration_curve([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2)
+    >>> curve.rate.tolist()
+    [0.5, 1.0]
+    """
+    for word, value in words.items():
+        if word not in PREDICTION_WORDS:
+            known = ["bins", "binning", "lens", "where", "interval", "method", *PREDICTION_WORDS]
+            raise unknown_word("calibration_curve", word, value, known)
+    if isinstance(y_true, (View, VectorView)):
+        if y_prob is not None or words:
+            raise InputTypeError("y_true", "is a view, which already holds everything", "pass the view alone")
+        views: list[View | VectorView] = [y_true]
+    else:
+        views = views_of(parse_selection(where, as_predictions(y_true, y_prob, words)), lens)
+    view = views[0]
+    if len(views) > 1 or isinstance(view, VectorView):
+        raise LensError("lens", f"{lens!r} is more than one yes-or-no question", "use 'top_label' or 'class:NAME'")
+    table = bin_table(view, binning, bins)
+    if interval is None:
+        lower = upper = np.full(len(table), np.nan)
+    else:
+        lower, upper = table.interval(interval, method)
+    return CalibrationCurve(table, view.lens, interval, method, lower, upper)

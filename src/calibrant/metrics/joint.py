@@ -1,0 +1,188 @@
+"""Binned metrics of the whole distribution of each row: variation calibration and the generalised error over any lens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._partition import KDTree, bin_of_each, cells_of
+from ..binning import Binning, Bins
+from ..errors import ArgumentError
+from ..registry import metric
+from ..view import Block, VectorView
+
+Floats = NDArray[np.float64]
+Variation = Literal["entropy", "confidence", "variation_ratio", "iqv", "gini"]
+
+
+def _entropy(q: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(q > 0, q * np.log(q), 0)
+    return np.clip(-terms.sum(axis=1) / math.log(q.shape[1]), 0, 1)
+
+
+# Each is 0 for a sure and at most 1 for a uniform distribution, except confidence, which is the first (largest) entry.
+_VARIATIONS: dict[str, Callable[[Floats], Floats]] = {
+    "entropy": _entropy,
+    "confidence": lambda q: q[:, 0],
+    "variation_ratio": lambda q: 1 - q.max(axis=1),
+    "iqv": lambda q: q.shape[1] / (q.shape[1] - 1) * (1 - np.square(q).sum(axis=1)),
+    "gini": lambda q: 1 - np.square(q).sum(axis=1),
+}
+
+
+def _ranked(block: Block) -> tuple[Floats, Floats]:
+    """Probabilities in falling order, and the target shares in the same order; ties by the lowest class."""
+    order = np.argsort(-block.probs, axis=1, kind="stable")
+    return np.take_along_axis(block.probs, order, 1), np.take_along_axis(block.targets, order, 1)
+
+
+def _sums_by_bin(
+    view: VectorView, cell: NDArray[np.intp], count: int, columns: Callable[[Block], Floats]
+) -> tuple[Floats, Floats]:
+    """The weight in each bin, and weighted sums of one row of numbers for each row of the view."""
+    weight = np.bincount(cell, view.weights, count).astype(np.float64)
+    sums = np.zeros((count, 0))
+    for span, block in view.blocks():
+        values = columns(block) * view.weights[span, None]
+        if sums.shape[1] == 0:
+            sums = np.zeros((count, values.shape[1]))
+        for j in range(values.shape[1]):
+            sums[:, j] += np.bincount(cell[span], values[:, j], count)
+    return weight, sums
+
+
+@metric(
+    "Variation calibration error",
+    family="bin",
+    subfamily="whole distribution",
+    range=(0, 1),
+    ideal=0,
+    lens="canonical",
+    sketch=False,
+    cost="N K log N",
+    recommended=True,
+    use_cases=("multiclass",),
+    aliases=("VCE",),
+    cite="thompson2026",
+    pros="looks at the whole distribution; falls to 0 for calibrated forecasts as rows are added",
+    cons="classes are exchanged for ranks, so errors between classes of one rank cancel",
+    notes="With ``variation='confidence'`` the value is the top-label expected calibration error. The paper calls it the maximum; taken "
+    "literally the maximum of a mean rank vector need not be its first entry, and the identity would fail.",
+    explain={
+        "variation": "What is compared: normalised ``'entropy'``, ``'confidence'``, Wilcox's ``'variation_ratio'``, index of qualitative variation ``'iqv'``, or ``'gini'``.",
+        "bins": "Number of bins of the variation on [0, 1], or rising edges.",
+    },
+    finish=lambda value, options: value if options["norm"] in (1, math.inf) else value ** (1 / options["norm"]),
+)
+def vce(
+    view: VectorView,
+    *,
+    variation: Variation = "entropy",
+    bins: Bins = 10,
+    binning: Binning = "equal_width",
+    norm: float = 1,
+) -> float:
+    """Mean gap over bins between the variation the model states and the variation that is observed."""
+    measure = _VARIATIONS[variation]
+    key = view.each_row(lambda block: np.clip(measure(_ranked(block)[0]), 0, 1))
+    cell, count = bin_of_each(view, key, binning, bins)
+    weight, stated = _sums_by_bin(view, cell, count, lambda block: _ranked(block)[0])
+    _, seen = _sums_by_bin(view, cell, count, lambda block: _ranked(block)[1])
+    full = weight > 0
+    share = weight[full, None]
+    gap = np.abs(measure(seen[full] / share) - measure(stated[full] / share))
+    if norm == math.inf:
+        return float(gap.max())
+    return math.fsum(weight[full] / view.total * gap**norm)
+
+
+@metric(
+    "Uncertainty calibration error",
+    family="bin",
+    subfamily="whole distribution",
+    range=(0, 1),
+    ideal=None,
+    lens="canonical",
+    sketch=False,
+    cost="N K",
+    aliases=("UCE",),
+    cite="laves2019",
+    pros="relates entropy to the error rate directly",
+    cons="not 0 for calibrated forecasts, however many rows there are; use vce",
+    explain={"bins": "Number of bins of the entropy on [0, 1], or rising edges."},
+)
+def uce(view: VectorView, *, bins: Bins = 10, binning: Binning = "equal_width") -> float:
+    """Mean gap over entropy bins between the error rate and the mean normalised entropy."""
+    entropy = view.each_row(lambda block: _entropy(block.probs))
+    cell, count = bin_of_each(view, entropy, binning, bins)
+    _, sums = _sums_by_bin(
+        view, cell, count, lambda block: np.column_stack([1 - _ranked(block)[1][:, 0], _entropy(block.probs)])
+    )
+    return math.fsum(np.abs(sums[:, 0] - sums[:, 1])) / view.total
+
+
+Distance = Literal["tv", "l1", "l2"]
+
+
+@metric(
+    "Generalised expected calibration error",
+    family="bin",
+    subfamily="whole distribution",
+    range=(0, 1),
+    ideal=0,
+    lens="canonical",
+    sketch=False,
+    cost="N K log N",
+    use_cases=("multiclass",),
+    aliases=("GECE", "generalized ECE"),
+    cite="vaicenavicius2019",
+    pros="any lens, selection, binning and distance in one",
+    cons="bins of many dimensions hold few rows each, so the value is biased upwards",
+    notes="One score per row (binary, top label, one class) is cut into 15 equal-width bins, as in `ece`, to which it is then equal; a vector "
+    "into the cells of a k-d tree. The stopping rule of the tree (no cell under `min_size` rows) is ours.",
+    explain={
+        "distance": "Between the mean output and the mean target of a cell: total variation ``'tv'`` (half of ``'l1'``), ``'l1'`` or ``'l2'``.",
+        "binning": "``'auto'``, a rule for scores when there is one score per row, or a `KDTree`.",
+        "gamma": "Cells of the k-d tree with more than this part of all rows are split.",
+        "min_size": "A split that would leave fewer rows than this on one side is not made.",
+        "class_weight": "One weight per class, for ``distance='l2'``: sqrt(sum of w_k times the squared difference).",
+    },
+)
+def gece(
+    view: VectorView,
+    *,
+    distance: Distance = "tv",
+    binning: Any = "auto",
+    bins: Bins = 15,
+    gamma: float = 0.1,
+    min_size: int = 10,
+    class_weight: Any = None,
+) -> float:
+    """Mean distance over cells between the mean output and the mean target, for any lens."""
+    if isinstance(binning, str) and binning == "auto":
+        binning = KDTree(gamma, min_size) if view.score_column is None else "equal_width"
+    cell, count = cells_of(view, binning, bins)
+    weight, sums = _sums_by_bin(view, cell, count, lambda block: block.probs - block.targets)
+    gap = sums[weight > 0] / weight[weight > 0, None]
+    return math.fsum(weight[weight > 0] / view.total * _length(gap, distance, class_weight))
+
+
+def _length(gap: Floats, distance: str, class_weight: Any) -> Floats:
+    if class_weight is not None:
+        w = np.asarray(class_weight, dtype=np.float64)
+        if distance != "l2" or w.shape != gap.shape[1:] or not (w >= 0).all() or not np.isfinite(w).all():
+            raise ArgumentError(
+                "class_weight",
+                f"must be {gap.shape[1]} numbers from 0 up, with distance='l2'",
+                "give one weight per class",
+            )
+        return np.sqrt((np.square(gap) * w).sum(axis=1))
+    if distance == "l2":
+        return np.sqrt(np.square(gap).sum(axis=1))
+    total = np.abs(gap).sum(axis=1)
+    return total / 2 if distance == "tv" else total

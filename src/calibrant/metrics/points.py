@@ -1,0 +1,159 @@
+"""Point metrics: one number for each row, averaged, or one comparison of means over all rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError
+from ..registry import metric, preset
+from ..view import Block, VectorView
+
+Floats = NDArray[np.float64]
+Scale = Literal["auto", "half", "sum", "per_class"]
+
+
+def _scaled(total: Floats, k: int, scale: str) -> Floats:
+    """Half the sum for two classes and the sum for more, unless told otherwise."""
+    divisor = {"auto": 2 if k == 2 else 1, "half": 2, "sum": 1, "per_class": k}[scale]
+    return total / divisor
+
+
+@metric(
+    "Brier score",
+    family="point",
+    subfamily="proper score",
+    range=(0, 2),
+    ideal=0,
+    proper="strictly",
+    lens="canonical",
+    cost="N K",
+    recommended=True,
+    use_cases=("classwise", "comparison"),
+    aliases=("BS", "MSE", "quadratic score", "mean squared error"),
+    cite="brier1950",
+    pros="strictly proper; finite for every forecast",
+    cons="mixes calibration with discrimination, so a calibrated model can score worse than another",
+    explain={
+        "scale": "Divisor of the sum over classes: ``'half'`` (2), ``'sum'`` (1), ``'per_class'`` (K); ``'auto'`` is half for two classes, sum for more."
+    },
+)
+def brier(block: Block, *, scale: Scale = "auto") -> Floats:
+    """Mean squared distance between the probabilities and the label."""
+    return _scaled(np.square(block.probs - block.targets).sum(axis=1), block.k, scale)
+
+
+root_brier = preset(
+    brier,
+    "root_brier",
+    "Root Brier score",
+    summary="Square root of the Brier score; with scale='sum' an upper bound of the canonical calibration error.",
+    finish=lambda value, options: math.sqrt(value),
+    range=(0, math.sqrt(2)),
+    proper="no",
+    recommended=False,
+    use_cases=(),
+    aliases=("RBS", "RMSE"),
+    cite="gruber2022",
+    pros="an upper bound on calibration error that does not drift with the number of rows",
+    cons="mixes calibration with discrimination",
+)
+
+
+@metric(
+    "Negative log likelihood",
+    family="point",
+    subfamily="proper score",
+    range=(0, math.inf),
+    ideal=0,
+    proper="strictly",
+    lens="canonical",
+    cost="N K",
+    recommended=True,
+    use_cases=("comparison",),
+    aliases=(
+        "log loss",
+        "cross-entropy",
+        "binary cross-entropy",
+        "ignorance",
+        "logarithmic score",
+        "predictive deviance",
+        "logistic loss",
+        "NLL",
+    ),
+    cite="good1952",
+    pros="strictly proper; local; what most models are trained on",
+    cons="one confident mistake can dominate; infinite where the true class got probability 0",
+    explain={
+        "clip": "Smallest probability that counts for the true class; None leaves 0 at infinity, as the definition does.",
+        "base": "Base of the logarithm; None is the natural one, 2 gives bits.",
+    },
+)
+def nll(block: Block, *, clip: float | None = None, base: float | None = None) -> Floats:
+    """Mean of minus the logarithm of the probability given to the true class."""
+    log_probs = block.log_probs()
+    if clip is not None:
+        if not 0 < clip < 1:
+            raise ArgumentError("clip", f"must lie between 0 and 1; got {clip!r}", "for example 1e-15")
+        log_probs = np.maximum(log_probs, math.log(clip))
+    loss = -block.expect(log_probs)
+    if base is None:
+        return loss + 0.0  # no minus zero
+    if not (base > 0 and base != 1):
+        raise ArgumentError("base", f"must be positive and not 1; got {base!r}", "for example 2")
+    return loss / math.log(base)
+
+
+@metric(
+    "Entropic calibration difference",
+    family="point",
+    subfamily="signed score",
+    range=(-math.inf, math.inf),
+    ideal=0,
+    signed=True,
+    has_test=True,
+    alternative="greater",
+    lens="canonical",
+    cost="N K",
+    recommended=True,
+    use_cases=("direction", "safety"),
+    aliases=("ECD",),
+    cite="sumler2025",
+    pros="tells over- from underconfidence; no bins; its null mean is 0 for every number of classes",
+    cons="infinite where the true class got probability 0; also 0 for a forecast that is always uniform",
+    notes="The default is equation 11 of the paper. ``multiclass='true_vs_rest'`` is equation 15, used in its tables; for more than two "
+    "classes that form is not centred at 0 for calibrated forecasts, so its sign alone means nothing.",
+    explain={
+        "multiclass": "``'full'`` compares the whole distribution, ``'true_vs_rest'`` the true class with all others."
+    },
+)
+def ecd(block: Block, *, multiclass: Literal["full", "true_vs_rest"] = "full") -> Floats:
+    """Mean of surprise minus expected surprise: positive for overconfidence, negative for underconfidence."""
+    log_probs = block.log_probs()
+    if multiclass == "true_vs_rest":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            term = (block.probs - 1) * (log_probs - np.log1p(-block.probs))
+        return block.expect(np.where(block.probs >= 1, 0.0, term))
+    entropy = -(block.probs * np.where(block.probs > 0, log_probs, 0)).sum(axis=1)
+    return -block.expect(log_probs) - entropy
+
+
+@metric(
+    "Multi-class difference of confidence and accuracy",
+    family="point",
+    subfamily="mean difference",
+    range=(0, 1),
+    ideal=0,
+    lens="canonical",
+    cost="N K",
+    aliases=("MDCA",),
+    cite="hebbalaguppe2022",
+    pros="looks at every class; differentiable; no bins",
+    cons="errors of opposite sign within a class cancel",
+)
+def mdca(view: VectorView) -> float:
+    """Mean over classes of the gap between the mean probability and the frequency of the class."""
+    return float(np.abs(view.mean_gap).mean())

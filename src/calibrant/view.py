@@ -1,0 +1,303 @@
+"""View and VectorView: what a metric's formula reads; sorted order and prefix sums are made once and kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._blocks import map_blocks, rows_per_block
+from ._extras import WeightKind
+from .predictions import Predictions, frozen
+
+__all__ = ["Block", "Prefix", "Rows", "VectorView", "View"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+
+class Rows:
+    """What else is known of a view's rows, for the metrics that ask for it (``needs=``)."""
+
+    def __init__(self, predictions: Predictions) -> None:
+        self._predictions = predictions
+
+    @property
+    def labels(self) -> Array | None:
+        return self._predictions.labels
+
+    @property
+    def predicted(self) -> Array:
+        return self._predictions.predicted
+
+    @property
+    def groups(self) -> Array | None:
+        return self._predictions.groups
+
+    @property
+    def features(self) -> Array | None:
+        return self._predictions.features
+
+
+class Prefix(NamedTuple):
+    """Sums over the rows before each end of a tie group, in rising order of score; the first entry is 0."""
+
+    end: Array
+    """Number of rows up to and including each tie group."""
+    score: Floats
+    """The score of each tie group; one entry fewer than the sums."""
+    weight: Array
+    outcome: Floats
+    total: Floats
+    """Sum of weight times score."""
+
+
+class _Weighted:
+    """The weights of a view, of either kind."""
+
+    n: int
+    weight: Array | None
+    weight_kind: WeightKind
+
+    @cached_property
+    def total(self) -> float:
+        """Sum of the weights; the number of rows where there are none."""
+        return float(self.n if self.weight is None else self.weight.sum())
+
+    @cached_property
+    def effective_size(self) -> float:
+        """How many rows of weight 1 this is worth: the sum for counts, (sum w)^2 / sum w^2 for importance."""
+        if self.weight is None or self.weight_kind == "counts":
+            return self.total
+        return float(self.total**2 / np.square(self.weight).sum())
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The weight of each row as float64, ones where there are none."""
+        return np.ones(self.n) if self.weight is None else self.weight.astype(np.float64)
+
+    def mean(self, values: Array) -> float:
+        """Weighted mean of one value per row."""
+        return math.fsum(values if self.weight is None else values * self.weight) / self.total
+
+
+class View(_Weighted):
+    """A binary question about each row: `score` is the probability given to yes, `outcome` is the answer, `weight` its weight."""
+
+    def __init__(
+        self,
+        score: Array,
+        outcome: Array,
+        weight: Array | None = None,
+        weight_kind: WeightKind = "unit",
+        *,
+        rows: Rows | None = None,
+        lens: str = "binary",
+        log_odds: Array | None = None,
+    ) -> None:
+        self.raw_score = frozen(score)
+        self.raw_outcome = frozen(outcome)
+        self.weight = weight
+        self.weight_kind: WeightKind = weight_kind
+        self.rows = rows
+        self.lens = lens
+        self.log_odds = log_odds
+        self.n = len(score)
+        self.tables: dict[Any, Any] = {}
+
+    @cached_property
+    def score(self) -> Floats:
+        """The scores, widened to float64."""
+        return self.raw_score.astype(np.float64, copy=False)
+
+    @cached_property
+    def outcome(self) -> Floats:
+        """The outcomes as float64: 0 and 1, or shares for soft labels."""
+        return self.raw_outcome.astype(np.float64, copy=False)
+
+    @property
+    def is_soft(self) -> bool:
+        return self.raw_outcome.dtype.kind == "f"
+
+    @cached_property
+    def order(self) -> Array:
+        """Row numbers in rising order of score, ties in row order."""
+        return np.argsort(self.raw_score, kind="stable")
+
+    @cached_property
+    def prefix(self) -> Prefix:
+        """Prefix sums at the ends of the tie groups."""
+        score = self.raw_score[self.order]
+        last = np.flatnonzero(np.append(score[1:] != score[:-1], True))
+        outcome = self.raw_outcome[self.order]
+        score = score.astype(np.float64, copy=False)
+        if self.weight is None:
+            weight = last + 1
+            total = np.cumsum(score)[last]
+            ones = np.cumsum(outcome, dtype=np.float64)[last]
+        else:
+            w = self.weight[self.order]
+            weight = np.cumsum(w)[last]
+            total = np.cumsum(w * score)[last]
+            ones = np.cumsum(w * outcome, dtype=np.float64)[last]
+        lead = [0]
+        return Prefix(
+            np.append(lead, last + 1),
+            score[last],
+            np.append(lead, weight),
+            np.append(lead, ones),
+            np.append(lead, total),
+        )
+
+    def as_vector(self) -> VectorView:
+        """The same question with both answers as columns: (no, yes)."""
+        soft = self.raw_outcome if self.is_soft else None
+        labels = None if self.is_soft else self.raw_outcome
+        return VectorView(
+            self.raw_score,
+            labels,
+            soft,
+            self.weight,
+            self.weight_kind,
+            rows=self.rows,
+            lens=self.lens,
+            logits=self.log_odds,
+            score_column=1,
+        )
+
+    def __repr__(self) -> str:
+        return f"View({self.lens}, n={self.n})"
+
+
+class Block(NamedTuple):
+    """Some rows of a VectorView, small enough to stay in cache."""
+
+    probs: Floats
+    """(B, K) probabilities."""
+    targets: Floats
+    """(B, K): one-hot rows, or shares for soft labels."""
+    labels: Array | None
+    """Class indices, or None for soft labels."""
+    log_probs: Callable[[], Floats]
+    """Logarithms of the probabilities, from the logits where those were given."""
+
+    @property
+    def k(self) -> int:
+        return self.probs.shape[1]
+
+    def expect(self, values: Floats) -> Floats:
+        """For each row the entry of `values` at the label, or its mean over the shares; 0 times infinity counts 0."""
+        if self.labels is not None:
+            return np.asarray(values[np.arange(len(values)), self.labels])
+        return np.where(self.targets > 0, values * np.where(self.targets > 0, self.targets, 1), 0).sum(axis=1)
+
+
+class VectorView(_Weighted):
+    """The whole distribution of each row: `probs` against the label or the shares, read block by block.
+
+    `probs` may have one dimension: it is then the second of two columns, and the first is what is missing to 1.
+    """
+
+    def __init__(
+        self,
+        probs: Array,
+        labels: Array | None,
+        soft: Array | None,
+        weight: Array | None = None,
+        weight_kind: WeightKind = "unit",
+        *,
+        rows: Rows | None = None,
+        lens: str = "canonical",
+        logits: Array | None = None,
+        score_column: int | None = None,
+        tree_columns: int | None = None,
+    ) -> None:
+        self.raw_probs = frozen(probs)
+        self.labels = labels
+        self.soft = soft
+        self.weight = weight
+        self.weight_kind: WeightKind = weight_kind
+        self.rows = rows
+        self.lens = lens
+        self.logits = logits
+        self.n = len(probs)
+        self.k = 2 if probs.ndim == 1 else probs.shape[1]
+        self.score_column = score_column
+        """The one column that says it all, where the lens asks a yes-or-no question."""
+        self.tree_columns = self.k if tree_columns is None else tree_columns
+        """How many leading columns a k-d tree looks at; a remainder that completes the row to 1 is left out."""
+
+    @property
+    def is_soft(self) -> bool:
+        return self.soft is not None
+
+    @property
+    def block_rows(self) -> int:
+        return rows_per_block(self.k)
+
+    def block(self, start: int, stop: int) -> Block:
+        """Rows `start` to `stop` in float64."""
+        probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
+        probs = np.column_stack([1 - probs, probs]) if probs.ndim == 1 else probs
+        labels = None if self.labels is None else self.labels[start:stop]
+        if labels is not None:
+            targets = np.zeros(probs.shape)
+            targets[np.arange(len(targets)), labels] = 1
+        else:
+            assert self.soft is not None
+            shares = self.soft[start:stop]
+            targets = np.column_stack([1 - shares, shares]) if shares.ndim == 1 else shares
+        return Block(probs, targets, labels, lambda: self._log_probs(start, stop))
+
+    def _log_probs(self, start: int, stop: int) -> Floats:
+        with np.errstate(divide="ignore"):
+            if self.logits is not None:
+                z = self.logits[start:stop].astype(np.float64)
+                if z.ndim == 1:
+                    return np.column_stack([-np.logaddexp(0, z), -np.logaddexp(0, -z)])
+                z = z - z.max(axis=1, keepdims=True)
+                return np.asarray(z - np.log(np.exp(z).sum(axis=1, keepdims=True)))
+            probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
+            if probs.ndim == 1:
+                return np.column_stack([np.log1p(-probs), np.log(probs)])
+            return np.log(probs)
+
+    def blocks(self) -> Iterator[tuple[slice, Block]]:
+        """All rows, block by block."""
+        for start in range(0, self.n, self.block_rows):
+            stop = min(start + self.block_rows, self.n)
+            yield slice(start, stop), self.block(start, stop)
+
+    def each_row(self, formula: Callable[[Block], Array]) -> Floats:
+        """One number for each row."""
+        return np.concatenate(
+            map_blocks(lambda a, b: formula(self.block(a, b)), self.n, self.block_rows, columns=self.k)
+        )
+
+    def mean_of(self, formula: Callable[[Block], Array]) -> float:
+        """Weighted mean over rows of one number for each row, without keeping them all."""
+
+        def work(start: int, stop: int) -> float:
+            values = formula(self.block(start, stop))
+            return float(values.sum() if self.weight is None else (values * self.weight[start:stop]).sum())
+
+        return math.fsum(map_blocks(work, self.n, self.block_rows, columns=self.k)) / self.total
+
+    @cached_property
+    def mean_gap(self) -> Floats:
+        """Weighted mean over rows of probability minus target, for each class."""
+
+        def work(start: int, stop: int) -> Floats:
+            block = self.block(start, stop)
+            gap = block.probs - block.targets
+            return gap.sum(axis=0) if self.weight is None else self.weight[start:stop] @ gap
+
+        parts = np.array(map_blocks(work, self.n, self.block_rows, columns=self.k))
+        return np.array([math.fsum(column) for column in parts.T]) / self.total
+
+    def __repr__(self) -> str:
+        return f"VectorView({self.lens}, n={self.n}, k={self.k})"
