@@ -45,12 +45,12 @@ def __getattr__(name: str) -> Any:
         if name in errors.__all__:
             value = getattr(errors, name)
         else:
-            value = _metric(name)
+            value = _find_metric(name)
     globals()[name] = value
     return value
 
 
-def _metric(name: str) -> Any:
+def _find_metric(name: str) -> Any:
     import_module(".metrics", __name__)
     known = import_module(".registry", __name__).catalogue
     if name in known.keys():  # noqa: SIM118 - `in known` would accept an alias
