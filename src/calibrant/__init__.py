@@ -42,10 +42,7 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(f".{_HOME[name]}", __name__), name)
     else:
         errors = import_module(".errors", __name__)
-        if name in errors.__all__:
-            value = getattr(errors, name)
-        else:
-            value = _find_metric(name)
+        value = getattr(errors, name) if name in errors.__all__ else _find_metric(name)
     globals()[name] = value
     return value
 
@@ -53,11 +50,13 @@ def __getattr__(name: str) -> Any:
 def _find_metric(name: str) -> Any:
     import_module(".metrics", __name__)
     known = import_module(".registry", __name__).catalogue
-    if name in known.keys():  # noqa: SIM118 - `in known` would accept an alias
+    if name in set(known):  # `in known` would accept an alias
         return known[name]
     from difflib import get_close_matches
 
-    near = get_close_matches(name, public_names(), 1)
+    # An alias of the literature names its metric; among near names the one of like length is meant.
+    near = [known[name].id] if name in known else get_close_matches(name, public_names(), 3)
+    near.sort(key=lambda word: abs(len(word) - len(name)))
     raise AttributeError(f"calibrant has no {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 __all__ = ["map_blocks", "rows_per_block"]
 
 T = TypeVar("T")
 
 BLOCK_ENTRIES = 1 << 16
-# Below this many entries starting threads costs more than it saves.
-THREAD_ENTRIES = 1 << 19
+# A thread that has less than this to do costs more to start than it saves.
+THREAD_ENTRIES = 1 << 18
+# Beyond this many threads the memory, not the cores, sets the pace.
+MAX_THREADS = 16
 
 
 def rows_per_block(columns: int, entries: int = BLOCK_ENTRIES) -> int:
@@ -22,26 +24,45 @@ def rows_per_block(columns: int, entries: int = BLOCK_ENTRIES) -> int:
 
 def map_blocks(work: Callable[[int, int], T], rows: int, step: int, *, columns: int = 1) -> list[T]:
     """Call ``work(start, stop)`` for each block of `step` rows and return the results in row order."""
+    if rows <= step:
+        return [work(0, rows)]
     spans = [(start, min(start + step, rows)) for start in range(0, rows, step)]
-    workers = min(len(spans), _cores())
-    if workers < 2 or rows * columns < THREAD_ENTRIES:
-        return [work(start, stop) for start, stop in spans]
-    # Imported here: most calls are small, and the import costs more than they do.
-    from concurrent.futures import ThreadPoolExecutor
+    workers = min(len(spans), rows * columns // THREAD_ENTRIES, MAX_THREADS)
+    if workers > 1:
+        workers = min(workers, _cores())
+    return _in_threads(work, spans, workers) if workers > 1 else [work(start, stop) for start, stop in spans]
 
-    # Each thread takes a run of neighbouring blocks, so that a block costs a function call and not a task.
-    share = -(-len(spans) // workers)
-    runs = [spans[first : first + share] for first in range(0, len(spans), share)]
-    with ThreadPoolExecutor(len(runs) - 1) as pool:
-        waiting = [pool.submit(_run, work, run) for run in runs[1:]]
-        results = _run(work, runs[0])
-        for task in waiting:
-            results.extend(task.result())
+
+def _in_threads(work: Callable[[int, int], T], spans: list[tuple[int, int]], workers: int) -> list[T]:
+    # Threads of this call only: a pool that outlives it would not survive a fork.
+    from threading import Lock, Thread
+
+    results: list[Any] = [None] * len(spans)
+    failures: list[BaseException] = []
+    waiting = iter(range(len(spans)))
+    lock = Lock()
+
+    def take() -> int | None:
+        with lock:
+            return next(waiting, None)
+
+    def run() -> None:
+        # Each thread takes the next block when it is free, so that a core that is busy elsewhere holds up one block only.
+        try:
+            while not failures and (number := take()) is not None:
+                results[number] = work(*spans[number])
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [Thread(target=run) for _ in range(workers - 1)]
+    for thread in threads:
+        thread.start()
+    run()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
     return results
-
-
-def _run(work: Callable[[int, int], T], spans: list[tuple[int, int]]) -> list[T]:
-    return [work(start, stop) for start, stop in spans]
 
 
 def _cores() -> int:

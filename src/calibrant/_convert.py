@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .errors import ColumnError, InputTypeError, ShapeError
 
-__all__ = ["Column", "column", "is_frame", "numbers", "pick_columns"]
+__all__ = ["Column", "column", "is_frame", "is_number", "numbers", "pick_columns"]
 
 Array = NDArray[Any]
 
@@ -43,6 +43,11 @@ def column(value: Any, argument: str) -> Column:
     return Column(array, precision)
 
 
+def is_number(value: Any) -> bool:
+    """Whether an option is one real number; True and False are none."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
 def numbers(array: Array, argument: str) -> Array:
     """`array` with a numeric dtype in native byte order; float16 and long double become the nearest wider or narrower float."""
     kind = array.dtype.kind
@@ -51,7 +56,7 @@ def numbers(array: Array, argument: str) -> Array:
     elif kind in "US":
         raise InputTypeError(
             argument,
-            f"holds text, first entry {_short(array.flat[0])}, and numbers are needed",
+            f"holds text, {_short(array.flat[0])} at row 0, and numbers are needed",
             "convert it with float() or read the column as numeric",
             row=0,
         )
@@ -80,10 +85,12 @@ def _as_array(value: Any, argument: str) -> tuple[Array, str]:
     if isinstance(value, (str, bytes, dict, set, frozenset)) or callable(value):
         raise InputTypeError(
             argument,
-            f"is a {type(value).__name__}, and a list, array, column or tensor is needed",
+            f"is of type {type(value).__name__}, and a list, array, column or tensor is needed",
             "name columns with label= and prob= only when the first argument is a frame"
             if isinstance(value, str)
-            else "",
+            else "call it and pass what it returns"
+            if callable(value)
+            else "pass its values as a list, in the order of the rows",
         )
     found = _from_frame_library(value, argument)
     if found is None and hasattr(value, "__array__"):
@@ -95,8 +102,8 @@ def _as_array(value: Any, argument: str) -> tuple[Array, str]:
     if found is None:
         raise InputTypeError(
             argument,
-            f"is a {type(value).__name__}, and a list, array, column or tensor is needed",
-            "convert it with np.asarray",
+            f"is of type {type(value).__name__}, and a list, array, column or tensor is needed",
+            "convert it to a list or a dense array first",
         )
     return found, found.dtype.name
 
@@ -138,26 +145,44 @@ def _from_tensor(value: Any, argument: str) -> tuple[Array, str]:
     if not hasattr(value, "detach"):
         raise InputTypeError(argument, f"is a {type(value).__name__}, and a tensor or array is needed")
     precision = str(value.dtype).rsplit(".", 1)[-1]
-    tensor = value.detach().cpu()
-    if precision == "bfloat16":  # NumPy has none; float32 holds it exactly
-        tensor = tensor.float()
-    return np.asarray(tensor.numpy()), precision
+    try:
+        tensor = value.detach().cpu()
+        if precision == "bfloat16":  # NumPy has none; float32 holds it exactly
+            tensor = tensor.float()
+        return np.asarray(tensor.numpy()), precision
+    except (TypeError, NotImplementedError) as error:  # sparse, quantised, or without data
+        raise InputTypeError(
+            argument, f"is a tensor that cannot be read: {error}", "pass a dense tensor with data"
+        ) from None
 
 
 def _from_frame_library(value: Any, argument: str) -> Array | None:
     import narwhals.stable.v2 as nw
 
-    native = nw.from_native(value, pass_through=True, allow_series=True)
+    native = _native(value, argument)
     if isinstance(native, nw.LazyFrame):
         native = native.collect()
     if isinstance(native, nw.Series):
         _refuse_nulls(native, argument)
         return np.asarray(native.to_numpy())
     if isinstance(native, nw.DataFrame):
-        for name in native.columns:
-            _refuse_nulls(native[name], f"{argument} (column {name!r})")
+        for series in native.iter_columns():  # by position: pandas has columns called 0, 1, 2
+            _refuse_nulls(series, f"{argument} (column {series.name!r})")
         return np.asarray(native.to_numpy())
     return None
+
+
+def _native(value: Any, argument: str) -> Any:
+    """A narwhals frame or series, or `value` itself where it is neither."""
+    import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        return nw.from_native(value, pass_through=True, allow_series=True)
+    except DuplicateError:
+        names = [str(name) for name in value.columns]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ColumnError(argument, f"has two columns called {twice!r}", "rename one of them") from None
 
 
 def _refuse_nulls(series: Any, argument: str) -> None:
@@ -177,9 +202,9 @@ def _numbers_from_objects(array: Array, argument: str) -> Array:
         if isinstance(entry, (bool, int, float, np.bool_, np.integer, np.floating)):
             continue
         row = int(np.unravel_index(position, array.shape)[0])
-        if entry is None:
+        if entry is None or is_missing(entry):
             raise InputTypeError(
-                argument, f"is missing (None) at row {row}", "drop or fill the missing rows first", row=row
+                argument, f"is missing ({entry}) at row {row}", "drop or fill the missing rows first", row=row
             )
         if hasattr(entry, "__float__") and not isinstance(entry, str):
             continue  # Decimal, Fraction
@@ -192,6 +217,23 @@ def _numbers_from_objects(array: Array, argument: str) -> Array:
     return array.astype(np.float64)
 
 
+def is_missing(value: Any) -> bool:
+    """Whether an entry stands for no value: None, NaN, NaT or pandas.NA."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA has no truth
+        return type(value).__name__ == "NAType"
+
+
+def is_hashable(value: Any) -> bool:
+    """Whether a value can be a name: of a class, of a group."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
 def is_frame(value: Any) -> bool:
     """Whether `value` is a table with named columns, of any library that is already loaded."""
     if isinstance(value, (np.ndarray, list, tuple)) or value is None or isinstance(value, (str, bytes)):
@@ -202,16 +244,23 @@ def is_frame(value: Any) -> bool:
         return False
     import narwhals.stable.v2 as nw
 
-    return isinstance(nw.from_native(value, pass_through=True), (nw.DataFrame, nw.LazyFrame))
+    return isinstance(_native(value, "y_true"), (nw.DataFrame, nw.LazyFrame))
 
 
 def pick_columns(frame: Any, names: str | list[str] | tuple[str, ...], argument: str) -> Any:
     """The column or columns of `frame` called `names`; a name may be a pattern such as ``"p_*"``."""
     import narwhals.stable.v2 as nw
 
-    native = nw.from_native(frame)
+    native = _native(frame, argument)
     if isinstance(native, nw.LazyFrame):
         native = native.collect()
+    listed = [names] if isinstance(names, str) else names
+    if not isinstance(listed, (list, tuple)) or not listed or not all(isinstance(name, str) for name in listed):
+        raise ColumnError(
+            argument,
+            f"must be the name of a column, or a list of names; got {names!r}",
+            f"the columns are {_shown(native.columns)}",
+        )
     if isinstance(names, str):
         if names in native.columns:
             return native[names].to_native()
@@ -242,13 +291,16 @@ def match_columns(existing: list[str], names: str | list[str] | tuple[str, ...],
 def _no_column(argument: str, name: str, existing: list[str]) -> ColumnError:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, existing, 1)
-    shown = ", ".join(map(repr, existing[:20])) + (", ..." if len(existing) > 20 else "")
+    near = get_close_matches(name, [column for column in existing if isinstance(column, str)], 1)
     return ColumnError(
         argument,
         f"there is no column {name!r}",
-        (f"did you mean {near[0]!r}? " if near else "") + f"the columns are {shown}",
+        (f"did you mean {near[0]!r}? " if near else "") + f"the columns are {_shown(existing)}",
     )
+
+
+def _shown(existing: list[str]) -> str:
+    return ", ".join(map(repr, existing[:20])) + (", ..." if len(existing) > 20 else "")
 
 
 def _short(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ._convert import column, numbers
+from ._convert import column, is_hashable, is_missing, numbers
 from .errors import GroupError, InputTypeError, ShapeError, WeightError
 
 __all__ = ["WeightKind", "read_features", "read_groups", "read_weights"]
@@ -16,7 +16,12 @@ Array = NDArray[Any]
 WeightKind = Literal["unit", "counts", "importance"]
 
 
+# Beyond this a count is no longer exact as float64, and sums of counts would overflow.
+MAX_COUNT = 2**53
+
+
 def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None, WeightKind]:
+    """Weights of either kind, checked: counts as integers, importance scaled by a power of two."""
     if sample_weight is None and counts is None:
         return None, "unit"
     if sample_weight is not None and counts is not None:
@@ -41,13 +46,20 @@ def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None,
             name, "is zero in every row, so nothing is left to measure", "give at least one row a positive weight"
         )
     if name == "counts":
+        if weight.sum(dtype=np.float64) > MAX_COUNT:
+            raise WeightError(
+                name,
+                f"add up to {weight.sum(dtype=np.float64):.6g}, and at most 2**53 rows can be counted",
+                "pass sample_weight=, where only ratios matter",
+            )
         return weight.astype(np.int64), "counts"
     # Only ratios matter: scaling keeps sums of tiny or huge weights away from underflow and overflow.
     weight = weight.astype(np.float64)
-    return weight / np.ldexp(1.0, int(np.frexp(weight.max())[1])), "importance"
+    return np.ldexp(weight, -int(np.frexp(weight.max())[1])), "importance"
 
 
 def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
+    """The group of each row as a code, and the names of the groups in order."""
     if groups is None:
         return None, ()
     try:
@@ -65,14 +77,24 @@ def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
         raise ShapeError(
             "groups", f"has shape {values.shape}, and {n} rows need shape ({n},)", "pass one group per row"
         )
-    hole = (
-        np.array([value is None or value != value for value in values.tolist()])
-        if values.dtype.kind in "Of"
-        else np.zeros(n, bool)
-    )
+    if values.dtype.kind in "mM":
+        hole = np.isnat(values)
+    elif values.dtype.kind in "Of":
+        hole = np.array([is_missing(value) for value in values.tolist()])
+    else:
+        hole = np.zeros(n, bool)
     if hole.any():
         row = int(np.argmax(hole))
         raise GroupError("groups", f"row {row} has no group", "name the missing ones, or drop the rows", row=row)
+    if values.dtype.kind == "O":
+        for row, value in enumerate(values.tolist()):
+            if not is_hashable(value):
+                raise InputTypeError(
+                    "groups",
+                    f"row {row} is of type {type(value).__name__}, which names no group",
+                    "pass text or numbers",
+                    row=row,
+                )
     names = sorted(
         set(values.tolist()),
         key=lambda value: (str(type(value)), value if isinstance(value, (int, float, str)) else str(value)),
@@ -83,8 +105,6 @@ def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
 
 def read_features(features: Any, n: int) -> Array | None:
     """An (N, d) array of finite numbers."""
-    """The group of each row as a code, and the names of the groups in order."""
-    """Weights of either kind, checked: counts as integers, importance scaled by a power of two."""
     if features is None:
         return None
     values = numbers(column(features, "features").array, "features").astype(np.float64)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._blocks import map_blocks, rows_per_block
-from ._convert import SUM_TOLERANCE, Column, _short, numbers
-from .errors import LabelError, ShapeError, SwappedArgumentsError
+from ._convert import SUM_TOLERANCE, Column, _short, is_hashable, is_missing, numbers
+from .errors import InputTypeError, LabelError, ShapeError, SwappedArgumentsError
 
 __all__ = ["class_names", "encode_labels", "soft_targets"]
 
@@ -23,6 +23,12 @@ def class_names(classes: Sequence[Any] | Array | None, k: int) -> tuple[Any, ...
     """The names of the K classes in the order of the columns, checked for number and repetition."""
     if classes is None:
         return None
+    if isinstance(classes, (str, bytes, set, frozenset)) or not hasattr(classes, "__iter__"):
+        raise InputTypeError(
+            "classes",
+            f"is of type {type(classes).__name__}, and names in the order of the columns are needed",
+            "pass a list, for example classes=['cat', 'dog']",
+        )
     names = tuple(value.item() if isinstance(value, np.generic) else value for value in classes)
     if len(names) != k:
         raise LabelError(
@@ -31,6 +37,10 @@ def class_names(classes: Sequence[Any] | Array | None, k: int) -> tuple[Any, ...
             "name every class once, in the order of the columns",
         )
     for position, name in enumerate(names):
+        if not is_hashable(name):
+            raise InputTypeError(
+                "classes", f"holds a {type(name).__name__} as name {position}", "name classes with text or numbers"
+            )
         if name in names[:position]:
             raise LabelError("classes", f"names {name!r} twice", "name every class once, in the order of the columns")
     return names
@@ -48,7 +58,7 @@ def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_lab
     elif y.dtype.kind in "USO" and _is_text(y):
         raise LabelError(
             "y_true",
-            f"holds text, first entry {_short(y[0])}, and nothing says which class it is",
+            f"holds text, {_short(y[0])} at row 0, and nothing says which class it is",
             "pass classes=[...] in the order of the columns" + (", or pos_label=" if k == 2 else ""),
             row=0,
         )
@@ -72,7 +82,7 @@ def multilabel_targets(came: Column, shape: tuple[int, ...]) -> Array:
         raise LabelError(
             "y_true",
             f"row {row}, column {column} is {_short(y[row, column])}, and multilabel labels are 0 or 1",
-            SOFT,
+            SOFT if 0 < y[row, column] < 1 else "pass one 0/1 column per class",
             row=row,
         )
     return y.astype(np.uint8)
@@ -95,7 +105,7 @@ def soft_targets(came: Column, k: int, one_dimensional: bool, multilabel: bool) 
         raise LabelError(
             "y_true",
             f"row {row} holds {float(y[tuple(where)])!r}, and soft labels lie in [0, 1]",
-            "check the labels",
+            "pass shares of 1, or drop soft=True if these are class indices",
             row=row,
         )
     if y.ndim == 1 or multilabel:
@@ -124,19 +134,32 @@ def _against_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any,
             "pass classes=[negative, positive] instead",
         )
     if y.ndim != 1:
-        raise ShapeError("y_true", f"has shape {y.shape}, and pos_label needs one label per row")
+        raise ShapeError(
+            "y_true", f"has shape {y.shape}, and pos_label needs one label per row", "drop pos_label for one-hot rows"
+        )
     if classes is not None and pos_label not in classes:
-        raise LabelError("pos_label", f"is {pos_label!r}, which is not one of classes={list(classes)!r}")
+        raise LabelError(
+            "pos_label",
+            f"is {pos_label!r}, which is not one of classes={list(classes)!r}",
+            "check its spelling and type",
+        )
+    missing = _missing(y)
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise LabelError(
+            "y_true", f"row {row} is {y[row]}, and every row needs a label", "drop the rows without a label", row=row
+        )
     positive = np.asarray(y == pos_label)
     if positive.shape != y.shape:
         raise LabelError("pos_label", f"{pos_label!r} cannot be compared with the labels, first label {_short(y[0])}")
     others = y[~positive]
     if len(others) == 0:
         return positive
-    if y.dtype.kind == "f" and np.isnan(others).any():
-        row = int(np.argmax(np.isnan(y)))
+    if classes is None and not positive.any():
         raise LabelError(
-            "y_true", f"row {row} is nan, and every row needs a label", "drop the rows without a label", row=row
+            "pos_label",
+            f"{pos_label!r} occurs in no row; the first label is {_short(others[0])}",
+            "check its spelling and type, or pass classes=",
         )
     allowed = [name for name in classes if name != pos_label] if classes is not None else [others[0]]
     stray = ~np.isin(y, np.asarray([*allowed, pos_label], dtype=y.dtype if y.dtype.kind in "OUS" else None))
@@ -148,13 +171,13 @@ def _against_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any,
             "two classes are needed",
             row=row,
         )
-    if not positive.any():
-        raise LabelError(
-            "pos_label",
-            f"{pos_label!r} occurs in no row; the labels are {_short(others[0])}",
-            "check its spelling and type, or pass classes=",
-        )
     return positive
+
+
+def _missing(y: Array) -> Array:
+    if y.dtype.kind == "O":
+        return np.array([is_missing(value) for value in y.tolist()])
+    return np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), bool)
 
 
 def _from_names(y: Array, classes: tuple[Any, ...]) -> Array:
@@ -175,7 +198,16 @@ def _from_names(y: Array, classes: tuple[Any, ...]) -> Array:
 
 def _unique_objects(y: Array) -> tuple[list[Any], Array]:
     seen: dict[Any, int] = {}
-    inverse = np.fromiter((seen.setdefault(value, len(seen)) for value in y), np.intp, len(y))
+    try:
+        inverse = np.fromiter((seen.setdefault(value, len(seen)) for value in y), np.intp, len(y))
+    except TypeError:
+        row = next(row for row, value in enumerate(y) if not is_hashable(value))
+        raise InputTypeError(
+            "y_true",
+            f"holds a {type(y[row]).__name__} at row {row}, which names no class",
+            "pass text or numbers",
+            row=row,
+        ) from None
     return list(seen), inverse
 
 
@@ -196,16 +228,24 @@ def _from_one_hot(y: Array, k: int, probs: Array) -> Array:
     if y.shape[1] != k:
         remedy = "pass y_true.ravel()" if y.shape[1] == 1 else "pass class indices, or one column per class"
         if probs.ndim == 1 and y.shape[1] > 1 and not np.isin(y, (0, 1)).all():
-            raise _swapped()
+            raise SwappedArgumentsError(
+                "y_true",
+                "has columns of fractions while y_prob has one number per row: they look swapped",
+                "call it as (y_true, y_prob): labels first, probabilities second",
+            )
         raise ShapeError("y_true", f"has {y.shape[1]} columns, and y_prob has {k} classes", remedy)
     bad = ((y != 0) & (y != 1)).any(axis=1) | (y.sum(axis=1) != 1)
     if bad.any():
+        if probs.ndim == 2 and np.isin(probs, (0, 1)).all() and not np.isin(y, (0, 1)).all():
+            raise _swapped()
         row = int(np.argmax(bad))
         entries = np.array2string(y[row], threshold=8, separator=", ")
         raise LabelError(
             "y_true",
             f"row {row} is {entries}, and a one-hot row has a single 1",
-            f"{SOFT}, multilabel=True if several can hold",
+            "drop the rows without a label"
+            if np.isnan(y[row]).any()
+            else f"{SOFT}, or multilabel=True if several classes can hold",
             row=row,
         )
     return np.asarray(y.argmax(axis=1))
@@ -248,17 +288,23 @@ def _label_error(y: Array, k: int, signed: bool, probs: Array) -> LabelError:
     fractional = bool(((values > 0) & (values < 1)).any())
     if fractional and probs.ndim == 1 and bool(np.isin(probs, (0, 1)).all()):
         return _swapped()
-    rule = "labels are 0 and 1, or -1 and 1" if k == 2 else f"labels run from 0 to {k - 1}"
+    rule = "labels are 0 and 1, or -1 and 1" if k == 2 else f"labels are whole numbers from 0 to {k - 1}"
+    if signed:
+        rule = "other labels are -1: " + rule + ", never all three"
     shown = int(value) if value == np.floor(value) and np.isfinite(value) else value
-    remedy = (
-        SOFT
-        if fractional
-        else (
-            "pass pos_label= to say which value is positive"
-            if k == 2 and probs.ndim == 1
-            else "pass classes=[...] if these are names"
+    if fractional:
+        remedy = SOFT
+    elif k == 2 and probs.ndim == 1:
+        several = len(np.unique(values)) > 2
+        remedy = (
+            "two classes are needed; for more, pass one column of probabilities per class"
+            if several
+            else "pass pos_label= to say which value is positive"
         )
-    )
+    elif values.min() == 1 and values.max() == k:
+        remedy = f"pass y_true - 1, or classes=range(1, {k + 1}), if they are counted from 1"
+    else:
+        remedy = "pass classes=[...] if these are names"
     return LabelError("y_true", f"row {row} is {shown}, and {rule}", remedy, row=row)
 
 

@@ -16,6 +16,7 @@ from ._signature import (
     VIEW_WORDS,
     build_doc,
     build_signature,
+    check_class_weight,
     check_option,
     formula_options,
     unknown_word,
@@ -127,6 +128,9 @@ class Metric:
         self.finish = finish
         self.base = base
         self.options = {**formula_options(formula), **(defaults or {})}
+        taken = set(self.options) & set(PREDICTION_WORDS)
+        if taken:
+            raise ArgumentError(id, f"the option {taken.pop()!r} already means something for every metric", "choose another word")
         self._is_row_mean = takes == "Block" and finish is None
 
     def __call__(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
@@ -165,7 +169,7 @@ class Metric:
             if word in options:
                 options[word] = check_option(self.formula, word, value)
             elif word in VIEW_WORDS:
-                view_words[word] = value
+                view_words[word] = check_class_weight(value) if word == "class_weight" else value
             elif word in PREDICTION_WORDS:
                 words[word] = value
             else:
@@ -175,13 +179,15 @@ class Metric:
 
     def _views(self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: dict[str, Any]) -> list[AnyView]:
         if isinstance(y_true, (View, VectorView)):
-            if y_prob is not None or words or where is not None:
+            if y_prob is not None or words or where is not None or lens != self.lens:
                 raise InputTypeError(
                     "y_true", "is a view, which already holds everything", "pass the view alone, or arrays"
                 )
             views: list[AnyView] = [y_true]
         else:
             predictions = as_predictions(y_true, y_prob, words)
+            if lens == "canonical" == self.lens and predictions.kind in ("multilabel", "confidence"):
+                lens = "auto"  # a metric of whole distributions reads what there is, unless the lens was asked for
             views = views_of(parse_selection(where, predictions), lens)
         for view in views:
             self._check_view(view)
@@ -251,11 +257,16 @@ class Metric:
         """One sentence: what it measures."""
         return (self.explain.get("summary") or self.formula.__doc__ or "").strip().split("\n")[0]
 
-    def direction(self, value: float) -> str:
-        """What a value says about confidence, in words; empty where it says nothing."""
+    def direction(self, value: float, lens: str = "top_label") -> str:
+        """What a value says about confidence, in words; empty where it says nothing.
+
+        Of one class (or the positive one) a score can be too high or too low, which is not the same as too sure.
+        """
         if not self.signed or self.ideal is None or value == self.ideal:
             return ""
-        return "overconfident" if value > self.ideal else "underconfident"
+        side = "over" if value > self.ideal else "under"
+        one_class = lens == "binary" or lens.startswith(("class", "pair"))
+        return f"{side}estimates" if one_class else f"{side}confident"
 
     def seconds(self, n: int, k: int) -> float:
         """A rough estimate of the time it takes, from its order of growth."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._blocks import rows_per_block
+from ._convert import is_number
 from .binning import parse_binning
 from .errors import ArgumentError
 from .view import VectorView, View
@@ -49,7 +50,7 @@ class KDTree:
     min_size: int = 10
 
     def __post_init__(self) -> None:
-        if not 0 < self.gamma <= 1:
+        if not (is_number(self.gamma) and 0 < self.gamma <= 1):
             raise ArgumentError("gamma", f"must lie above 0 and at most at 1; got {self.gamma!r}", "for example 0.1")
         if isinstance(self.min_size, bool) or not isinstance(self.min_size, (int, np.integer)) or self.min_size < 1:
             raise ArgumentError(
@@ -81,7 +82,7 @@ class KDTree:
         if float(view.weights[rows].sum()) <= self.gamma * view.total * (1 + SAME):
             return None
         values = _coordinate(view, rows, axis)
-        left = values < _weighted_median(values, view.weights[rows])
+        left = values < _upper_middle(values, view.weights[rows])
         parts = rows[left], rows[~left]
         return parts if min(self._size(view, part) for part in parts) >= self.min_size else None
 
@@ -135,13 +136,15 @@ def _coordinate(view: VectorView, rows: Array, axis: int) -> Floats:
     return probs if axis == 1 else 1 - probs
 
 
-def _weighted_median(values: Floats, weight: Floats) -> float:
-    """The middle value; the mean of the two middle ones where the weight divides evenly between them."""
+def _upper_middle(values: Floats, weight: Floats) -> float:
+    """The middle value, the larger of two where the weight divides evenly between them.
+
+    What lies below it is what lies below the median (their mean), but neighbouring doubles have no mean between them.
+    """
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weight[order])
     half = reached[-1] / 2
     position = int(np.searchsorted(reached, half * (1 - SAME), side="left"))
-    middle = float(values[order[position]])
     if reached[position] <= half * (1 + SAME) and position + 1 < len(values):
-        return (middle + float(values[order[position + 1]])) / 2
-    return middle
+        position += 1
+    return float(values[order[position]])

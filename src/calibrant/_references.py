@@ -116,7 +116,7 @@ REFERENCES = {
         "Sumler, Devlin, Maskell and Lane",
         2025,
         "An entropic metric for measuring calibration of machine learning models",
-        "TRUST-AI at ECAI",
+        "TRUST-AI at ECAI, CEUR Workshop Proceedings 4132",
     ),
     "thompson2026": Reference(
         "Thompson and Desai", 2026, "Extending confidence calibration to generalised measures of variation"

@@ -94,7 +94,8 @@ def _check_matrix_numpy(probs: Array, labels: Array | None, tolerance: float) ->
         # Classes first: NumPy then reduces over long contiguous runs instead of many short ones.
         block = np.ascontiguousarray(probs[start:stop].T)
         best = block.max(axis=0)
-        total = block.sum(axis=0, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # infinities are named below, not warned about
+            total = block.sum(axis=0, dtype=np.float64)
         if not (block.min() >= 0 and best.max() <= 1 and np.abs(total - 1).max() <= tolerance):
             good = ((block >= 0) & (block <= 1)).all(axis=0) & (np.abs(total - 1) <= tolerance)
             return start + int(np.argmin(good))
@@ -109,7 +110,7 @@ def _check_matrix_numpy(probs: Array, labels: Array | None, tolerance: float) ->
 
     found = [row for row in map_blocks(work, rows, len(lane), columns=columns) if row >= 0]
     if found:
-        _raise_for_row(probs, found[0])
+        _raise_for_row(probs, found[0], tolerance)
     return top, correct
 
 
@@ -118,14 +119,17 @@ def _bits(probs: Array) -> tuple[Array, Any]:
     return probs.view(kind), np.ones(1, probs.dtype).view(kind)[0]
 
 
-def _raise_for_row(probs: Array, row: int) -> None:
+def _raise_for_row(probs: Array, row: int, tolerance: float) -> None:
     entries = probs[row].astype(np.float64)
     bad = ~((entries >= 0) & (entries <= 1))
     if bad.any():
         raise _outside(probs, row, int(np.argmax(bad)))
+    total = entries.sum()
+    # A sum that only just misses must not be printed as 1.
+    shown = f"{total:.6g}" if abs(total - 1) > 1e-4 else f"{total:.10g}"
     raise ProbabilityError(
         "y_prob",
-        f"row {row} sums to {entries.sum():.6g}, and each row must sum to 1",
+        f"row {row} sums to {shown}, and each row must sum to 1 within {tolerance:g}",
         'pass normalize=True to rescale, multilabel=True if the columns are independent, or input="logit" if these are logits',
         row=row,
     )
@@ -143,6 +147,8 @@ def _outside(probs: Array, row: int, column: int | None) -> ProbabilityError:
         )
     if -1e-3 <= value <= 1 + 1e-3:
         remedy = "pass clip=True if this is rounding"
+    elif np.isinf(value):
+        remedy = 'drop or repair the row, or pass input="logit" if these are logits'
     elif np.isfinite(probs).all() and probs.min() >= 0 and 1 < probs.max() <= 100 and probs.max() > 20:
         remedy = "divide by 100 if these are percentages"
     else:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._blocks import map_blocks, rows_per_block
+from ._convert import is_number
 from ._kernels import COUNT_UNIT, LOW_BITS, LOW_MASK, compiled, fill_bins
 from .bintable import BinTable, Closed
 from .errors import ArgumentError, WeightsNotSupportedError
@@ -50,9 +51,9 @@ class EqualWidth:
 
     def __post_init__(self) -> None:
         _check_closed(self.closed)
-        low, high = self.range
-        if not 0 <= low < high <= 1:
-            raise ArgumentError("range", f"must satisfy 0 <= low < high <= 1; got {self.range}")
+        pair = isinstance(self.range, (tuple, list)) and len(self.range) == 2 and all(map(is_number, self.range))
+        if not (pair and 0 <= self.range[0] < self.range[1] <= 1):
+            raise ArgumentError("range", f"must satisfy 0 <= low < high <= 1; got {self.range!r}")
 
     def with_bins(self, bins: int) -> EqualWidth:
         return self if self.bins is not None else EqualWidth(bins, self.closed, self.range)
@@ -90,11 +91,11 @@ class Edges:
 
     def __post_init__(self) -> None:
         _check_closed(self.closed)
-        values = np.asarray(self.edges, dtype=np.float64)
+        values = _edge_values(self.edges)
         if values.ndim != 1 or len(values) < 2 or values[0] != 0 or values[-1] != 1 or not (np.diff(values) > 0).all():
             raise ArgumentError(
                 "bins",
-                f"edges must rise strictly from 0 to 1; got {list(self.edges)[:12]}",
+                f"edges must rise strictly from 0 to 1; got {values.ravel()[:12].tolist()}",
                 "for example [0, 0.5, 0.9, 1]",
             )
 
@@ -180,6 +181,13 @@ def check_bins(bins: Any) -> int:
     return int(bins)
 
 
+def _edge_values(edges: Any) -> Floats:
+    try:
+        return np.asarray(edges, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError("bins", f"edges must be numbers; got {edges!r}", "for example [0, 0.5, 0.9, 1]") from None
+
+
 def _check_closed(closed: str) -> None:
     if closed not in ("right", "left"):
         raise ArgumentError("closed", f"must be 'right' or 'left'; got {closed!r}")
@@ -198,7 +206,7 @@ def parse_binning(binning: Any, bins: Any) -> BinningRule:
             raise ArgumentError(
                 "bins", f"edges were given beside binning={binning!r}", "pass a number of bins, or drop binning"
             )
-        return Edges(tuple(float(edge) for edge in bins))
+        return Edges(tuple(_edge_values(bins).tolist()))
     if isinstance(binning, str):
         if binning not in ("equal_width", "equal_mass"):
             hint = {
@@ -215,6 +223,8 @@ def parse_binning(binning: Any, bins: Any) -> BinningRule:
         rule: BinningRule = EqualWidth() if binning == "equal_width" else EqualMass()
     elif isinstance(binning, BinTable):
         return Edges(tuple(binning.edges.tolist()), binning.closed)
+    elif isinstance(binning, type):
+        raise ArgumentError("binning", f"is the class {binning.__name__}", f"call it: {binning.__name__}()")
     elif hasattr(binning, "table") and hasattr(binning, "with_bins"):
         rule = binning
     else:

@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ._convert import is_number
 from ._extras import WeightKind
 from ._results import frame_of, html_table, number
 from .errors import ArgumentError, UndefinedMetricError
 
-__all__ = ["BinTable", "Closed"]
+__all__ = ["BinTable", "Closed", "check_interval"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -79,10 +80,7 @@ class BinTable:
 
         `method` is ``"clopper_pearson"``, ``"jeffreys"`` or ``"wilson"``. Importance weights use the effective size.
         """
-        if not 0 < level < 1:
-            raise ArgumentError("level", f"must lie between 0 and 1; got {level}", "for example 0.95")
-        if method not in ("clopper_pearson", "jeffreys", "wilson"):
-            raise ArgumentError("method", f"must be 'clopper_pearson', 'jeffreys' or 'wilson'; got {method!r}")
+        check_interval(level, method)
         if self.is_soft:
             raise UndefinedMetricError(
                 "interval", "binomial intervals need hard labels, and these are soft", "pass interval=None"
@@ -127,6 +125,14 @@ class BinTable:
             [number(low), number(high), f"{weight:.6g}", number(score), number(rate), "empty" if bare else number(gap)]
             for low, high, weight, score, rate, gap, bare in columns
         ]
+
+
+def check_interval(level: Any, method: Any, argument: str = "level") -> None:
+    """Raise unless `level` lies between 0 and 1 and `method` is one of the three."""
+    if not (is_number(level) and 0 < level < 1):
+        raise ArgumentError(argument, f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    if method not in ("clopper_pearson", "jeffreys", "wilson"):
+        raise ArgumentError("method", f"must be 'clopper_pearson', 'jeffreys' or 'wilson'; got {method!r}")
 
 
 def _none(values: Floats) -> list[float | None]:

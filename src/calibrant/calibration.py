@@ -12,7 +12,7 @@ from ._metric import as_predictions, views_of
 from ._results import frame_of, html_table, number
 from ._signature import PREDICTION_WORDS, unknown_word
 from .binning import Binning, Bins, bin_table
-from .bintable import BinTable
+from .bintable import BinTable, check_interval
 from .errors import InputTypeError, LensError
 from .lenses import Lens
 from .selections import parse_selection
@@ -118,8 +118,9 @@ def calibration_curve(
         if word not in PREDICTION_WORDS:
             known = ["bins", "binning", "lens", "where", "interval", "method", *PREDICTION_WORDS]
             raise unknown_word("calibration_curve", word, value, known)
+    check_interval(0.95 if interval is None else interval, method, "interval")
     if isinstance(y_true, (View, VectorView)):
-        if y_prob is not None or words:
+        if y_prob is not None or words or where is not None or lens != "auto":
             raise InputTypeError("y_true", "is a view, which already holds everything", "pass the view alone")
         views: list[View | VectorView] = [y_true]
     else:

@@ -51,8 +51,6 @@ def parse_lens(lens: str | Lens, predictions: Predictions) -> Lens:
     if not isinstance(lens, str):
         raise LensError("lens", f"must be a name or a Lens; got {type(lens).__name__}", f"one of {', '.join(_NAMES)}")
     name, _, detail = lens.partition(":")
-    if name in ("auto", "canonical") and predictions.kind in ("multilabel", "confidence"):
-        name = "auto"
     if name == "auto":
         name = {"binary": "binary", "multiclass": "top_label", "multilabel": "classwise", "confidence": "top_label"}[
             predictions.kind
@@ -66,6 +64,8 @@ def parse_lens(lens: str | Lens, predictions: Predictions) -> Lens:
         raise LensError("lens", f"{name!r} needs a detail", f"for example {_EXAMPLES[name]!r}")
     from difflib import get_close_matches
 
+    if name in ("class_groups", "class_hierarchy"):
+        raise LensError("lens", f"{name!r} needs a mapping", f"pass the lens itself: calibrant.{name}({{...}})")
     near = get_close_matches(lens, [*_PLAIN, *_MADE], 1)
     raise LensError("lens", f"there is no lens {lens!r}", f"did you mean {near[0]!r}? " + hint if near else hint)
 
@@ -85,7 +85,9 @@ def _binary(p: Predictions) -> list[AnyView]:
         raise LensError(
             "lens",
             f"'binary' needs two classes, and these are {p.kind} predictions",
-            "use 'top_label', 'classwise' or 'class:NAME'",
+            {"multilabel": "use 'classwise' or 'class:NAME'", "confidence": "use 'top_label'"}.get(
+                p.kind, "use 'top_label', 'classwise' or 'class:NAME'"
+            ),
         )
     score = p.probs if p.probs.ndim == 1 else p.probs[:, 1]
     outcome = p.labels if p.labels is not None else _positive_share(p)
@@ -139,6 +141,7 @@ def _one_class(p: Predictions, index: int) -> View:
 
 
 def _canonical(p: Predictions) -> list[AnyView]:
+    _refuse_partial(p, "canonical")
     return [_vector(p, p.probs, p.labels, p.soft, "canonical", logits=p.logits)]
 
 
@@ -146,7 +149,7 @@ def _refuse_multilabel(p: Predictions, lens: str) -> None:
     if p.kind == "multilabel":
         raise LensError(
             "lens",
-            f"{lens!r} ranks classes against each other, and these are multilabel predictions",
+            f"{lens!r} sets classes against each other, and these are multilabel predictions",
             "use 'classwise' or 'class:NAME'",
         )
 
@@ -290,7 +293,7 @@ def class_groups(mapping: Mapping[Any, Sequence[Any]]) -> Lens:
         _refuse_partial(p, "class_groups")
         owner = np.full(p.k, -1)
         for group, members in enumerate(mapping.values()):
-            for member in [members] if isinstance(members, str) else members:
+            for member in members if isinstance(members, (list, tuple, set, frozenset, range)) else [members]:
                 index = p.class_index(member)
                 if owner[index] >= 0:
                     raise LensError("lens", f"class {member!r} stands in two groups", "give every class one group")
@@ -316,10 +319,17 @@ def class_groups(mapping: Mapping[Any, Sequence[Any]]) -> Lens:
 def class_hierarchy(mapping: Mapping[Any, Any]) -> dict[int, Lens]:
     """One lens for each level of a nested mapping, 1 for the coarsest: ``{'living': {'animal': ['cat'], 'plant': ['oak']}, ...}``."""
 
+    if not isinstance(mapping, Mapping) or not mapping:
+        raise LensError(
+            "lens",
+            "'class_hierarchy' needs a nested mapping from group to classes",
+            "for example class_hierarchy({'animal': {'pet': ['cat', 'dog'], 'wild': ['fox']}, 'other': ['car']})",
+        )
+
     def leaves(node: Any) -> list[Any]:
         if isinstance(node, Mapping):
             return [leaf for child in node.values() for leaf in leaves(child)]
-        return [node] if isinstance(node, str) else list(node)
+        return list(node) if isinstance(node, (list, tuple, set, frozenset, range)) else [node]
 
     levels: dict[int, Lens] = {}
     nodes: dict[Any, Any] = dict(mapping)
@@ -339,7 +349,7 @@ def _whole(value: Any, lens: str) -> int:
         number = int(value)
     except (TypeError, ValueError):
         number = 0
-    if number < 1 or number != float(value):
+    if isinstance(value, bool) or number < 1 or number != float(value):
         raise LensError(
             "lens", f"{lens!r} needs a whole number from 1 up; got {value!r}", f"for example {_EXAMPLES[lens]!r}"
         )

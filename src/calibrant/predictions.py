@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._blocks import map_blocks, rows_per_block
-from ._convert import SUM_TOLERANCE, Column, column, is_frame, numbers, pick_columns
+from ._convert import SUM_TOLERANCE, Column, column, is_frame, is_number, numbers, pick_columns
 from ._extras import read_features, read_groups, read_weights
 from ._labels import class_names, encode_labels, multilabel_targets, soft_targets
 from ._sweep import check_matrix, check_vector, is_binary
@@ -81,7 +81,15 @@ class Predictions:
         sum_tolerance: float | None = None,
     ) -> None:
         if input not in ("prob", "logit", "confidence"):
-            raise ArgumentError("input", f"must be 'prob', 'logit' or 'confidence'; got {input!r}")
+            hint = 'use input="logit"' if input in ("logits", "log_odds", "logodds") else ""
+            raise ArgumentError("input", f"must be 'prob', 'logit' or 'confidence'; got {input!r}", hint)
+        for name, flag in (("soft", soft), ("multilabel", multilabel), ("normalize", normalize), ("clip", clip)):
+            if not isinstance(flag, (bool, np.bool_)):
+                raise ArgumentError(name, f"must be True or False; got {flag!r}")
+        if sum_tolerance is not None and not (is_number(sum_tolerance) and sum_tolerance >= 0):
+            raise ArgumentError(
+                "sum_tolerance", f"must be a number from 0 up; got {sum_tolerance!r}", "for example 1e-3"
+            )
         if label is not None or prob is not None or (y_prob is None and is_frame(y_true)):
             frame = y_true
             y_true, y_prob = _from_frame(frame, y_prob, label, prob)
@@ -239,6 +247,8 @@ def _from_frame(frame: Any, y_prob: Any, label: str | None, prob: str | list[str
 
 
 def _pair(y_true: Any, y_prob: Any) -> tuple[Column, Column]:
+    if isinstance(y_true, Predictions) or isinstance(y_prob, Predictions):
+        raise InputTypeError("y_true", "and y_prob are held by the Predictions given", "pass the Predictions alone")
     if y_prob is None:
         raise InputTypeError("y_prob", "is missing", "pass (y_true, y_prob), or a frame with label= and prob=")
     labels, probs = column(y_true, "y_true"), column(y_prob, "y_prob")
@@ -248,6 +258,10 @@ def _pair(y_true: Any, y_prob: Any) -> tuple[Column, Column]:
         if probs.array.ndim == 2 and probs.array.shape[1] == rows:
             remedy = "pass y_prob.T: it has one column per row"
         raise ShapeError("y_prob", f"has {others} rows and y_true has {rows}", remedy)
+    if probs.array.dtype.kind in "US" and labels.array.dtype.kind == "f":
+        raise SwappedArgumentsError(
+            "y_true", "holds fractions while y_prob holds text: they look swapped", "call it as (y_true, y_prob)"
+        )
     return labels, probs
 
 
@@ -332,14 +346,17 @@ def _mend(probs: Array, clip: bool, normalize: bool) -> Array:
         finite = np.isfinite(probs)
         probs[finite] = probs[finite].clip(0, 1)
     if normalize:
-        sums = probs.sum(axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = probs.sum(axis=1)
         if (sums == 0).any():
             row = int(np.argmax(sums == 0))
             raise ProbabilityError("y_prob", f"row {row} sums to 0 and cannot be rescaled", "drop the row", row=row)
-        if (probs < 0).any():
-            row = int(np.argmax((probs < 0).any(axis=1)))
+        negative = (np.isfinite(probs) & (probs < 0)).any(axis=1)
+        if negative.any():
+            row = int(np.argmax(negative))
             raise ProbabilityError(
                 "y_prob", f"row {row} holds a negative entry and cannot be rescaled", "pass clip=True as well", row=row
             )
-        probs /= sums[:, None]
+        finite = np.isfinite(sums)
+        probs[finite] /= sums[finite, None]
     return probs

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ._convert import is_number
 from .errors import ArgumentError, LensError, ShapeError
 from .lenses import class_, parse_lens
 from .predictions import Predictions
@@ -27,9 +28,11 @@ class Selection:
     mask: Callable[[Predictions], Array]
 
     def __and__(self, other: Selection) -> Selection:
+        _check_selection(other)
         return Selection(f"({self.name} & {other.name})", lambda p: self.mask(p) & other.mask(p))
 
     def __or__(self, other: Selection) -> Selection:
+        _check_selection(other)
         return Selection(f"({self.name} | {other.name})", lambda p: self.mask(p) | other.mask(p))
 
     def __invert__(self) -> Selection:
@@ -37,6 +40,13 @@ class Selection:
 
     def __repr__(self) -> str:
         return f"Selection({self.name})"
+
+
+def _check_selection(other: Any) -> None:
+    if not isinstance(other, Selection):
+        raise LensError(
+            "where", f"& and | combine selections; got {type(other).__name__}", "wrap a mask: select.mask(...)"
+        )
 
 
 class select:
@@ -48,7 +58,11 @@ class select:
 
         def mask(p: Predictions) -> Array:
             if p.labels is None or p.labels.ndim == 2 or p.kind == "confidence":
-                raise LensError("where", "select.label needs one hard class label per row")
+                raise LensError(
+                    "where",
+                    "select.label needs one hard class label per row",
+                    "use select.output, select.group or a mask",
+                )
             return np.isin(p.labels, [p.class_index(name, "where") for name in names])
 
         return Selection(f"label in {list(names)}", mask)
@@ -56,10 +70,17 @@ class select:
     @staticmethod
     def predicted(*names: Any) -> Selection:
         """Rows whose predicted class is one of `names`."""
-        return Selection(
-            f"predicted in {list(names)}",
-            lambda p: np.isin(p.predicted, [p.class_index(name, "where") for name in names]),
-        )
+
+        def mask(p: Predictions) -> Array:
+            if p.kind in ("multilabel", "confidence"):
+                raise LensError(
+                    "where",
+                    f"select.predicted needs a predicted class, and {p.kind} predictions name none",
+                    "use a mask",
+                )
+            return np.isin(p.predicted, [p.class_index(name, "where") for name in names])
+
+        return Selection(f"predicted in {list(names)}", mask)
 
     @staticmethod
     def output(
@@ -72,10 +93,16 @@ class select:
         """Rows whose probability for class `of` (or the largest, ``"top"``) lies between the bounds."""
         if closed not in ("both", "left", "right", "neither"):
             raise ArgumentError("closed", f"must be 'both', 'left', 'right' or 'neither'; got {closed!r}")
-        if not 0 <= low <= high <= 1:
-            raise ArgumentError("low", f"and high must satisfy 0 <= low <= high <= 1; got {low} and {high}")
+        if not (is_number(low) and is_number(high) and 0 <= low <= high <= 1):
+            raise ArgumentError("low", f"and high must satisfy 0 <= low <= high <= 1; got {low!r} and {high!r}")
 
         def mask(p: Predictions) -> Array:
+            if of == "top" and p.kind == "multilabel":
+                raise LensError("where", "multilabel predictions have no top class", "name the class: of=...")
+            if of != "top" and p.kind == "confidence":
+                raise LensError("where", f"only confidences were given, and none for class {of!r}", "use of='top'")
+            if of != "top":
+                p.class_index(of, "where")
             view = (parse_lens("top_label", p) if of == "top" else class_(of)).views(p)[0]
             assert isinstance(view, View)
             above = view.score >= low if closed in ("both", "left") else view.score > low
@@ -103,7 +130,10 @@ class select:
     @staticmethod
     def mask(rows: Any) -> Selection:
         """Rows where `rows` is true."""
-        chosen = np.asarray(rows)
+        try:
+            chosen = np.asarray(rows)
+        except ValueError:  # ragged
+            chosen = np.empty((), dtype=object)
         if chosen.dtype.kind != "b" or chosen.ndim != 1:
             raise LensError(
                 "where",

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._convert import is_number
 from ..binning import Binning, Bins, bin_table
 from ..bintable import BinTable
 from ..errors import ArgumentError, UndefinedMetricError
@@ -152,14 +153,16 @@ ace = preset(
     cite="naeini2015",
     pros="the worst case, where one bad region matters",
     cons="decided by one bin, often the emptiest",
-    explain={"min_count": "Bins with less weight than this are left out."},
+    explain={"min_count": "Bins with fewer rows than this are left out; a row counts as many times as `counts` says."},
 )
 def mce(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_count: float = 0) -> float:
     """Largest gap between confidence and accuracy over bins that hold any rows."""
     table = bin_table(view, binning, bins)
-    if not min_count >= 0:
-        raise ArgumentError("min_count", f"must not be negative; got {min_count!r}")
-    kept = ~table.empty & (table.weight >= min_count)
+    if not (is_number(min_count) and min_count >= 0):
+        raise ArgumentError("min_count", f"must be a number from 0 up; got {min_count!r}")
+    # Importance has no unit (scaling it changes nothing), so only counts can say that a row stands for several.
+    size = table.rows if table.weight_kind == "importance" else table.weight
+    kept = ~table.empty & (size >= min_count)
     if not kept.any():
         raise UndefinedMetricError("mce", f"no bin holds {min_count:g} rows", "lower min_count or use fewer bins")
     return float(np.abs(table.gap[kept]).max())

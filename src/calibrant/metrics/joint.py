@@ -118,7 +118,8 @@ def vce(
 )
 def uce(view: VectorView, *, bins: Bins = 10, binning: Binning = "equal_width") -> float:
     """Mean gap over entropy bins between the error rate and the mean normalised entropy."""
-    entropy = view.each_row(lambda block: _entropy(block.probs))
+    # Summed in falling order: rows that differ only in which class is which then tie to the last bit.
+    entropy = view.each_row(lambda block: _entropy(_ranked(block)[0]))
     cell, count = bin_of_each(view, entropy, binning, bins)
     _, sums = _sums_by_bin(
         view, cell, count, lambda block: np.column_stack([1 - _ranked(block)[1][:, 0], _entropy(block.probs)])

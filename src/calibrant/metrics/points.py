@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._convert import is_number
 from ..errors import ArgumentError
 from ..registry import metric, preset
 from ..view import Block, VectorView
@@ -88,22 +89,22 @@ root_brier = preset(
     pros="strictly proper; local; what most models are trained on",
     cons="one confident mistake can dominate; infinite where the true class got probability 0",
     explain={
-        "clip": "Smallest probability that counts for the true class; None leaves 0 at infinity, as the definition does.",
+        "floor": "Smallest probability that counts for the true class; None leaves 0 at infinity, as the definition does.",
         "base": "Base of the logarithm; None is the natural one, 2 gives bits.",
     },
 )
-def nll(block: Block, *, clip: float | None = None, base: float | None = None) -> Floats:
+def nll(block: Block, *, floor: float | None = None, base: float | None = None) -> Floats:
     """Mean of minus the logarithm of the probability given to the true class."""
     log_probs = block.log_probs()
-    if clip is not None:
-        if not 0 < clip < 1:
-            raise ArgumentError("clip", f"must lie between 0 and 1; got {clip!r}", "for example 1e-15")
-        log_probs = np.maximum(log_probs, math.log(clip))
+    if floor is not None:
+        if not (is_number(floor) and 0 < floor < 1):
+            raise ArgumentError("floor", f"must lie between 0 and 1; got {floor!r}", "for example 1e-15")
+        log_probs = np.maximum(log_probs, math.log(floor))
     loss = -block.expect(log_probs)
     if base is None:
         return loss + 0.0  # no minus zero
-    if not (base > 0 and base != 1):
-        raise ArgumentError("base", f"must be positive and not 1; got {base!r}", "for example 2")
+    if not (is_number(base) and 0 < base < math.inf and base != 1):
+        raise ArgumentError("base", f"must be positive, finite and not 1; got {base!r}", "for example 2")
     return loss / math.log(base)
 
 

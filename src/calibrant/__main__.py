@@ -1,0 +1,5 @@
+"""``python -m calibrant`` is the command line."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,143 @@
+"""``calibrant evaluate``: measure a file, print the table, judge the gates."""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from typing import Any, NamedTuple
+
+import click
+
+from .. import __version__
+from ..errors import ArgumentError
+from ..evaluation import Evaluation, choose_metrics, evaluate
+from ..registry import Metric, catalogue
+from .screen import clean, print_lines, print_table
+from .source import Columns, load
+
+__all__ = ["run"]
+
+COMPARE = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+class Gate(NamedTuple):
+    """A condition that makes the command fail."""
+
+    metric: Metric
+    sign: str
+    limit: float
+
+    def holds(self, value: float) -> bool:
+        return bool(COMPARE[self.sign](value, self.limit))
+
+    def __str__(self) -> str:
+        return f"{self.metric.id} {self.sign} {self.limit:g}"
+
+
+def parse_gate(text: str) -> Gate:
+    """``"ece > 0.05"`` as a Gate."""
+    match = re.fullmatch(r"\s*(.+?)\s*(>=|<=|==|!=|>|<)\s*(\S+)\s*", text)
+    try:
+        if match is None:
+            raise ValueError
+        limit = float(match[3])
+    except ValueError:
+        raise ArgumentError("--fail-if", f"{text!r} is no condition", 'write it as "ece > 0.05"') from None
+    return Gate(catalogue[match[1]], match[2], limit)
+
+
+def run(
+    file: str,
+    *,
+    metrics: str,
+    lens: str | None,
+    bins: int | None,
+    binning: str | None,
+    budget: float,
+    as_json: bool,
+    gates: tuple[str, ...],
+    where: str | None,
+    classes: str | None,
+    pos_label: str | None,
+    format: str | None,
+    normalize: bool,
+    clip: bool,
+    **columns: str | None,
+) -> bool:
+    """Measure and print; true when a gate failed."""
+    conditions = [parse_gate(text) for text in gates]
+    chosen = choose_metrics(
+        metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
+    )
+    chosen += [gate.metric for gate in dict.fromkeys(conditions) if gate.metric not in chosen]
+    words = load(file, Columns(**columns), where, format)
+    groups = words.pop("groups", None)
+    if classes is not None:
+        words["classes"] = _like_labels([name.strip() for name in classes.split(",")], words["y_true"])
+    if pos_label is not None:
+        words["pos_label"] = _like_labels([pos_label], words["y_true"])[0]
+    result = evaluate(
+        words.pop("y_true"),
+        words.pop("y_prob"),
+        metrics=chosen,
+        by=groups,
+        lens=lens,
+        bins=bins,
+        binning=binning,
+        budget=budget,
+        normalize=normalize,
+        clip=clip,
+        **words,
+    )
+    failures = judge(result, conditions)
+    if as_json:
+        content = {"calibrant": __version__, "file": file, **result.to_dict(), "failed": failures}
+        click.echo(json.dumps(content, indent=2, allow_nan=False, default=str))
+    else:
+        show(result)
+    for line in failures:
+        click.echo(clean(f"gate failed: {line}"), err=True)
+    return bool(failures)
+
+
+def _like_labels(names: list[str], labels: Any) -> list[Any]:
+    """Names typed on the command line, as numbers where the labels are numbers."""
+    if labels.dtype.kind == "b":
+        return [name.lower() in ("true", "t", "yes", "y", "1") for name in names]
+    if labels.dtype.kind not in "iuf":
+        return list(names)
+    try:
+        return [int(name) if float(name).is_integer() else float(name) for name in names]
+    except ValueError:
+        return list(names)
+
+
+def judge(result: Evaluation, gates: list[Gate]) -> list[str]:
+    """What failed, for all rows and for each group; a metric without a value cannot pass a gate."""
+    failures = []
+    for name, part in [("", result), *result.groups.items()]:
+        for gate in gates:
+            found = next((r for r in part.results if r.metric == gate.metric.id), None)
+            place = f" (group {name})" if part is not result else ""
+            if found is None or found.value is None:
+                reason = found.reason if found is not None else "left out by the budget"
+                raise ArgumentError("--fail-if", f"{gate} cannot be judged{place}: {reason}")
+            if gate.holds(found.value):
+                failures.append(f"{gate}: it is {found.value:.6g}{place}")
+    return failures
+
+
+def show(result: Evaluation) -> None:
+    """The header and the table."""
+    print_lines([*result.header.lines(), ""])
+    headings, rows = result.table()
+    print_table(headings, rows, range(2, len(headings) - 2))
+    print_lines(result.notes())

@@ -1,0 +1,64 @@
+"""``calibrant metrics``: the catalogue as a tree, one entry in full, or what a use case calls for."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from .. import catalogue
+from ..evaluation import recommend
+from ..registry import Metric
+from .screen import print_lines
+
+__all__ = ["run"]
+
+
+def run(name: str | None, use_case: str | None, as_json: bool) -> None:
+    """Print what was asked for."""
+    if use_case is not None:
+        chosen = recommend(use_case)
+        if as_json:
+            _print_json(chosen.to_dict())
+        else:
+            print_lines(repr(chosen).split("\n"))
+    elif name is not None:
+        metric = catalogue[name]
+        if as_json:
+            _print_json(metric.to_dict())
+        else:
+            print_lines(describe(metric))
+    elif as_json:
+        _print_json([metric.to_dict() for metric in catalogue.values()])
+    else:
+        print_lines([*repr(catalogue).split("\n"), "", "calibrant metrics NAME shows one; --for USE_CASE recommends"])
+
+
+def _print_json(content: object) -> None:
+    click.echo(json.dumps(content, indent=2, default=str).replace("Infinity", '"inf"').replace('-"inf"', '"-inf"'))
+
+
+def describe(metric: Metric) -> list[str]:
+    """A metric's entry as text."""
+    low, high = metric.range
+    facts = {
+        "meaning": metric.summary,
+        "range": f"{low:g} to {high:g}" + ("" if metric.ideal is None else f", ideal {metric.ideal:g}"),
+        "family": f"{metric.family}, {metric.subfamily}",
+        "also called": ", ".join(metric.aliases),
+        "lens": metric.lens,
+        "options": ", ".join(f"{word}={value!r}" for word, value in metric.options.items()),
+        "proper": metric.proper,
+        "direction": "positive is overconfident" if metric.signed else "",
+        "weights": " and ".join(
+            kind for kind, has in (("counts", metric.counts), ("sample_weight", metric.importance)) if has
+        ),
+        "needs": ", ".join(metric.needs),
+        "cost": metric.cost,
+        "good": metric.pros,
+        "beware": metric.cons,
+        "note": metric.notes,
+        "certainty": metric.certainty,
+        "paper": metric.reference,
+    }
+    return [f"{metric.id}: {metric.name}", *(f"  {word + ':':<12} {text}" for word, text in facts.items() if text)]

@@ -1,0 +1,316 @@
+"""Predictions from a file: CSV, TSV, Parquet, JSON lines, NPZ or standard input, through DuckDB."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .._convert import match_columns
+from ..errors import ArgumentError, ColumnError, FileError
+from ..files import read_npz
+
+__all__ = ["Columns", "load"]
+
+LABEL_NAMES = ("label", "labels", "y_true", "y", "target", "truth", "true_label", "class", "outcome", "actual")
+PROB_NAMES = (
+    "prob",
+    "probs",
+    "probability",
+    "probabilities",
+    "y_prob",
+    "y_proba",
+    "y_score",
+    "score",
+    "p",
+    "proba",
+    "p_1",
+    "prob_1",
+)
+PROB_PREFIXES = ("prob_", "probs_", "proba_", "probability_", "y_prob_", "p_", "p")
+READERS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".npz": "npz",
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns hold what; None where they are to be found by their usual names."""
+
+    label: str | None = None
+    prob: str | None = None
+    probs: str | None = None
+    logits: str | None = None
+    confidence: str | None = None
+    weight: str | None = None
+    counts: str | None = None
+    by: str | None = None
+
+
+def load(file: str, columns: Columns, where: str | None = None, format: str | None = None) -> dict[str, Any]:
+    """Arguments for `Predictions`, read from a file; ``-`` is standard input."""
+    if file != "-":
+        return _load(Path(file), file, columns, where, format)
+    with tempfile.NamedTemporaryFile(suffix=".input") as copy:
+        while chunk := sys.stdin.buffer.read(1 << 20):
+            copy.write(chunk)
+        copy.flush()
+        return _load(Path(copy.name), "-", columns, where, format or _sniff(Path(copy.name)))
+
+
+def _load(path: Path, shown: str, columns: Columns, where: str | None, format: str | None) -> dict[str, Any]:
+    if not path.exists():
+        raise FileError(shown, "there is no such file", "check the path")
+    if path.is_dir():
+        raise FileError(shown, "is a folder, and a file is needed", "name one file in it")
+    if path.stat().st_size == 0:
+        raise FileError(shown, "is empty (0 bytes)", "check what wrote it")
+    kind = format or READERS.get(path.suffix.lower()) or _sniff(path)
+    if kind == "npz":
+        if where is not None:
+            raise ArgumentError("--where", "needs a table, and an .npz file holds arrays", "filter before saving")
+        return _from_arrays(read_npz(path), columns, text=False)
+    return _from_table(path, shown, kind, columns, where)
+
+
+def _sniff(path: Path) -> str:
+    with path.open("rb") as stream:
+        head = stream.read(4096)
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(b"PK\x03\x04"):
+        return "npz"
+    text = head.lstrip()
+    if text.startswith((b"{", b"[")):
+        return "json"
+    first = head.split(b"\n", 1)[0]
+    return "tsv" if first.count(b"\t") > first.count(b",") else "csv"
+
+
+def _from_table(path: Path, shown: str, kind: str, columns: Columns, where: str | None) -> dict[str, Any]:
+    import duckdb
+
+    connection = duckdb.connect(
+        ":memory:", config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    )
+    try:
+        source = {
+            "csv": "read_csv(?, header = true)",
+            "tsv": "read_csv(?, header = true, delim = '\t')",
+            "parquet": "read_parquet(?)",
+            "json": "read_json(?, format = 'auto')",
+        }[kind]
+        try:
+            described = connection.execute(f"DESCRIBE SELECT * FROM {source}", [str(path)])  # noqa: S608 - a constant
+            existing = [row[0] for row in described.fetchall()]
+        except duckdb.Error as error:
+            raise FileError(
+                shown,
+                f"cannot be read as {kind}: {_first_line(error)}",
+                "check the file, or say its kind with --format",
+            ) from error
+        wanted = _wanted(existing, columns)
+        names = ", ".join(_quoted(name) for name in dict.fromkeys(wanted))
+        query = f"SELECT {names} FROM {source}"  # noqa: S608 - quoted names
+        if where is not None:
+            _check_expression(connection, where)
+            query += f" WHERE (\n{where}\n)"
+        try:
+            arrays = connection.execute(query, [str(path)]).fetchnumpy()
+        except duckdb.BinderException as error:
+            raise ArgumentError("--where", _first_line(error), f"the columns are {', '.join(existing[:20])}") from error
+        except duckdb.Error as error:
+            at_fault = "--where" if where is not None and isinstance(error, duckdb.ConversionException) else shown
+            raise FileError(at_fault, f"cannot be read: {_first_line(error)}", "check the file") from error
+    finally:
+        connection.close()
+    rows = len(next(iter(arrays.values())))
+    if rows == 0:
+        remedy = "loosen --where" if where is not None else "check what wrote it"
+        raise FileError(shown, "has no rows" + (" that fit --where" if where is not None else ""), remedy)
+    return _from_arrays(arrays, columns, text=kind != "parquet")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _check_expression(connection: Any, where: str) -> None:
+    """Refuse anything but one SQL expression: no second statement, no query inside it."""
+    tree = json.loads(
+        connection.execute("SELECT json_serialize_sql(?)", [f"SELECT 1 WHERE (\n{where}\n)"]).fetchone()[0]
+    )
+    if tree.get("error"):
+        raise ArgumentError(
+            "--where",
+            f"is no SQL expression: {tree.get('error_message', where)}",
+            "for example \"country = 'FR' AND age > 60\"",
+        )
+    statements = tree["statements"]
+    text = json.dumps(tree)
+    if (
+        len(statements) != 1
+        or statements[0]["node"]["type"] != "SELECT_NODE"
+        or '"SUBQUERY"' in text
+        or text.count('"SELECT_NODE"') != 1
+    ):
+        raise ArgumentError(
+            "--where", "must be one SQL expression without queries inside", "for example \"country = 'FR'\""
+        )
+
+
+def _wanted(existing: list[str], columns: Columns) -> list[str]:
+    label, scores = _find(existing, columns)
+    extra = [
+        name
+        for option, name in (("--weight", columns.weight), ("--counts", columns.counts), ("--by", columns.by))
+        if name
+    ]
+    for option, name in (("--weight", columns.weight), ("--counts", columns.counts), ("--by", columns.by)):
+        if name:
+            match_columns(existing, [name], option)
+    return [label, *scores, *extra]
+
+
+def _find(existing: list[str], columns: Columns) -> tuple[str, list[str]]:
+    """The label column and the score columns, by the names given or by the usual ones."""
+    lower = {name.lower(): name for name in reversed(existing)}
+    label = match_columns(existing, [columns.label], "--label")[0] if columns.label else None
+    given = [(option, name) for option, name in _score_options(columns) if name]
+    if len(given) > 1:
+        raise ArgumentError(given[1][0], f"was given beside {given[0][0]}", "pass one of them")
+    if label is None:
+        label = next((lower[name] for name in LABEL_NAMES if name in lower), None)
+        if label is None:
+            raise ColumnError(
+                "--label",
+                "no column has a usual name for labels",
+                f"name it; the columns are {', '.join(existing[:20])}",
+            )
+    others = [name for name in existing if name not in (label, columns.weight, columns.counts, columns.by)]
+    if given:
+        option, name = given[0]
+        spec = [part.strip() for part in name.split(",")]
+        # A pattern speaks of scores, so the label is not among them even where its name would fit.
+        return label, match_columns(others if any("*" in part for part in spec) else existing, spec, option)
+    for prefix in PROB_PREFIXES:
+        several = [name for name in others if re.fullmatch(re.escape(prefix) + r"\d+", name.lower())] or (
+            [name for name in others if name.lower().startswith(prefix)] if prefix.endswith("_") else []
+        )
+        if len(several) >= 2:
+            return label, several
+    found = next((lower[name] for name in PROB_NAMES if name in lower and lower[name] in others), None)
+    if found is None:
+        raise ColumnError(
+            "--prob",
+            "no column has a usual name for probabilities",
+            f"name it with --prob, or several with --probs 'p_*'; the columns are {', '.join(existing[:20])}",
+        )
+    return label, [found]
+
+
+def _score_options(columns: Columns) -> list[tuple[str, str | None]]:
+    return [
+        ("--prob", columns.prob),
+        ("--probs", columns.probs),
+        ("--logits", columns.logits),
+        ("--confidence", columns.confidence),
+    ]
+
+
+def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[str, Any]:
+    import numpy as np
+
+    label, names = (
+        _find(list(arrays), columns) if not _npz_logits(arrays, columns) else (_find_label(arrays), ["logits"])
+    )
+    scores = _stack([arrays[name] for name in names])
+    words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
+    if columns.logits or names == ["logits"]:
+        words["input"] = "logit"
+    if columns.confidence:
+        words["input"] = "confidence"
+    if text and scores.ndim == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
+        words["sum_tolerance"] = printed_tolerance(np.asarray(scores))
+    if scores.ndim == 2 and len(names) > 1:
+        classes = _classes(names)
+        if classes is not None and (arrays[label].dtype.kind in "OU" or all(isinstance(name, int) for name in classes)):
+            words["classes"] = classes
+    for word, option, name in (
+        ("sample_weight", "--weight", columns.weight),
+        ("counts", "--counts", columns.counts),
+        ("groups", "--by", columns.by),
+    ):
+        if name:
+            words[word] = arrays[match_columns(list(arrays), [name], option)[0]]
+    return words
+
+
+def _npz_logits(arrays: dict[str, Any], columns: Columns) -> bool:
+    return (
+        not any(name for _, name in _score_options(columns))
+        and "logits" in arrays
+        and not any(n in arrays for n in PROB_NAMES)
+    )
+
+
+def _find_label(arrays: dict[str, Any]) -> str:
+    return _find([*arrays, "prob"], Columns())[0]
+
+
+def _stack(parts: list[Any]) -> Any:
+    import numpy as np
+
+    if len(parts) > 1:
+        return (
+            np.ma.column_stack(parts)
+            if any(np.ma.is_masked(part) for part in parts)
+            else np.column_stack([np.asarray(part) for part in parts])
+        )
+    only = parts[0]
+    if only.dtype.kind == "O" and len(only) and isinstance(only[0], (list, np.ndarray)):
+        return (
+            [list(row) for row in only]
+            if len({len(row) for row in only}) > 1
+            else np.stack([np.asarray(row) for row in only])
+        )
+    return only
+
+
+def _classes(names: list[str]) -> list[Any] | None:
+    """What follows the common prefix of the columns: ``p_cat, p_dog`` are the classes cat and dog."""
+    for prefix in PROB_PREFIXES:
+        if all(name.lower().startswith(prefix) for name in names):
+            rest = [name[len(prefix) :] for name in names]
+            if all(part.isdigit() for part in rest):
+                return [int(part) for part in rest]
+            if prefix.endswith("_") and all(rest):
+                return rest
+    return None
+
+
+def printed_tolerance(scores: Any) -> float:
+    """How far printed rows may be from 1: one unit of the last decimal printed, three decimals at the coarsest, six at the finest."""
+    import numpy as np
+
+    sample = scores[:10_000]
+    for digits in (3, 4, 5):
+        if np.allclose(np.round(sample, digits), sample, rtol=0, atol=1e-9):
+            return float(10.0**-digits)
+    return 1e-6

@@ -1,0 +1,82 @@
+"""The only door to the disk: atomic writes, and reading with limits."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from .errors import FileError
+
+__all__ = ["read_npz", "write_atomic"]
+
+# A small archive can unpack to a thousand times its size.
+MAX_NPZ_BYTES = 16 << 30
+MAX_NPZ_MEMBERS = 256
+
+
+def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
+    """Write a file so that a crash at any moment leaves the old one or the new one, never a part."""
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent or Path(), prefix=".calibrant-")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise FileError(
+            str(path), f"cannot be written ({error.strerror or error})", "choose another place with --out"
+        ) from error
+    return target
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    if not hasattr(os, "O_DIRECTORY"):  # Windows has no handle on a folder
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_NPZ_BYTES) -> dict[str, Any]:
+    """The arrays of an ``.npz`` file; nothing in it can run, and no more than `max_bytes` are unpacked."""
+    import numpy as np
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            size = sum(member.file_size for member in members)
+        if len(members) > MAX_NPZ_MEMBERS or size > max_bytes:
+            raise FileError(
+                str(path), f"would unpack to {size:,} bytes in {len(members)} arrays, over the limit of {max_bytes:,}"
+            )
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        for name, array in arrays.items():
+            if not isinstance(array, np.ndarray):  # NumPy hands out the raw bytes of what is no array
+                raise ValueError(f"{name!r} is no array")
+        return arrays
+    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, NotImplementedError) as error:
+        raise FileError(str(path), f"is no readable .npz file ({error})", "write it with numpy.savez") from error
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(str(path), f"cannot be read ({error.strerror or error})", "check the path") from error

@@ -1,0 +1,87 @@
+"""Fill the page's template; everything that came from outside is escaped, and nothing on the page can run."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from .._results import number
+from ..calibration import CalibrationCurve
+from ..evaluation import Evaluation
+from ..files import write_atomic
+from ..registry import catalogue
+from .diagram import reliability_spec, svg_of
+
+__all__ = ["render_page", "write_page"]
+
+
+def write_page(
+    path: str | os.PathLike[str], result: Evaluation, curve: CalibrationCurve, *, title: str, story: str = ""
+) -> Path:
+    """Write the page and return where it is; the same input gives the same bytes."""
+    return write_atomic(path, render_page(result, curve, title=title, story=story).encode())
+
+
+def render_page(result: Evaluation, curve: CalibrationCurve, *, title: str, story: str = "") -> str:
+    """The page as text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("calibrant", "reporting/templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    picture = base64.b64encode(svg_of(reliability_spec(curve)).encode()).decode("ascii")
+    return environment.get_template("page.html").render(
+        title=title,
+        story=story,
+        version=__version__,
+        lines=result.header.lines(),
+        verdict=verdict(result),
+        picture=f"data:image/svg+xml;base64,{picture}",
+        curve_rows=_curve_rows(curve),
+        curve=curve,
+        metrics=[_metric_row(found) for found in result.results],
+        notes=result.notes(),
+    )
+
+
+def verdict(result: Evaluation) -> str:
+    """One plain sentence; it never says calibrated."""
+    header = result.header
+    if header.accuracy is None or header.mean_confidence is None:
+        return "The table below shows how far the probabilities are from what happened."
+    gap = header.mean_confidence - header.accuracy
+    said = f"it says {header.mean_confidence:.0%} on average and is right {header.accuracy:.0%} of the time"
+    if abs(gap) < 0.005:
+        return f"On average as sure as it is right: {said}. Single regions can still be off; see the diagram."
+    return f"{'Over' if gap > 0 else 'Under'}confident: {said}."
+
+
+def _metric_row(found: Any) -> dict[str, str]:
+    metric = catalogue[found.metric]
+    return {
+        "id": metric.id,
+        "name": metric.name,
+        "value": number(found.value) if not found.reason else "-",
+        "direction": found.reason or found.direction,
+        "ideal": "" if metric.ideal is None else f"{metric.ideal:g}",
+        "lens": found.lens,
+        "meaning": metric.summary,
+        "caution": metric.cons,
+        "paper": metric.reference,
+    }
+
+
+def _curve_rows(curve: CalibrationCurve) -> list[list[str]]:
+    entries = curve.to_dict()
+    keys = ("low", "high", "rows", "mean_score", "rate", "lower", "upper")
+    return [
+        [f"{value:,}" if key == "rows" else number(value) for key, value in zip(keys, row, strict=True)]
+        for row in zip(*(entries[key] for key in keys), strict=True)
+    ]

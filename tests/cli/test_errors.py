@@ -1,0 +1,146 @@
+"""The command line on bad input: exit code 2 and one clear line; other commands."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.cli import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+GOOD = "label,prob,region\n0,0.2,a\n1,0.9,b\n1,0.7,a\n"
+
+# id, content, further arguments, words that the one line must hold
+CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
+    ("empty file", "", [], ["is empty"]),
+    ("header only", "label,prob\n", [], ["has no rows"]),
+    ("no label column", "a,prob\n0,0.2\n", [], ["--label", "a, prob"]),
+    ("no score column", "label,b\n0,0.2\n", [], ["--prob", "label, b"]),
+    ("named label absent", GOOD, ["--label", "lable"], ["--label", "did you mean 'label'", "'region'"]),
+    ("named score absent", GOOD, ["--prob", "q"], ["--prob", "no column 'q'", "'label'"]),
+    ("pattern without match", GOOD, ["--probs", "z_*"], ["--probs", "no column 'z_*'"]),
+    ("two kinds of scores", GOOD, ["--prob", "prob", "--logits", "prob"], ["--logits", "beside --prob"]),
+    ("weight absent", GOOD, ["--weight", "w"], ["--weight", "no column 'w'"]),
+    ("group absent", GOOD, ["--by", "city"], ["--by", "no column 'city'"]),
+    ("missing probability", "label,prob\n0,0.2\n1,\n", [], ["y_prob", "row 1"]),
+    ("probability above one", "label,prob\n0,0.2\n1,1.5\n", [], ["row 1 is 1.5", "logit"]),
+    ("rows that do not sum", "label,p_0,p_1,p_2\n0,0.2,0.2,0.2\n", [], ["row 0 sums to 0.6", "normalize"]),
+    ("label out of range", "label,p_0,p_1,p_2\n3,0.2,0.2,0.6\n", [], ["row 0 is 3"]),
+    ("text label", "label,prob\nspam,0.2\nham,0.4\n", [], ["classes="]),
+    ("no SQL", GOOD, ["--where", "region ="], ["--where", "no SQL expression"]),
+    ("two statements", GOOD, ["--where", "1); DROP TABLE x; SELECT (1"], ["--where"]),
+    ("query inside", GOOD, ["--where", "prob > (SELECT 0.5)"], ["--where", "without queries"]),
+    ("union", GOOD, ["--where", "true) UNION ALL SELECT 1, 1 WHERE (true"], ["--where"]),
+    ("unknown column in SQL", GOOD, ["--where", "regoin = 'a'"], ["--where", "the columns are"]),
+    ("nothing fits", GOOD, ["--where", "prob > 2"], ["no rows that fit --where"]),
+    ("unknown metric", GOOD, ["--metrics", "ecee"], ["no metric 'ecee'", "'ece'"]),
+    ("no gate", GOOD, ["--fail-if", "ece"], ["--fail-if", "ece > 0.05"]),
+    ("gate on unknown metric", GOOD, ["--fail-if", "foo > 1"], ["no metric 'foo'"]),
+    ("gate without a value", GOOD, ["--fail-if", "ece > 1", "--lens", "canonical"], ["cannot be judged"]),
+    ("bins", GOOD, ["--bins", "0"], ["bins: must be a whole number"]),
+    ("lens", GOOD, ["--lens", "toplabel"], ["no lens 'toplabel'"]),
+    ("option that does not exist", GOOD, ["--binz", "3"], ["--binz"]),
+    ("binary rubbish as Parquet", b"PAR1 rubbish", ["--format", "parquet"], ["cannot be read as parquet"]),
+    ("rubbish as JSON", "{not json", ["--format", "json"], ["cannot be read as json"]),
+]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        output = capsys.readouterr()
+        return int(stopped.value.code or 0), output.out, output.err
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "words"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_bad_input_is_one_clear_line(
+    tmp_path: Path, run: Run, content: str | bytes, arguments: list[str], words: list[str]
+) -> None:
+    path = tmp_path / "preds.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    code, out, err = run("evaluate", path, *arguments)
+    assert code == 2
+    assert out == ""
+    assert len(err.strip().splitlines()) == 1
+    for word in words:
+        assert word in err
+
+
+def test_missing_file_and_folder(tmp_path: Path, run: Run) -> None:
+    code, _, err = run("evaluate", tmp_path / "none.csv")
+    assert (code, "there is no such file" in err) == (2, True)
+    code, _, err = run("evaluate", tmp_path)
+    assert (code, "is a folder" in err) == (2, True)
+
+
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 0.99])
+def test_truncated_parquet(tmp_path: Path, run: Run, part: float) -> None:
+    path = tmp_path / "x.parquet"
+    pl.DataFrame({"y": np.arange(500) % 2, "p": np.random.default_rng(0).random(500)}).write_parquet(path)
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * part)])
+    code, _, err = run("evaluate", path)
+    assert code == 2
+    assert "x.parquet: cannot be read as parquet" in err
+
+
+def test_debug_shows_the_traceback(tmp_path: Path) -> None:
+    with pytest.raises(cal.FileError):
+        main(["evaluate", str(tmp_path / "none.csv"), "--debug"])
+
+
+def test_help_and_version(run: Run) -> None:
+    code, out, _ = run("--help")
+    assert code == 0
+    assert all(word in out for word in ("evaluate", "metrics", "demo"))
+    assert run("--version")[1] == f"calibrant {cal.__version__}\n"
+
+
+def test_help_loads_nothing_heavy() -> None:
+    probe = "import sys; from calibrant.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass\nprint(sorted({'numpy','scipy','duckdb','rich','jinja2','narwhals'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_metrics_tree_entry_and_use_case(run: Run) -> None:
+    _, out, _ = run("metrics")
+    assert all(f" {id} " in out for id in cal.catalogue)
+    _, out, _ = run("metrics", "SCE")
+    assert out.startswith("cwce: Class-wise calibration error")
+    assert "arXiv:1910.12656" in out
+    _, out, _ = run("metrics", "--for", "safety")
+    assert "overconfidence do harm" in out
+    code, _, err = run("metrics", "--for", "nothing")
+    assert (code, "'safety'" in err) == (2, True)
+    code, _, err = run("metrics", "brierr")
+    assert (code, "'brier'" in err) == (2, True)
+
+
+def test_metrics_as_json(run: Run) -> None:
+    entries = json.loads(run("metrics", "--json")[1])
+    assert [entry["id"] for entry in entries] == list(cal.catalogue)
+    assert json.loads(run("metrics", "nll", "--json")[1])["range"] == [0, "inf"]
+
+
+def test_demo_writes_a_page_and_says_where(tmp_path: Path, run: Run) -> None:
+    code, out, _ = run("demo", "--out", tmp_path / "demo.html")
+    assert code == 0
+    assert str(tmp_path / "demo.html") in out
+    assert "overconfident: says 94.8%, is right 87.7%" in out
+    assert "<!doctype html>" in (tmp_path / "demo.html").read_text(encoding="utf-8")
+    code, _, err = run("demo", "--out", tmp_path / "no" / "demo.html")
+    assert (code, "cannot be written" in err) == (2, True)

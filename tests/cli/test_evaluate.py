@@ -1,0 +1,205 @@
+"""`calibrant evaluate`: every kind of file, columns found and named, gates, exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.cli import main
+
+RNG = np.random.default_rng(3)
+PROBS = RNG.dirichlet(np.ones(3), 60)
+LABELS = np.array([RNG.choice(3, p=row) for row in PROBS])
+SCORE = RNG.random(60)
+YES = (RNG.random(60) < SCORE).astype(int)
+LAND = np.array(["FR", "DE"])[np.arange(60) % 2]
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Call the command line in this process; gives exit code, output and errors."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        output = capsys.readouterr()
+        return int(stopped.value.code or 0), output.out, output.err
+
+    return call
+
+
+@pytest.fixture
+def binary(tmp_path: Path) -> Path:
+    path = tmp_path / "binary.csv"
+    pd.DataFrame({"y": YES, "p": SCORE, "country": LAND, "w": np.arange(60) % 4}).to_csv(path, index=False)
+    return path
+
+
+def values(output: str) -> dict[str, float]:
+    return {entry["metric"]: entry["value"] for entry in json.loads(output)["metrics"]}
+
+
+def write_table(path: Path, columns: dict[str, object]) -> None:
+    frame = pl.DataFrame(columns)
+    writers: dict[str, Callable[[], object]] = {
+        ".csv": lambda: frame.write_csv(path),
+        ".tsv": lambda: frame.write_csv(path, separator="\t"),
+        ".parquet": lambda: frame.write_parquet(path),
+        ".jsonl": lambda: frame.write_ndjson(path),
+    }
+    writers[path.suffix]()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".jsonl"])
+def test_every_kind_of_table_gives_the_library_s_numbers(tmp_path: Path, run: Run, suffix: str) -> None:
+    path = tmp_path / f"preds{suffix}"
+    write_table(path, {"label": LABELS, **{f"p_{k}": PROBS[:, k] for k in range(3)}})
+    code, out, _ = run("evaluate", path, "--json", "--metrics", "ece,brier,cwce")
+    assert code == 0
+    expected = {id: cal.catalogue[id](LABELS, PROBS) for id in ("ece", "brier", "cwce")}
+    assert values(out) == pytest.approx(expected, abs=1e-12)
+
+
+def test_npz_with_probabilities_or_logits(tmp_path: Path, run: Run) -> None:
+    np.savez(tmp_path / "a.npz", labels=LABELS, probs=PROBS)
+    np.savez(tmp_path / "b.npz", labels=LABELS, logits=np.log(PROBS))
+    for name in ("a.npz", "b.npz"):
+        code, out, _ = run("evaluate", tmp_path / name, "--json", "--metrics", "nll")
+        assert code == 0
+        assert values(out)["nll"] == pytest.approx(cal.nll(LABELS, PROBS))
+
+
+def test_parquet_with_a_list_of_probabilities(tmp_path: Path, run: Run) -> None:
+    pl.DataFrame({"label": LABELS, "probs": PROBS.tolist()}).write_parquet(tmp_path / "x.parquet")
+    code, out, _ = run("evaluate", tmp_path / "x.parquet", "--json", "--metrics", "ece")
+    assert (code, values(out)["ece"]) == (0, pytest.approx(cal.ece(LABELS, PROBS)))
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_standard_input_is_recognised(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"x.{kind}"
+    write_table(path, {"y": YES, "p": SCORE})
+    done = subprocess.run(
+        [sys.executable, "-m", "calibrant", "evaluate", "-", "--json", "--metrics", "ece"],
+        input=path.read_bytes(),
+        capture_output=True,
+        check=True,
+    )
+    assert values(done.stdout.decode())["ece"] == pytest.approx(cal.ece(YES, SCORE))
+
+
+def test_named_columns(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "odd.csv"
+    pd.DataFrame({"a": YES, "b": SCORE, "c": np.log(SCORE / (1 - SCORE)), "ok": YES, "n": np.arange(60) % 3}).to_csv(
+        path, index=False
+    )
+    base = ("evaluate", path, "--json", "--metrics", "ece", "--label", "a")
+    assert values(run(*base, "--prob", "b")[1])["ece"] == pytest.approx(cal.ece(YES, SCORE))
+    assert values(run(*base, "--logits", "c")[1])["ece"] == pytest.approx(cal.ece(YES, SCORE))
+    weighted = values(run(*base, "--prob", "b", "--weight", "n")[1])["ece"]
+    assert weighted == pytest.approx(cal.ece(YES, SCORE, sample_weight=np.arange(60) % 3))
+    counted = values(run(*base, "--prob", "b", "--counts", "n")[1])["ece"]
+    assert counted == pytest.approx(weighted)
+    sure = values(run("evaluate", path, "--json", "--metrics", "ece", "--label", "ok", "--confidence", "b")[1])["ece"]
+    assert sure == pytest.approx(cal.ece(YES, SCORE, input="confidence"))
+
+
+def test_class_names_come_from_the_columns(tmp_path: Path, run: Run) -> None:
+    names = np.array(["cat", "dog", "eel"])
+    path = tmp_path / "named.csv"
+    pd.DataFrame({"label": names[LABELS], **{f"p_{name}": PROBS[:, k] for k, name in enumerate(names)}}).to_csv(
+        path, index=False
+    )
+    code, out, _ = run("evaluate", path, "--json", "--metrics", "ece", "--lens", "class:dog")
+    assert (code, values(out)["ece"]) == (0, pytest.approx(cal.ece(LABELS, PROBS, lens="class:1")))
+
+
+def test_numbered_columns_mean_their_numbers(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "shuffled.csv"
+    pd.DataFrame({"label": LABELS, **{f"p_{k}": PROBS[:, k] for k in (2, 0, 1)}}).to_csv(path, index=False)
+    assert values(run("evaluate", path, "--json", "--metrics", "brier")[1])["brier"] == pytest.approx(
+        cal.brier(LABELS, PROBS)
+    )
+
+
+def test_where_and_by(binary: Path, run: Run) -> None:
+    _, out, _ = run("evaluate", binary, "--json", "--metrics", "ece", "--where", "country = 'FR' AND p > 0.2")
+    rows = (LAND == "FR") & (SCORE > 0.2)
+    assert values(out)["ece"] == pytest.approx(cal.ece(YES[rows], SCORE[rows]))
+    _, out, _ = run("evaluate", binary, "--json", "--metrics", "ece", "--by", "country")
+    groups = json.loads(out)["groups"]
+    assert groups["DE"]["metrics"][0]["value"] == pytest.approx(cal.ece(YES[LAND == "DE"], SCORE[LAND == "DE"]))
+
+
+def test_positive_label_and_classes(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "words.csv"
+    pd.DataFrame({"y": np.where(YES, "yes", "no"), "p": SCORE}).to_csv(path, index=False)
+    code, out, _ = run("evaluate", path, "--json", "--metrics", "ece", "--pos-label", "yes")
+    assert (code, values(out)["ece"]) == (0, pytest.approx(cal.ece(YES, SCORE)))
+    code, out, _ = run("evaluate", path, "--json", "--metrics", "ece", "--classes", "no,yes")
+    assert (code, values(out)["ece"]) == (0, pytest.approx(cal.ece(YES, SCORE)))
+
+
+def test_printed_digits_decide_how_rows_must_sum(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "rounded.csv"
+    path.write_text("label,p_0,p_1,p_2\n0,0.333,0.333,0.333\n1,0.100,0.800,0.100\n")
+    assert run("evaluate", path, "--metrics", "ece")[0] == 0
+    path.write_text("label,p_0,p_1,p_2\n0,0.3333,0.3333,0.3324\n1,0.1000,0.8000,0.1000\n")
+    code, _, err = run("evaluate", path, "--metrics", "ece")
+    assert code == 2
+    assert "row 0 sums to 0.999" in err
+    assert run("evaluate", path, "--metrics", "ece", "--normalize")[0] == 0
+
+
+def test_gate(binary: Path, run: Run) -> None:
+    value = cal.ece(YES, SCORE)
+    code, out, err = run("evaluate", binary, "--fail-if", f"ece > {value - 0.001}", "--fail-if", "brier > 5")
+    assert code == 1
+    assert "gate failed: ece >" in err
+    assert "brier" not in err
+    assert "Expected calibration error" in out
+    assert run("evaluate", binary, "--fail-if", f"ECE-EW >= {value + 0.001}")[0] == 0
+    code, out, _ = run("evaluate", binary, "--json", "--fail-if", "ece > 0")
+    assert (code, len(json.loads(out)["failed"])) == (1, 1)
+
+
+def test_gate_looks_at_every_group(binary: Path, run: Run) -> None:
+    worst = max(cal.ece(YES[name == LAND], SCORE[name == LAND]) for name in ("FR", "DE"))
+    code, _, err = run("evaluate", binary, "--by", "country", "--fail-if", f"ece > {worst - 1e-6}")
+    assert code == 1
+    assert "(group " in err
+
+
+def test_output_in_a_pipe_is_plain(binary: Path, run: Run) -> None:
+    _, out, _ = run("evaluate", binary)
+    assert "\x1b" not in out
+    assert "60 rows, 2 classes, prevalence" in out
+    assert out.splitlines()[4].startswith("metric ")
+
+
+def test_a_closed_pipe_is_no_error(binary: Path) -> None:
+    command = (
+        f"{sys.executable} -m calibrant evaluate {binary} --json --metrics all | head -n 1; echo ${{PIPESTATUS[0]}}"
+    )
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["{", "0"]
+    assert done.stderr == ""
+
+
+def test_names_cannot_drive_the_terminal(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "x.csv"
+    pd.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "g": ["a\x1b[31mred", "b"]}).to_csv(path, index=False)
+    _, out, _ = run("evaluate", path, "--by", "g", "--metrics", "ece")
+    assert "\x1b" not in out
+    assert "red" in out

@@ -1,0 +1,190 @@
+"""What the numbers mean is said, and said in another way gives the same: Predictions, views, logits, confidence, multilabel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import calibrant
+from calibrant import InputTypeError, LensError, Metric, Predictions, UndefinedMetricError, VectorView, View
+
+from .problems import (
+    PROBLEMS,
+    TIED,
+    Problem,
+    assert_same,
+    clean_value,
+    every_metric,
+    every_shape,
+    problem_of,
+    value,
+)
+
+
+@every_shape
+@every_metric
+def test_predictions_stand_for_arrays(metric: Metric, problems: list[Problem]) -> None:
+    problem = problems[TIED]
+    drawn = {"rng": 0} if "rng" in metric.options else {}
+    weights = {"counts": np.arange(problem.n) % 3} if metric.counts else {}
+    wanted = clean_value(metric, problem)
+    predictions = Predictions(problem.y, problem.p, **problem.needed(metric))
+    # Twice, because the second call finds what the first has sorted and summed.
+    assert_same(metric(predictions, **drawn), wanted, "Predictions", 0)
+    assert_same(metric(predictions, **drawn), wanted, "Predictions once more", 0)
+    wanted = value(metric, problem, **weights)
+    weighted = Predictions(problem.y, problem.p, **problem.needed(metric), **weights)
+    assert_same(metric(weighted, **drawn), wanted, "weighted Predictions", 0)
+    found, lens = metric.of(weighted, **drawn)
+    assert_same(found, wanted, "the value beside its lens", 0)
+    assert isinstance(lens, str)
+    with pytest.raises(InputTypeError):
+        metric(predictions, problem.p, **drawn)
+
+
+@every_metric
+def test_metrics_share_predictions_without_disturbing_each_other(metric: Metric) -> None:
+    problem = PROBLEMS["three"][0]
+    wanted = clean_value(metric, problem)
+    shared = Predictions(problem.y, problem.p, groups=problem.groups, features=problem.features)
+    for other in calibrant.catalogue.values():
+        if other.recommended:
+            other(shared, **{"rng": 0} if "rng" in other.options else {})
+    found = metric(shared, **{"rng": 0} if "rng" in metric.options else {})
+    assert_same(found, wanted, "Predictions that other metrics have read", 0)
+
+
+@every_metric
+def test_views_stand_for_arrays(metric: Metric) -> None:
+    if metric.needs:
+        pytest.skip(f"{metric.id} needs {metric.needs}, which a bare view does not have")
+    drawn = {"rng": 0} if "rng" in metric.options else {}
+    binary, three = PROBLEMS["binary"][0], PROBLEMS["three"][0]
+    view = View(binary.p, binary.y.astype(np.uint8))
+    vector = VectorView(three.p, three.y, None)
+    assert_same(metric(view, **drawn), clean_value(metric, binary, lens="binary"), "a View")
+    if metric.takes == "View":
+        with pytest.raises(LensError):
+            metric(vector, **drawn)
+    else:
+        assert_same(metric(vector, **drawn), clean_value(metric, three, lens="canonical"), "a VectorView")
+
+
+@every_shape
+@every_metric
+def test_rows_average_to_the_metric(metric: Metric, problems: list[Problem]) -> None:
+    is_row_mean = metric.takes == "Block" and metric.finish is None
+    for problem in problems:
+        wanted = clean_value(metric, problem)
+        if not is_row_mean:
+            with pytest.raises(UndefinedMetricError):
+                metric.rows(problem.y, problem.p, **problem.words(metric))
+            continue
+        rows = metric.rows(problem.y, problem.p, **problem.words(metric))
+        assert rows.shape == (problem.n,)
+        assert rows.dtype == np.float64
+        assert_same(float(rows.mean()), wanted, f"the mean over rows of {problem}")
+        weight = np.arange(problem.n) % 4
+        if metric.importance:
+            weighted = value(metric, problem, sample_weight=weight)
+            assert_same(float(np.average(rows, weights=weight)), weighted, f"the weighted mean over rows of {problem}")
+        # A row's own contribution does not depend on its company.
+        alone = metric.rows(problem.y[5:6], problem.p[5:6], **problem.take(slice(5, 6)).words(metric))
+        assert_same(float(alone[0]), float(rows[5]), f"a row of {problem} alone")
+        if problem.k > 2:
+            with pytest.raises(LensError):
+                metric.rows(problem.y, problem.p, lens="classwise", **problem.words(metric))
+
+
+def plain_softmax(logits: np.ndarray) -> np.ndarray:
+    """Written out, without the shift by the maximum that the library makes."""
+    if logits.ndim == 1:
+        return 1 / (1 + np.exp(-logits))
+    return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+
+
+@every_shape
+@every_metric
+def test_logits_are_probabilities(metric: Metric, problems: list[Problem]) -> None:
+    problem = problems[0]
+    clean_value(metric, problem)
+    rng = np.random.default_rng(14)
+    logits = np.round(rng.normal(0, 2, problem.p.shape).clip(-6, 6) * 1024) / 1024
+    words = problem.words(metric)
+    wanted = metric(problem.y, plain_softmax(logits), **words)
+    assert_same(metric(problem.y, logits, input="logit", **words), wanted, "logits")
+    if logits.ndim == 2:
+        # A constant added to a row of logits says nothing; whole numbers push out no digits of 1024ths.
+        moved = logits + rng.integers(-900, 900, (len(logits), 1))
+        assert_same(metric(problem.y, moved, input="logit", **words), wanted, "shifted logits")
+    with np.errstate(all="raise"):
+        assert_same(metric(problem.y, logits, input="logit", **words), wanted, "logits under strict arithmetic")
+
+
+@every_shape
+@every_metric
+def test_large_logits_are_sure_forecasts(metric: Metric, problems: list[Problem]) -> None:
+    problem = problems[0]
+    clean_value(metric, problem)
+    words = problem.words(metric)
+    sure = np.eye(problem.k)[problem.y]
+    # Some rows undecided, so that a metric which needs two different scores has them.
+    sure[::3] = 1 / problem.k
+    logits = np.where(sure == 1, 800.0, np.where(sure == 0, -800.0, 0.0))
+    if problem.p.ndim == 1:
+        sure, logits = sure[:, 1], np.where(sure[:, 1] == 1, 800.0, np.where(sure[:, 1] == 0, -800.0, 0.0))
+    try:
+        wanted = metric(problem.y, sure, **words)
+    except UndefinedMetricError:
+        with pytest.raises(UndefinedMetricError):
+            metric(problem.y, logits, input="logit", **words)
+    else:
+        assert_same(metric(problem.y, logits, input="logit", **words), wanted, "logits of 800")
+    # Sure and wrong: a logit says how wrong, a probability of 0 cannot.
+    low, high = metric.range
+    wrong = metric(problem.y, -logits, input="logit", **words)
+    assert low <= wrong <= high
+
+
+def draw_multilabel(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(15)
+    p = rng.random((n, 3)) * 0.98 + 0.01
+    return (rng.random((n, 3)) < p**1.5).astype(int), p
+
+
+@every_metric
+def test_multilabel_is_every_column_on_its_own(metric: Metric) -> None:
+    y, p = draw_multilabel()
+    problem = problem_of(y, p, "multilabel")
+    try:
+        whole = value(metric, problem, multilabel=True)
+    except LensError:
+        return  # a metric that compares classes with each other says so
+    low, high = metric.range
+    assert low <= whole <= high
+    single = []
+    for j in range(3):
+        column = problem_of(y[:, j], p[:, j], "one column")
+        single.append(value(metric, column, lens="binary"))
+        assert_same(value(metric, problem, multilabel=True, lens=f"class:{j}"), single[j], f"column {j}")
+    assert_same(value(metric, problem, multilabel=True, lens="classwise", combine="max"), max(single), "the largest")
+    if metric.finish is None:
+        combined = value(metric, problem, multilabel=True, lens="classwise", combine="mean")
+        assert_same(combined, sum(single) / 3, "the mean over columns")
+        combined = value(metric, problem, multilabel=True, lens="classwise", combine="sum")
+        assert_same(combined, sum(single), "the sum over columns")
+    one_column = problem_of(y[:, :1], p[:, :1], "a single column")
+    assert_same(value(metric, one_column, multilabel=True), single[0], "multilabel with a single column")
+
+
+@every_metric
+def test_confidence_is_the_top_label(metric: Metric) -> None:
+    problem = PROBLEMS["three"][TIED]
+    predicted = problem.p.argmax(axis=1)
+    right = problem_of(predicted == problem.y, problem.p.max(axis=1), "confidence")
+    words = problem.words(metric)
+    try:
+        found = metric(right.y, right.p, input="confidence", **words)
+    except LensError:
+        return  # a metric that reads every class says so
+    assert_same(found, value(metric, problem, lens="top_label"), "confidence and correctness against the top label")

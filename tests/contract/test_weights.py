@@ -1,0 +1,97 @@
+"""Weights: unit is none, zero is removed, counts are repeated rows, and only ratios of importance matter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibrant import Metric, WeightsNotSupportedError
+
+from .problems import PROBLEMS, Problem, assert_same, clean_value, every_metric, every_shape, value
+
+SCALES = (2, 0.3, 1e6, 1e-6, 1e-300)
+
+
+@every_shape
+@every_metric
+def test_unit_weights_are_no_weights(metric: Metric, problems: list[Problem]) -> None:
+    for problem in problems:
+        plain = clean_value(metric, problem)
+        ones = np.ones(problem.n, int)
+        assert_same(value(metric, problem, counts=ones), plain, f"unit counts on {problem}")
+        assert_same(value(metric, problem, sample_weight=ones), plain, f"unit sample_weight on {problem}")
+        # Equal weights are unit weights, and a third has no exact double.
+        assert_same(value(metric, problem, sample_weight=ones / 3), plain, f"equal sample_weight on {problem}")
+
+
+@every_shape
+@every_metric
+def test_a_row_of_weight_zero_is_no_row(metric: Metric, problems: list[Problem]) -> None:
+    for problem in problems:
+        clean_value(metric, problem)
+        # A metric without counts or importance still takes 0, which drops the row, and 1.
+        rng = np.random.default_rng(7)
+        weights = {
+            "counts": rng.integers(0, 4 if metric.counts else 2, problem.n),
+            "sample_weight": rng.integers(0, 2, problem.n)
+            * (rng.uniform(0.1, 3, problem.n) if metric.importance else 1),
+        }
+        for word, weight in weights.items():
+            weight[[0, -1]] = 0  # the ends are where a slice goes wrong
+            kept = weight > 0
+            wanted = value(metric, problem.take(kept), **{word: weight[kept]})
+            assert_same(value(metric, problem, **{word: weight}), wanted, f"zero {word} on {problem}")
+
+
+@every_shape
+@every_metric
+def test_counts_are_repeated_rows(metric: Metric, problems: list[Problem]) -> None:
+    for problem in problems:
+        clean_value(metric, problem)
+        counts = np.random.default_rng(9).integers(0, 4, problem.n)
+        if not metric.counts:
+            with pytest.raises(WeightsNotSupportedError):
+                value(metric, problem, counts=counts)
+            continue
+        if not metric.deterministic:
+            pytest.skip(f"{metric.id} draws, and draws differ when rows are written out")
+        wanted = value(metric, problem.take(np.repeat(np.arange(problem.n), counts)))
+        assert_same(value(metric, problem, counts=counts), wanted, f"counts against repeated rows on {problem}")
+
+
+@every_shape
+@every_metric
+def test_only_ratios_of_importance_matter(metric: Metric, problems: list[Problem]) -> None:
+    for problem in problems:
+        clean_value(metric, problem)
+        weight = np.random.default_rng(8).uniform(0.1, 3, problem.n)
+        weight[3] = 0
+        if not metric.importance:
+            with pytest.raises(WeightsNotSupportedError):
+                value(metric, problem, sample_weight=weight)
+            continue
+        wanted = value(metric, problem, sample_weight=weight)
+        for scale in SCALES:
+            found = value(metric, problem, sample_weight=weight * scale)
+            assert_same(found, wanted, f"sample_weight times {scale} on {problem}")
+
+
+@every_metric
+def test_importance_is_not_ignored(metric: Metric) -> None:
+    """Weights that are read and forgotten would pass every other law of `sample_weight`."""
+    if not metric.importance:
+        pytest.skip(f"{metric.id} declares that it has no meaning under real weights")
+    problem = PROBLEMS["binary"][0]
+    plain = clean_value(metric, problem)
+    rng = np.random.default_rng(13)
+    assert any(value(metric, problem, sample_weight=rng.exponential(size=problem.n)) != plain for _ in range(5))
+
+
+@every_shape
+@every_metric
+def test_where_keeps_rows(metric: Metric, problems: list[Problem]) -> None:
+    for problem in problems:
+        clean_value(metric, problem)
+        mask = np.random.default_rng(10).random(problem.n) < 0.7
+        wanted = value(metric, problem.take(mask))
+        assert_same(value(metric, problem, where=mask), wanted, f"a mask against its rows on {problem}")

@@ -1,0 +1,256 @@
+"""Probabilities and logits that are none."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import torch
+
+import calibrant as cal
+from calibrant.errors import (
+    ArgumentError,
+    InputTypeError,
+    ProbabilityError,
+    ShapeError,
+    SwappedArgumentsError,
+)
+
+from .cases import COLUMNS, INF, LABELS, NAN, ONE_HOT, P3, TWO, Y3, P, Y, kind, with_entry
+
+ABOVE, BELOW = np.nextafter(1, 2), -5e-324
+ABOVE32, BELOW32 = np.nextafter(np.float32(1), np.float32(2)), np.float32(-1e-45)
+RANGE = "every entry must lie in [0, 1]"
+SUM = "each row must sum to 1 within"
+RESCALE = "normalize=True"
+
+
+def vector(value: float, dtype: type = np.float64) -> object:
+    return cal.ece(Y, with_entry(P, 2, value, dtype))
+
+
+def matrix(value: float, dtype: type = np.float64) -> object:
+    return cal.ece(Y3, with_entry(P3, (2, 1), value, dtype))
+
+
+def off_by(amount: float, dtype: type) -> object:
+    return cal.brier(Y3, with_entry(P3, (2, 2), 0.6 + amount, dtype))
+
+
+probability = kind(ProbabilityError, ValueError, "y_prob")
+swapped = kind(SwappedArgumentsError, ValueError, "y_true")
+
+OUTSIDE = [
+    probability("nan", lambda: vector(NAN), "nan", "[0, 1]", "drop or fill", row=2),
+    probability("nan in a column", lambda: matrix(NAN), "column 1", "is nan", row=2),
+    probability("inf", lambda: vector(INF), "is inf", RANGE, "drop or repair", row=2),
+    probability("inf in a column", lambda: matrix(INF), "column 1", "is inf", row=2),
+    probability("-inf", lambda: vector(-INF), "is -inf", RANGE, "drop or repair", row=2),
+    probability("-inf in a column", lambda: matrix(-INF), "column 1", "is -inf", row=2),
+    probability(
+        "inf and -inf in one row",
+        lambda: cal.ece(Y3, with_entry(P3, 2, [INF, -INF, 1])),
+        "column 0",
+        "is inf",
+        RANGE,
+        row=2,
+    ),
+    probability("one ulp above 1", lambda: vector(ABOVE), str(ABOVE), "clip=True", row=2),
+    probability("one ulp below 0", lambda: vector(BELOW), "-5e-324", "clip=True", row=2),
+    probability("one ulp above 1 in a column", lambda: matrix(ABOVE), "column 1", RANGE, "clip=True", row=2),
+    probability("one ulp below 0 in a column", lambda: matrix(BELOW), "column 1", RANGE, "clip=True", row=2),
+    probability(
+        "one float32 ulp above 1", lambda: vector(ABOVE32, np.float32), "1.0000001192092896", "clip=True", row=2
+    ),
+    probability("one float32 ulp below 0", lambda: vector(BELOW32, np.float32), "-1.4", "clip=True", row=2),
+    probability("one float16 ulp above 1", lambda: vector(1.001, np.float16), "1.0009765625", "clip=True", row=2),
+    probability("far above 1", lambda: vector(1.5), "is 1.5", RANGE, row=2),
+    probability("far below 0", lambda: matrix(-3), "column 1", "is -3.0", RANGE, row=2),
+    probability("percentages", lambda: cal.ece(Y, [20, 80, 60, 30]), "is 20.0", RANGE, "divide by 100", row=0),
+    probability("percentages in columns", lambda: cal.brier(Y3, P3 * 100), "is 70.0", RANGE, "divide by 100", row=0),
+    probability(
+        "multilabel above 1",
+        lambda: cal.ece(LABELS, [[0.2, 0.3], [0.1, 1.2]], multilabel=True),
+        "column 1",
+        "is 1.2",
+        RANGE,
+        row=1,
+    ),
+    probability(
+        "multilabel nan",
+        lambda: cal.brier(LABELS, [[0.2, NAN], [0.1, 0.2]], multilabel=True),
+        "column 1",
+        "is nan",
+        row=0,
+    ),
+    probability("nan in polars", lambda: cal.ece(Y, pl.Series(with_entry(P, 2, NAN))), "is nan", row=2),
+    probability("nan in torch", lambda: cal.ece(Y, torch.tensor([0.2, 0.1, NAN, 0.4])), "is nan", row=2),
+    probability(
+        "confidence above 1", lambda: cal.ece(Y, with_entry(P, 3, 1.2), input="confidence"), "is 1.2", RANGE, row=3
+    ),
+]
+
+SUMS = [
+    probability("float64 sum", lambda: off_by(2e-6, np.float64), "1.000002", SUM, row=2),
+    probability("float32 sum", lambda: off_by(2e-4, np.float32), "1.0002", SUM, row=2),
+    probability("float16 sum", lambda: off_by(2e-2, np.float16), "1.02", SUM, row=2),
+    probability(
+        "bfloat16 sum",
+        lambda: cal.ece(Y3, torch.tensor(with_entry(P3, (2, 2), 0.65)).to(torch.bfloat16)),
+        "1.04",
+        SUM,
+        "0.01",
+        row=2,
+    ),
+    probability(
+        "rows sum to 2",
+        lambda: cal.ece([0, 1], [[1.0, 0.5, 0.5], [1.0, 1.0, 0.0]]),
+        "sums to 2",
+        SUM,
+        RESCALE,
+        "multilabel=True",
+        'input="logit"',
+        row=0,
+    ),
+    probability("two columns sum to 0.9", lambda: cal.ece(Y, 0.9 * TWO), "0.9", SUM, row=0),
+    probability(
+        "all zero row cannot be rescaled",
+        lambda: cal.ece([0, 1], [[0.5, 0.5], [0.0, 0.0]], normalize=True),
+        "sums to 0",
+        "drop the row",
+        row=1,
+    ),
+    probability(
+        "negative row cannot be rescaled",
+        lambda: cal.ece([0, 1], [[0.5, 0.5], [-1.0, 3.0]], normalize=True),
+        "negative",
+        "clip=True as well",
+        row=1,
+    ),
+    probability(
+        "inf cannot be rescaled",
+        lambda: cal.ece([0, 1], [[0.5, 0.5], [INF, -INF]], normalize=True),
+        "is inf",
+        RANGE,
+        row=1,
+    ),
+    probability(
+        "nan cannot be rescaled", lambda: cal.ece([0, 1], [[0.5, 0.5], [NAN, 0.5]], normalize=True), "is nan", row=1
+    ),
+    probability(
+        "overflowing row cannot be rescaled",
+        lambda: cal.ece([0, 1], [[0.5, 0.5], [1e308, 1e308]], normalize=True),
+        "1e+308",
+        RANGE,
+        row=1,
+    ),
+    probability("nan cannot be clipped", lambda: cal.ece([0, 1], [2, NAN], clip=True), "nan", row=1),
+    probability("inf cannot be clipped", lambda: cal.ece([0, 1], [2, INF], clip=True), "inf", row=1),
+]
+
+LOGITS = [
+    probability(
+        "logits as probabilities", lambda: cal.ece(Y, [-1.0, 2.0, 0.5, -3.0]), "is -1.0", RANGE, 'input="logit"', row=0
+    ),
+    probability(
+        "logits in columns as probabilities", lambda: cal.nll(Y3, np.log(P3) + 3), "2.6", RANGE, 'input="logit"', row=0
+    ),
+    probability(
+        "logits inside [0, 1]",
+        lambda: cal.ece([0, 1], [[0.9, 0.3], [0.2, 0.4]]),
+        "sums to 1.2",
+        SUM,
+        'input="logit"',
+        row=0,
+    ),
+    probability(
+        "nan logit",
+        lambda: cal.ece(Y, [0.0, NAN, 1.0, 2.0], input="logit"),
+        "the logit nan",
+        "must be finite",
+        "drop or repair",
+        row=1,
+    ),
+    probability(
+        "nan logit in a column",
+        lambda: cal.brier(Y3, with_entry(P3, (1, 2), NAN), input="logit"),
+        "the logit nan",
+        "must be finite",
+        row=1,
+    ),
+    probability(
+        "inf logit in a column",
+        lambda: cal.brier(Y3, with_entry(P3, (1, 2), INF), input="logit"),
+        "the logit inf",
+        "must be finite",
+        row=1,
+    ),
+    probability(
+        "only -inf logits",
+        lambda: cal.ece([0, 1], [[0.0, 1.0], [-INF, -INF]], input="logit"),
+        "only -inf",
+        "finite logit",
+        row=1,
+    ),
+    kind(ArgumentError, ValueError, "input")(
+        "unknown input",
+        lambda: cal.ece(Y, P, input="logits"),
+        "'prob', 'logit' or 'confidence'",
+        "got 'logits'",
+        'use input="logit"',
+    ),
+    kind(ArgumentError, ValueError, "input")("input is no word", lambda: cal.ece(Y, P, input=True), "got True"),
+    kind(ShapeError, ValueError, "y_prob")(
+        "confidence in columns",
+        lambda: cal.ece(Y3, P3, input="confidence"),
+        "3 columns",
+        "one number per row",
+        "max(axis=1)",
+    ),
+]
+
+SWAPPED = [
+    swapped("swapped", lambda: cal.ece(P, Y), "fractions", "only 0 and 1", "(y_true, y_prob)"),
+    swapped("swapped booleans", lambda: cal.ece(P, np.array(Y, bool)), "fractions", "only 0 and 1", "(y_true, y_prob)"),
+    swapped("swapped, one class", lambda: cal.ece(P, [1, 1, 1, 1]), "fractions", "only 0 and 1"),
+    swapped("swapped two columns", lambda: cal.ece(TWO, Y), "fractions", "(y_true, y_prob)"),
+    swapped("swapped three columns", lambda: cal.ece(P3, Y3), "columns of fractions", "integers", "(y_true, y_prob)"),
+    swapped(
+        "swapped three columns, float labels",
+        lambda: cal.ece(P3, np.array(Y3, float)),
+        "columns of fractions",
+        "one number per row",
+    ),
+    swapped("swapped one-hot", lambda: cal.ece(P3, ONE_HOT), "fractions", "only 0 and 1"),
+    swapped("swapped names", lambda: cal.ece(P, ["cat", "dog", "cat", "dog"]), "fractions", "text", "(y_true, y_prob)"),
+]
+
+FLAGS = [
+    kind(ArgumentError, ValueError, "clip")(
+        "clip is no bool", lambda: cal.ece(Y, P, clip=1e-7), "True or False", "1e-07"
+    ),
+    kind(ArgumentError, ValueError, "normalize")(
+        "normalize is no bool", lambda: cal.ece(Y3, P3, normalize="no"), "'no'"
+    ),
+    kind(ArgumentError, ValueError, "soft")(
+        "soft is no bool", lambda: cal.ece(Y, P, soft="no"), "True or False", "'no'"
+    ),
+    kind(ArgumentError, ValueError, "multilabel")(
+        "multilabel is no bool", lambda: cal.ece(LABELS, COLUMNS, multilabel=2), "True or False", "2"
+    ),
+    kind(ArgumentError, ValueError, "sum_tolerance")(
+        "sum_tolerance is negative", lambda: cal.ece(Y3, P3, sum_tolerance=-1), "from 0 up", "got -1"
+    ),
+    kind(ArgumentError, ValueError, "sum_tolerance")(
+        "sum_tolerance is text", lambda: cal.ece(Y3, P3, sum_tolerance="1%"), "a number", "got '1%'"
+    ),
+    kind(InputTypeError, TypeError, "y_prob")(
+        "masked",
+        lambda: cal.ece(Y, np.ma.masked_array(P, [0, 0, 1, 0])),
+        "masked",
+        "every entry is needed",
+        "drop the masked rows",
+        row=2,
+    ),
+]
+
+TABLE = [*OUTSIDE, *SUMS, *LOGITS, *SWAPPED, *FLAGS]

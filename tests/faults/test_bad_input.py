@@ -1,0 +1,53 @@
+"""Every bad input is refused with an error that names the argument, the rule, what came, the row and the remedy."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+
+import pytest
+
+import calibrant as cal
+
+from . import bad_labels, bad_options, bad_probabilities, bad_rows
+from .cases import Bad
+
+MODULES = (bad_probabilities, bad_labels, bad_rows, bad_options)
+CASES = [
+    pytest.param(bad, id=f"{module.__name__.rsplit('_', 1)[1]}: {bad.id}") for module in MODULES for bad in module.TABLE
+]
+
+
+@pytest.mark.parametrize("bad", CASES)
+def test_is_refused_with_a_useful_message(bad: Bad) -> None:
+    with pytest.raises(cal.CalibrantError) as caught:
+        bad.call()
+    error, message = caught.value, str(caught.value)
+    assert type(error) is bad.error
+    assert isinstance(error, bad.base)
+    assert error.argument == bad.argument
+    assert message.startswith(f"{bad.argument}: ")
+    for word in bad.words:
+        assert word in message
+    assert error.row == bad.row
+    if bad.row is not None:
+        assert f"row {bad.row}" in message
+    # A message is read in a log: one line, no memory addresses, no dump of the data.
+    assert "\n" not in message
+    assert " at 0x" not in message
+    assert len(message) < 400
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.argument, again.problem, again.remedy, again.row) == (
+        type(error),
+        message,
+        error.argument,
+        error.problem,
+        error.remedy,
+        error.row,
+    )
+
+
+def test_table_is_large_and_every_row_has_its_own_name() -> None:
+    names = Counter(case.id for case in CASES)
+    assert [name for name, times in names.items() if times > 1] == []
+    assert len(names) >= 110

@@ -1,0 +1,282 @@
+"""Every metric once more, slowly and exactly: Fractions of the given doubles, fifty digits where logarithms and roots enter.
+
+Nothing here is shared with the package. Input is plain lists; `counts` and `sample_weight` are lists or None. Scores are
+doubles: where one has to be made (1 - p for the other class of two, a sum of two probabilities) it is the double nearest to
+the exact value, because that is the number which is compared with an edge.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+from mpmath import mp, mpf
+
+DIGITS = 50
+
+
+class Undefined(Exception):
+    """The definition gives no value here."""
+
+
+def nearest_double(exact):
+    return Fraction(float(exact))
+
+
+def rows_of(labels, probs, counts=None, sample_weight=None):
+    """Rows that weigh something, as (label, exact probabilities, exact weight)."""
+    weights = counts if counts is not None else sample_weight
+    rows = []
+    for i in range(len(labels)):
+        weight = Fraction(1) if weights is None else Fraction(weights[i])
+        if isinstance(probs[i], list):
+            row = [Fraction(value) for value in probs[i]]
+        else:
+            row = [nearest_double(1 - Fraction(probs[i])), Fraction(probs[i])]
+        if weight > 0:
+            rows.append((labels[i], row, weight))
+    return rows
+
+
+def falling(row):
+    """Classes from the most to the least probable; of equal ones the lowest first."""
+    return sorted(range(len(row)), key=lambda k: (-row[k], k))
+
+
+# Lenses: rows of whole vectors, or yes-or-no questions as lists of (score, outcome, weight).
+
+
+def questions(rows, lens):
+    classes = len(rows[0][1])
+    if lens == "auto":
+        lens = "binary" if classes == 2 else "top_label"
+    name, _, detail = lens.partition(":")
+    if name == "binary":
+        return [[(row[1], label, weight) for label, row, weight in rows]]
+    if name == "top_label":
+        return questions(rows, "rank:1")
+    if name == "classwise":
+        return [question for k in range(classes) for question in questions(rows, f"class:{k}")]
+    if name == "class":
+        return [[(row[int(detail)], int(label == int(detail)), weight) for label, row, weight in rows]]
+    if name == "rank":
+        place = int(detail) - 1
+        return [[(row[falling(row)[place]], int(falling(row)[place] == label), weight) for label, row, weight in rows]]
+    if name == "within_top":
+        first = int(detail)
+        question = []
+        for label, row, weight in rows:
+            chosen = falling(row)[:first]
+            score = min(nearest_double(sum(row[k] for k in chosen)), Fraction(1))
+            question.append((score, int(label in chosen), weight))
+        return [question]
+    raise ValueError(lens)
+
+
+def vectors(rows, lens):
+    """Whole vectors seen through a lens, and how many leading columns a k-d tree looks at; None where there is one score."""
+    classes = len(rows[0][1])
+    if lens == "canonical":
+        return [(rows, classes)]
+    if isinstance(lens, list):  # groups of classes
+        merged = []
+        for label, row, weight in rows:
+            sums = [min(nearest_double(sum(row[k] for k in group)), Fraction(1)) for group in lens]
+            merged.append((next(g for g in range(len(lens)) if label in lens[g]), sums, weight))
+        return [(merged, len(lens))]
+    if lens.startswith("top_k:"):
+        first = int(lens.partition(":")[2])
+        cut = []
+        for label, row, weight in rows:
+            order = falling(row)
+            largest = [row[k] for k in order[:first]]
+            rest = max(1 - sum(largest), Fraction(0))
+            cut.append((min(order.index(label), first), [*largest, rest], weight))
+        return [(cut, first if first > 1 else None)]
+    return [
+        ([(outcome, [1 - score, score], weight) for score, outcome, weight in question], None)
+        for question in questions(rows, lens)
+    ]
+
+
+# Bins: lists of row numbers, empty bins left out, with the edges of each.
+
+
+def cut(scores, weights, bins=15, binning="equal_width", closed="right"):
+    """The non-empty bins in rising order, as (row numbers, low edge, high edge)."""
+    if binning == "equal_mass":
+        return cut_equal_mass(scores, weights, bins)
+    edges = [Fraction(m / bins) for m in range(bins + 1)] if isinstance(bins, int) else [Fraction(e) for e in bins]
+    members = {}
+    for i in range(len(scores)):
+        if closed == "right":
+            place = next(m for m in range(1, len(edges)) if scores[i] <= edges[m])
+        else:
+            place = max(m for m in range(1, len(edges)) if scores[i] >= edges[m - 1])
+        members.setdefault(place, []).append(i)
+    return [(members[m], edges[m - 1], edges[m]) for m in sorted(members)]
+
+
+def cut_equal_mass(scores, weights, bins):
+    """A tie group with weight C before it goes to bin floor(M C / W); a bin ends at its largest score, the last at 1."""
+    total, before = sum(weights), Fraction(0)
+    members = {}
+    for value in sorted(set(scores)):
+        group = [i for i in range(len(scores)) if scores[i] == value]
+        members.setdefault(bins * before // total, []).extend(group)
+        before += sum(weights[i] for i in group)
+    result, low = [], Fraction(0)
+    for place in sorted(members):
+        high = max(scores[i] for i in members[place])
+        result.append([members[place], low, high])
+        low = high
+    result[-1][2] = Fraction(1)
+    return [tuple(entry) for entry in result]
+
+
+class Bin(NamedTuple):
+    share: Fraction
+    score: Fraction
+    outcome: Fraction
+    weight: Fraction
+    rows: int
+    low: Fraction
+    high: Fraction
+
+
+def bins_of(question, **how):
+    """The non-empty bins of a question: what part of the weight, mean score, mean outcome, weight, rows, edges."""
+    weights = [weight for _, _, weight in question]
+    result = []
+    for members, low, high in cut([score for score, _, _ in question], weights, **how):
+        weight = sum(weights[i] for i in members)
+        score = sum(weights[i] * question[i][0] for i in members) / weight
+        outcome = sum(weights[i] * question[i][1] for i in members) / weight
+        result.append(Bin(weight / sum(weights), score, outcome, weight, len(members), low, high))
+    return result
+
+
+def combine(values, every, how, class_weight):
+    """One value from one per class; `every` are their questions."""
+    if len(values) == 1:
+        return values[0]
+    if how == "max":
+        return max(values)
+    weight = [Fraction(1)] * len(values) if class_weight is None else [Fraction(w) for w in class_weight]
+    if how == "prevalence":
+        weight = [sum(w * outcome for _, outcome, w in question) for question in every]
+    total = sum(w * value for w, value in zip(weight, values, strict=True))
+    return total if how == "sum" else total / sum(weight)
+
+
+def digits(value):
+    return mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else mpf(value)
+
+
+def root(value, norm):
+    if norm in (1, "inf"):
+        return value
+    with mp.workdps(DIGITS):
+        return mp.root(digits(value), norm)
+
+
+def over_questions(
+    formula, labels, probs, *, counts=None, sample_weight=None, lens="auto", combine_by="mean", class_weight=None
+):
+    every = questions(rows_of(labels, probs, counts, sample_weight), lens)
+    return combine([formula(question) for question in every], every, combine_by, class_weight)
+
+
+# Binned metrics of one score. How to cut them stands in `how`: bins, binning, closed.
+
+
+def split_options(options):
+    """How to cut, and what concerns lenses, classes and weights."""
+    how = {word: options.pop(word) for word in ("bins", "binning", "closed") if word in options}
+    return how, options
+
+
+def ece(labels, probs, *, norm=1, combine=None, **options):
+    how, rest = split_options(options)
+
+    def power(question):
+        gaps = [(b.share, abs(b.score - b.outcome)) for b in bins_of(question, **how)]
+        return max(gap for _, gap in gaps) if norm == "inf" else sum(share * gap**norm for share, gap in gaps)
+
+    combine_by = combine or ("max" if norm == "inf" else "mean")
+    return root(over_questions(power, labels, probs, combine_by=combine_by, **rest), norm)
+
+
+def ce_p(labels, probs, **options):
+    return ece(labels, probs, **{"norm": 2, **options})
+
+
+def rmsce(labels, probs, **options):
+    return ece(labels, probs, **{"norm": 2, **options})
+
+
+def ece_em(labels, probs, **options):
+    return ece(labels, probs, **{"binning": "equal_mass", **options})
+
+
+def cwce(labels, probs, **options):
+    return ece(labels, probs, **{"lens": "classwise", **options})
+
+
+def ace(labels, probs, **options):
+    return ece(labels, probs, **{"lens": "classwise", "binning": "equal_mass", **options})
+
+
+def mce(labels, probs, *, min_count=0, combine="max", **options):
+    how, rest = split_options(options)
+    counted = rest.get("counts") is not None  # only then does a weight say how many rows there were
+
+    def largest(question):
+        kept = [b for b in bins_of(question, **how) if (b.weight if counted else b.rows) >= min_count]
+        if not kept:
+            raise Undefined("every bin is too small")
+        return max(abs(b.score - b.outcome) for b in kept)
+
+    return over_questions(largest, labels, probs, combine_by=combine, **rest)
+
+
+def esce(labels, probs, *, representative="mean", combine="mean", **options):
+    how, rest = split_options(options)
+
+    def signed(question):
+        found = bins_of(question, **how)
+        if representative == "midpoint":
+            return sum(b.share * ((b.low + b.high) / 2 - b.outcome) for b in found)
+        return sum(b.share * (b.score - b.outcome) for b in found)
+
+    return over_questions(signed, labels, probs, combine_by=combine, **rest)
+
+
+def area(labels, probs, side, *, measure="density", combine="mean", **options):
+    """Where `side` times (score - outcome) is positive: over bins by their share, or under the drawn polyline."""
+    how, rest = split_options(options)
+
+    def one_side(question):
+        found = bins_of(question, **how)
+        if measure == "density":
+            return sum(b.share * max(side * (b.score - b.outcome), 0) for b in found)
+        points = [(b.score, side * (b.score - b.outcome)) for b in found]
+        return sum((positive_area(*points[i], *points[i + 1]) for i in range(len(points) - 1)), Fraction(0))
+
+    return over_questions(one_side, labels, probs, combine_by=combine, **rest)
+
+
+def positive_area(x0, gap0, x1, gap1):
+    """Area between 0 and the positive part of the straight line from (x0, gap0) to (x1, gap1)."""
+    if gap0 * gap1 < 0:
+        crossing = x0 + (x1 - x0) * gap0 / (gap0 - gap1)
+        return positive_area(x0, gap0, crossing, Fraction(0)) + positive_area(crossing, Fraction(0), x1, gap1)
+    return (x1 - x0) * (max(gap0, 0) + max(gap1, 0)) / 2
+
+
+def abc_above(labels, probs, **options):
+    return area(labels, probs, -1, **options)
+
+
+def abc_below(labels, probs, **options):
+    return area(labels, probs, 1, **options)

@@ -1,0 +1,208 @@
+"""Slow, exact forms of the metrics that read the whole vector: point metrics, variation calibration, the generalised error."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from mpmath import mp, mpf
+
+from .definitions import DIGITS, cut, digits, falling, nearest_double, root, rows_of, vectors
+
+# Entropies reach an edge such as 1/2 only up to the last of the fifty digits.
+SAME_ENTROPY = Fraction(1, 10**40)
+# Variances this close are a tie of the k-d tree's coordinates: (p, 1 - p) are two equally spread columns, up to rounding.
+SAME_VARIANCE = Fraction(1, 10**9)
+
+
+def mean_over_rows(formula, labels, probs, *, counts=None, sample_weight=None, lens="canonical"):
+    """Weighted mean of one number per row; infinite where a row with weight is."""
+    every = []
+    for rows, _ in vectors(rows_of(labels, probs, counts, sample_weight), lens):
+        with mp.workdps(DIGITS):
+            terms = [(formula(label, row), weight) for label, row, weight in rows]
+            if any(term == mp.inf for term, _ in terms):
+                every.append(mp.inf)
+            else:
+                every.append(sum(digits(weight) * digits(term) for term, weight in terms))
+                every[-1] /= digits(sum(weight for _, _, weight in rows))
+    return sum(every) / len(every)
+
+
+def log(value):
+    return mp.log(digits(value)) if value > 0 else -mp.inf
+
+
+def brier(labels, probs, *, scale="auto", **rest):
+    def squares(label, row):
+        total = sum((row[k] - (1 if k == label else 0)) ** 2 for k in range(len(row)))
+        halves = {"auto": len(row) == 2, "half": True}.get(scale, False)
+        return total / 2 if halves else total / len(row) if scale == "per_class" else total
+
+    return mean_over_rows(squares, labels, probs, **rest)
+
+
+def root_brier(labels, probs, **options):
+    with mp.workdps(DIGITS):
+        return mp.sqrt(brier(labels, probs, **options))
+
+
+def nll(labels, probs, *, floor=None, base=None, **rest):
+    def loss(label, row):
+        value = row[label] if floor is None else max(row[label], Fraction(floor))
+        return -log(value) / (1 if base is None else log(Fraction(base)))
+
+    return mean_over_rows(loss, labels, probs, **rest)
+
+
+def ecd(labels, probs, *, multiclass="full", **rest):
+    def full(label, row):
+        return sum(digits(p) * log(p) for p in row if p > 0) - log(row[label])
+
+    def true_vs_rest(label, row):
+        p = row[label]
+        return mpf(0) if p == 1 else digits(p - 1) * (log(p) - log(1 - p))
+
+    return mean_over_rows(full if multiclass == "full" else true_vs_rest, labels, probs, **rest)
+
+
+def mdca(labels, probs, *, counts=None, sample_weight=None):
+    rows = rows_of(labels, probs, counts, sample_weight)
+    total, classes = sum(weight for _, _, weight in rows), len(rows[0][1])
+    gaps = [sum(w * (row[k] - int(label == k)) for label, row, w in rows) / total for k in range(classes)]
+    return sum(abs(gap) for gap in gaps) / classes
+
+
+# Binned metrics of the whole vector.
+
+
+def entropy(q):
+    with mp.workdps(DIGITS):
+        return -sum((digits(p) * log(p) for p in q if p > 0), mpf(0)) / mp.log(len(q))
+
+
+VARIATIONS = {
+    "entropy": entropy,
+    "confidence": lambda q: q[0],
+    "variation_ratio": lambda q: 1 - max(q),
+    "gini": lambda q: 1 - sum(p * p for p in q),
+    "iqv": lambda q: Fraction(len(q), len(q) - 1) * (1 - sum(p * p for p in q)),
+}
+
+
+def as_score(value, bins):
+    """A number in [0, 1] as a Fraction; an entropy within its last digits of an edge is on the edge."""
+    if isinstance(value, Fraction):
+        return nearest_double(value)
+    with mp.workdps(DIGITS):
+        exact = Fraction(int(mp.floor(value * mpf(10) ** DIGITS)), 10**DIGITS)
+    edges = [Fraction(m / bins) for m in range(bins + 1)] if isinstance(bins, int) else [Fraction(e) for e in bins]
+    return next((edge for edge in edges if abs(exact - edge) < SAME_ENTROPY), exact)
+
+
+def ranked_rows(labels, probs, counts, sample_weight):
+    """Rows as (probabilities in falling order, one-hot of the true class's rank, weight)."""
+    result = []
+    for label, row, weight in rows_of(labels, probs, counts, sample_weight):
+        order = falling(row)
+        result.append(([row[k] for k in order], [Fraction(int(k == label)) for k in order], weight))
+    return result
+
+
+def mean_vector(rows, members, part):
+    weight = sum(rows[i][2] for i in members)
+    return [sum(rows[i][2] * rows[i][part][k] for i in members) / weight for k in range(len(rows[0][part]))]
+
+
+def vce(labels, probs, *, counts=None, sample_weight=None, variation="entropy", bins=10, binning="equal_width", norm=1):
+    rows = ranked_rows(labels, probs, counts, sample_weight)
+    measure, weights = VARIATIONS[variation], [weight for _, _, weight in rows]
+    keys = [as_score(measure(stated), bins) for stated, _, _ in rows]
+    with mp.workdps(DIGITS):
+        terms = []
+        for members, _, _ in cut(keys, weights, bins, binning):
+            gap = abs(digits(measure(mean_vector(rows, members, 1))) - digits(measure(mean_vector(rows, members, 0))))
+            terms.append((digits(sum(weights[i] for i in members) / sum(weights)), gap))
+        if norm == "inf":
+            return max(gap for _, gap in terms)
+        return root(sum(share * gap**norm for share, gap in terms), norm)
+
+
+def uce(labels, probs, *, counts=None, sample_weight=None, bins=10, binning="equal_width"):
+    rows = ranked_rows(labels, probs, counts, sample_weight)
+    weights = [weight for _, _, weight in rows]
+    entropies = [entropy(stated) for stated, _, _ in rows]
+    with mp.workdps(DIGITS):
+        total = mpf(0)
+        for members, _, _ in cut([as_score(value, bins) for value in entropies], weights, bins, binning):
+            total += abs(sum(digits(weights[i]) * (digits(1 - rows[i][1][0]) - entropies[i]) for i in members))
+        return total / digits(sum(weights))
+
+
+def tree_cells(rows, columns, gamma, min_size, counted):
+    """Cells of the k-d tree: split the most spread coordinate at its weighted median while a cell holds more than gamma.
+
+    Which cell is split first does not matter: whether one is split depends on nothing outside it.
+    """
+    total = sum(weight for _, _, weight in rows)
+    limit = Fraction(str(gamma)) * total
+
+    def size(members):
+        return sum(rows[i][2] for i in members) if counted else len(members)
+
+    def split(members):
+        weight = sum(rows[i][2] for i in members)
+        if weight <= limit:
+            return [members]
+        variances = []
+        for k in range(columns):
+            mean = sum(rows[i][2] * rows[i][1][k] for i in members) / weight
+            variances.append(sum(rows[i][2] * (rows[i][1][k] - mean) ** 2 for i in members) / weight)
+        axis = next(k for k in range(columns) if variances[k] >= max(variances) * (1 - SAME_VARIANCE))
+        median = weighted_median([(rows[i][1][axis], rows[i][2]) for i in members])
+        left = [i for i in members if rows[i][1][axis] < median]
+        right = [i for i in members if rows[i][1][axis] >= median]
+        if min(size(left), size(right)) < min_size:
+            return [members]
+        return split(left) + split(right)
+
+    return split(list(range(len(rows))))
+
+
+def weighted_median(pairs):
+    """The middle value, or the mean of the two middle ones where the weight divides evenly between them."""
+    half, reached = sum(weight for _, weight in pairs) / 2, Fraction(0)
+    ordered = sorted(pairs)
+    for i in range(len(ordered)):
+        reached += ordered[i][1]
+        if reached == half:
+            return (ordered[i][0] + ordered[i + 1][0]) / 2
+        if reached > half:
+            return ordered[i][0]
+    raise AssertionError("a median is always reached")
+
+
+def gece(labels, probs, *, counts=None, sample_weight=None, lens="canonical", distance="tv", bins=15, gamma=0.1,
+         min_size=10, class_weight=None, combine_by="mean"):  # fmt: skip
+    rows = rows_of(labels, probs, counts, sample_weight)
+    values = []
+    for seen, columns in vectors(rows, lens):
+        weights = [weight for _, _, weight in seen]
+        if columns is None:
+            column = 0 if isinstance(lens, str) and lens.startswith("top_k") else 1
+            cells = [members for members, _, _ in cut([row[column] for _, row, _ in seen], weights, bins)]
+        else:
+            cells = tree_cells(seen, columns, gamma, min_size, counted=counts is not None)
+        with mp.workdps(DIGITS):
+            value = mpf(0)
+            for members in cells:
+                gaps = [
+                    sum(weights[i] * (seen[i][1][k] - int(seen[i][0] == k)) for i in members) / sum(weights)
+                    for k in range(len(seen[0][1]))
+                ]
+                if distance == "l2":
+                    scales = [Fraction(w) for w in class_weight or [1] * len(gaps)]
+                    value += mp.sqrt(digits(sum(w * gap * gap for w, gap in zip(scales, gaps, strict=True))))
+                else:
+                    value += digits(sum(abs(gap) for gap in gaps)) / (2 if distance == "tv" else 1)
+        values.append(value)
+    return sum(values) / len(values)

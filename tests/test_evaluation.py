@@ -1,0 +1,172 @@
+"""evaluate, its header, groups, budget and views; recommend."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import calibrant as cal
+
+RNG = np.random.default_rng(5)
+PROBS = RNG.dirichlet(np.ones(4), 300)
+LABELS = np.array([RNG.choice(4, p=row) for row in PROBS])
+REGION = np.array(["north", "south", "west"])[np.arange(300) % 3]
+
+
+def test_each_value_is_what_the_metric_gives_alone() -> None:
+    result = cal.evaluate(LABELS, PROBS, metrics="all")
+    assert len(result.results) == len(cal.catalogue)
+    for found in result.results:
+        assert found.value == cal.catalogue[found.metric](LABELS, PROBS), found.metric
+
+
+def test_header_says_what_to_know_first() -> None:
+    header = cal.evaluate(LABELS, PROBS, metrics="ece").header
+    right = PROBS.argmax(axis=1) == LABELS
+    order = np.argsort(-PROBS, axis=1, kind="stable")
+    assert (header.n, header.classes, header.kind) == (300, 4, "multiclass")
+    assert header.accuracy == pytest.approx(right.mean())
+    assert header.mean_confidence == pytest.approx(PROBS.max(axis=1).mean())
+    assert header.top_k_accuracy == {3: pytest.approx((order[:, :3] == LABELS[:, None]).any(axis=1).mean())}
+    assert header.prevalence == pytest.approx(np.bincount(LABELS, minlength=4) / 300)
+
+
+def test_header_counts_with_weights() -> None:
+    counts = np.arange(300) % 4
+    weighted = cal.evaluate(LABELS, PROBS, metrics="ece", counts=counts).header
+    repeated = cal.evaluate(np.repeat(LABELS, counts), np.repeat(PROBS, counts, axis=0), metrics="ece").header
+    assert weighted.weight == repeated.weight == counts.sum()
+    assert weighted.accuracy == pytest.approx(repeated.accuracy)
+    assert weighted.prevalence == pytest.approx(repeated.prevalence)
+    assert weighted.top_k_accuracy == pytest.approx(repeated.top_k_accuracy)
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "words"),
+    [
+        ([0.0, 1.0], [0.9, 0.9], "overconfident: says 90.0%, is right 50.0%"),
+        ([1, 1], [0.6, 0.6], "underconfident: says 60.0%, is right 100.0%"),
+        ([0, 1], [0.5, 0.5], "as sure as it is right"),
+    ],
+)
+def test_header_says_the_direction_in_words(y: list[float], p: list[float], words: str) -> None:
+    assert cal.evaluate(y, p, metrics="ece").header.direction == words
+
+
+def test_header_of_other_kinds() -> None:
+    soft = cal.evaluate(PROBS, PROBS, soft=True, metrics="ece").header
+    assert soft.accuracy is None
+    assert soft.prevalence == pytest.approx(PROBS.mean(axis=0))
+    many = cal.evaluate((PROBS > 0.3).astype(int), PROBS, multilabel=True, metrics="ece").header
+    assert many.prevalence == pytest.approx((PROBS > 0.3).mean(axis=0))
+    assert many.accuracy is None
+    known = cal.evaluate([1, 0, 1], [0.9, 0.8, 0.7], input="confidence", metrics="ece").header
+    assert known.accuracy == pytest.approx(2 / 3)
+    assert known.prevalence == ()
+
+
+def test_groups_are_measured_on_their_own_rows() -> None:
+    result = cal.evaluate(LABELS, PROBS, by=REGION, metrics=["ece", "brier"])
+    assert list(result.groups) == ["north", "south", "west"]
+    for name, part in result.groups.items():
+        rows = name == REGION
+        assert part["brier"] == cal.brier(LABELS[rows], PROBS[rows])
+        assert part.header.n == rows.sum()
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_a_frame_by_column_names(make: type) -> None:
+    columns = {"y": LABELS, "region": REGION, "w": np.arange(300) % 5, **{f"p_{k}": PROBS[:, k] for k in range(4)}}
+    result = cal.evaluate(make(columns), label="y", prob="p_*", by="region", counts="w", metrics=["ece"])
+    assert result["ece"] == cal.ece(LABELS, PROBS, counts=np.arange(300) % 5)
+    frame = result.to_frame()
+    assert isinstance(frame, (pd.DataFrame, pl.DataFrame))
+    assert list(frame["group"]) == ["all", "north", "south", "west"]
+
+
+def test_options_reach_every_metric_that_has_them() -> None:
+    result = cal.evaluate(LABELS, PROBS, metrics=["ece", "brier"], lens="class:2", bins=7)
+    assert result["ece"] == cal.ece(LABELS, PROBS, lens="class:2", bins=7)
+    assert result["brier"] == cal.brier(LABELS, PROBS, lens="class:2")
+    assert {found.lens for found in result.results} == {"class:2"}
+
+
+def test_undefined_is_a_reason_and_not_a_number() -> None:
+    result = cal.evaluate(LABELS, PROBS, metrics=["ece", "vce"], lens="canonical")
+    assert result.results[0].value is None
+    assert "keeps the whole vector" in result.results[0].reason
+    assert result.results[1].value is not None
+    with pytest.raises(cal.CalibrantError, match="keeps the whole vector"):
+        result["ece"]
+
+
+def test_a_wrong_option_is_an_error_and_not_a_reason() -> None:
+    with pytest.raises(cal.ArgumentError, match="bins"):
+        cal.evaluate(LABELS, PROBS, bins=0)
+
+
+def test_budget_names_what_it_leaves_out() -> None:
+    result = cal.evaluate(LABELS, PROBS, metrics=["brier", "ace"], budget=2e-5)
+    assert [found.metric for found in result.results] == ["brier"]
+    assert [skipped.metric for skipped in result.left_out] == ["ace"]
+    assert "left out by the budget: ace" in repr(result)
+
+
+def test_where_keeps_rows_before_anything_is_measured() -> None:
+    chosen = cal.evaluate(LABELS, PROBS, where=LABELS == 1, metrics=["brier"])
+    assert chosen.header.n == (LABELS == 1).sum()
+    assert chosen["brier"] == cal.brier(LABELS[LABELS == 1], PROBS[LABELS == 1])
+
+
+def test_dict_is_valid_json_with_stable_keys() -> None:
+    result = cal.evaluate([0, 1], [1.0, 0.5], metrics=["nll", "ece"], by=["a", "b"])
+    content = result.to_dict()
+    assert json.loads(json.dumps(content, allow_nan=False)) == json.loads(json.dumps(content))
+    assert list(content) == ["header", "metrics", "groups", "left_out"]
+    assert list(content["metrics"][0]) == ["metric", "name", "value", "lens", "ideal", "direction", "reason"]
+    assert content["metrics"][0]["value"] == "inf"
+    assert list(content["groups"]) == ["a", "b"]
+
+
+def test_views_escape_what_came_from_outside() -> None:
+    result = cal.evaluate([0, 1], [0.2, 0.9], by=["<b>x</b>", "y"], metrics="ece")
+    assert "<b>x</b>" not in result._repr_html_()
+    assert "&lt;b&gt;x" in result._repr_html_()
+    assert "<b>x</b>" in repr(result)
+
+
+def test_signed_metrics_say_the_side() -> None:
+    over = cal.evaluate([0, 0, 1], [0.9, 0.8, 0.9], metrics=["esce", "ecd"])
+    assert [found.direction for found in over.results] == ["overestimates", "overconfident"]
+
+
+@pytest.mark.parametrize("use_case", ["classwise", "multiclass", "direction", "safety", "comparison", "familiar"])
+def test_recommend_names_metrics_that_exist(use_case: str) -> None:
+    found = cal.recommend(use_case)
+    assert found.metrics
+    assert all(id in cal.catalogue for id in found.metrics)
+    assert found.why
+    assert found.question in repr(found)
+    assert list(found.to_frame()["metric"]) == list(found.metrics)
+    with pytest.raises(cal.ArgumentError, match="'safety'"):
+        cal.recommend("everything")
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "text"),
+    [
+        ({"by": REGION, "groups": REGION}, cal.GroupError, "both given"),
+        ({"by": "region"}, cal.GroupError, "no frame"),
+        ({"metrics": []}, cal.ArgumentError, "empty"),
+        ({"metrics": ["ecee"]}, cal.UnknownMetricError, "did you mean 'ece'"),
+        ({"budget": 0}, cal.ArgumentError, "seconds"),
+        ({"n_bins": 3}, cal.UnknownArgumentError, "here it is bins"),
+    ],
+)
+def test_mistakes_are_named(words: dict[str, object], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        cal.evaluate(LABELS, PROBS, **words)
