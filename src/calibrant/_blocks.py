@@ -25,7 +25,7 @@ def rows_per_block(columns: int, entries: int = BLOCK_ENTRIES) -> int:
 def map_blocks(work: Callable[[int, int], T], rows: int, step: int, *, columns: int = 1) -> list[T]:
     """Call ``work(start, stop)`` for each block of `step` rows and return the results in row order."""
     if rows <= step:
-        return [work(0, rows)]
+        return [work(0, rows)] if rows else []
     spans = [(start, min(start + step, rows)) for start in range(0, rows, step)]
     workers = min(len(spans), rows * columns // THREAD_ENTRIES, MAX_THREADS)
     if workers > 1:

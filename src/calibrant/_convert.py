@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from .errors import ColumnError, InputTypeError, ShapeError
 
-__all__ = ["Column", "column", "is_frame", "is_number", "numbers", "pick_columns"]
+__all__ = ["Column", "column", "frozen", "is_frame", "is_number", "numbers", "pick_columns"]
 
 Array = NDArray[Any]
 
@@ -71,11 +72,16 @@ def numbers(array: Array, argument: str) -> Array:
     return array
 
 
+@lru_cache
+def _name(dtype: np.dtype[Any]) -> str:
+    return dtype.name  # NumPy spells it out anew at each call
+
+
 def _as_array(value: Any, argument: str) -> tuple[Array, str]:
     if isinstance(value, np.ma.MaskedArray):
         return _unmasked(value, argument), value.dtype.name
     if isinstance(value, np.ndarray):
-        return np.asarray(value), value.dtype.name
+        return np.asarray(value), _name(value.dtype)
     if isinstance(value, (list, tuple)):
         return _from_sequence(value, argument), "float64"
     if type(value).__module__.split(".")[0] == "torch":
@@ -120,7 +126,12 @@ def _unmasked(value: Any, argument: str) -> Array:
 
 def _from_sequence(value: Any, argument: str) -> Array:
     try:
-        return np.asarray(value)
+        array = np.asarray(value)
+        if array.dtype.kind in "US" and array.ndim == 1 and not all(isinstance(entry, (str, bytes)) for entry in value):
+            # NumPy would write numbers, and a missing NaN, as text.
+            array = np.empty(len(value), dtype=object)
+            array[:] = value
+        return array
     except ValueError:
         # NumPy's own message speaks of inhomogeneous shapes; name the row instead.
         first = _length(value[0])
@@ -306,3 +317,10 @@ def _shown(existing: list[str]) -> str:
 def _short(value: Any) -> str:
     text = repr(value.item() if isinstance(value, (np.generic, np.ndarray)) and value.size == 1 else value)
     return text if len(text) <= 40 else text[:37] + "..."
+
+
+def frozen(array: Array) -> Array:
+    """A view of an array that cannot be written through."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

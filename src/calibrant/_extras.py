@@ -55,6 +55,10 @@ def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None,
         return weight.astype(np.int64), "counts"
     # Only ratios matter: scaling keeps sums of tiny or huge weights away from underflow and overflow.
     weight = weight.astype(np.float64)
+    if (
+        (weight == weight.max()) | (weight == 0)
+    ).all():  # equal weights are no weights, also where real ones are refused
+        return (weight > 0).astype(np.float64), "importance"
     return np.ldexp(weight, -int(np.frexp(weight.max())[1])), "importance"
 
 

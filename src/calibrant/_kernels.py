@@ -19,7 +19,7 @@ __all__ = ["COUNT_UNIT", "LOW_BITS", "LOW_MASK", "compiled"]
 
 # Importing numba and loading the compiled loops takes about a second. Like a skier who buys skis once the rent paid comes near
 # their price, a process does it once it has gone over this many entries without.
-MIN_ENTRIES = 30_000_000
+MIN_ENTRIES = 40_000_000
 
 # A score in [0, 1] is the integer floor(score * 2^62), kept as 20 high and 42 low bits. The count of rows rides above the
 # high part, so that one row costs two additions; 2^19 rows fit before either sum can overflow.
@@ -63,72 +63,85 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
     return result
 
 
-def top_rows(probs: Any, bits: Any, one: Any, labels: Any, tolerance: float, top: Any, correct: Any) -> int:
+def top_rows(
+    probs: Any, bits: Any, labels: Any, columns: int, one: Any, zero: Any, tolerance: float, top: Any, correct: Any
+) -> int:
     """Check rows of probabilities and labels, and find the largest entry of each row and whether it is the label's.
 
-    `bits` is `probs` seen as unsigned integers: for numbers in [0, 1] they order alike, and everything else (negative,
-    above 1, infinite, NaN) is larger than the bits of 1.0. Returns the first row that needs a closer look, or -1.
+    `probs` is flat. `bits` is the same seen as unsigned integers: for numbers in [0, 1] they order alike, and everything
+    else (negative, above 1, infinite, NaN) is larger than `one`, the bits of 1.0. Rows are summed in the type of `zero`.
+    Returns the first row that needs a closer look, or -1.
     """
-    rows, columns = bits.shape
     half = 0.5 * (1.0 + tolerance)
-    for i in range(rows):
-        best = bits[i, 0]
-        total = 0.0
+    for i in range(labels.size):
+        row, row_bits = probs[i * columns : (i + 1) * columns], bits[i * columns : (i + 1) * columns]
+        best = row_bits[0]
         for k in range(columns):
-            best = max(best, bits[i, k])
+            best = max(best, row_bits[k])
+        total = zero
         for k in range(columns):
-            total += probs[i, k]
+            total += row[k]
         label = labels[i]
         if best > one or not abs(total - 1.0) <= tolerance or label < 0 or label >= columns:
             return i
-        hit = bits[i, label] == best
-        if hit and probs[i, label] <= half:  # two entries above half cannot tie
+        hit = row_bits[label] == best
+        if hit and row[label] <= half:  # two entries above half cannot tie
             earlier = 0
             for k in range(label):
-                earlier += bits[i, k] == best
+                earlier += row_bits[k] == best
             hit = earlier == 0
         top[i] = best
         correct[i] = hit
     return -1
 
 
-def top_rows_narrow(probs: Any, bits: Any, one: Any, labels: Any, tolerance: float, top: Any, correct: Any) -> int:
-    """`top_rows` for few classes: no branch depends on the data, and two rows at a time keep the adders busy."""
-    rows, columns = bits.shape
-    for i in range(0, rows, 2):
-        j = min(i + 1, rows - 1)  # an odd last row is its own neighbour
-        best_i, best_j = bits[i, 0], bits[j, 0]
-        where_i, where_j = 0, 0
-        total_i, total_j = np.float64(probs[i, 0]), np.float64(probs[j, 0])
-        for k in range(1, columns):
-            entry_i, entry_j = bits[i, k], bits[j, k]
-            where_i = k if entry_i > best_i else where_i
-            where_j = k if entry_j > best_j else where_j
+def top_rows_narrow(
+    probs: Any, bits: Any, labels: Any, columns: int, one: Any, zero: Any, tolerance: float, top: Any, correct: Any
+) -> int:
+    """`top_rows` for few classes: no branch depends on the data, and two rows at a time keep the adders busy.
+
+    Unsigned positions spare numba the question whether one is negative.
+    """
+    width = np.uint64(columns)
+    for start in range(0, labels.size, 2):
+        i = np.uint64(start)
+        j = np.uint64(min(start + 1, labels.size - 1))  # an odd last row is its own neighbour
+        first_i, first_j = i * width, j * width
+        best_i, best_j = bits[first_i], bits[first_j]
+        where_i, where_j = np.uint32(0), np.uint32(0)
+        total_i, total_j = zero + probs[first_i], zero + probs[first_j]
+        for k in range(np.uint64(1), width):
+            entry_i, entry_j = bits[first_i + k], bits[first_j + k]
+            where_i = np.uint32(k) if entry_i > best_i else where_i
+            where_j = np.uint32(k) if entry_j > best_j else where_j
             best_i = entry_i if entry_i > best_i else best_i
             best_j = entry_j if entry_j > best_j else best_j
-            total_i += probs[i, k]
-            total_j += probs[j, k]
+            total_i += probs[first_i + k]
+            total_j += probs[first_j + k]
         low, high = min(labels[i], labels[j]), max(labels[i], labels[j])
         off = max(abs(total_i - 1.0), abs(total_j - 1.0))
         if max(best_i, best_j) > one or not off <= tolerance or low < 0 or high >= columns:
-            return i
+            return start
         top[i] = best_i
         top[j] = best_j
-        correct[i] = where_i == labels[i]
-        correct[j] = where_j == labels[j]
+        correct[i] = where_i == np.uint32(labels[i])
+        correct[j] = where_j == np.uint32(labels[j])
     return -1
 
 
-def scan_pairs(bits: Any, labels: Any, outcome: Any) -> tuple[Any, Any]:
-    """The largest bit pattern of the scores, and all labels or-ed together; copies the labels into bytes."""
+def scan_pairs(bits: Any, labels: Any) -> tuple[Any, Any]:
+    """The largest bit pattern of the scores, and all labels or-ed together."""
     worst = bits[0]
     union = labels[0]
     for i in range(bits.size):
         worst = max(worst, bits[i])
     for i in range(labels.size):
         union |= labels[i]
-        outcome[i] = labels[i]
     return worst, union
+
+
+# The loops below write where scores and labels tell them to. Both were checked, but the arrays are the caller's and may have
+# been changed since: a slot or class out of range is brought back, so that nothing outside the sums is ever touched.
 
 
 def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> None:
@@ -140,14 +153,16 @@ def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> Non
     """
     double = score.itemsize == 8
     scale = bins * (1.0 - 1e-12) if double else np.float64(bins)
+    most, last_cell = np.uint64(bins), np.uint64(2 * bins + 1)
     whole = score.size // 4 * 4
     for start in range(0, whole, 4):
         for lane in range(4):
             value = np.float64(score[start + lane])
             slot = np.uint64(np.ceil(value * scale))
             if double:
+                slot = min(slot, most)
                 slot += np.uint64(value > edges[slot])
-            cell = np.uint64(2) * slot + np.uint64(outcome[start + lane])
+            cell = min(np.uint64(2) * slot + np.uint64(outcome[start + lane]), last_cell)
             fixed = np.int64(value * SCALE)
             sums[lane, cell, 0] += (fixed >> LOW_BITS) + COUNT_UNIT
             sums[lane, cell, 1] += fixed & LOW_MASK
@@ -155,8 +170,34 @@ def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> Non
         value = np.float64(score[last])
         slot = np.uint64(np.ceil(value * scale))
         if double:
+            slot = min(slot, most)
             slot += np.uint64(value > edges[slot])
-        cell = np.uint64(2) * slot + np.uint64(outcome[last])
+        cell = min(np.uint64(2) * slot + np.uint64(outcome[last]), last_cell)
         fixed = np.int64(value * SCALE)
         sums[0, cell, 0] += (fixed >> LOW_BITS) + COUNT_UNIT
         sums[0, cell, 1] += fixed & LOW_MASK
+
+
+def fill_class_bins(probs: Any, labels: Any, bins: int, edges: Any, sums: Any, positives: Any) -> None:
+    """`fill_bins` for every class against the rest: cell ``k * (bins + 1) + slot`` of class k, one pass over all columns.
+
+    Neighbouring entries belong to different classes, so they do not wait for each other.
+    """
+    rows, columns = probs.shape
+    double = probs.itemsize == 8
+    scale = bins * (1.0 - 1e-12) if double else np.float64(bins)
+    most = np.uint64(bins)
+    for i in range(rows):
+        label = np.uint64(labels[i])
+        first = np.uint64(0)
+        for k in range(np.uint64(columns)):
+            value = np.float64(probs[i, k])
+            slot = min(np.uint64(np.ceil(value * scale)), most)
+            if double:
+                slot = min(slot + np.uint64(value > edges[slot]), most)
+            cell = first + slot
+            first += most + np.uint64(1)
+            fixed = np.int64(value * SCALE)
+            sums[cell, 0] += (fixed >> LOW_BITS) + COUNT_UNIT
+            sums[cell, 1] += fixed & LOW_MASK
+            positives[cell] += k == label

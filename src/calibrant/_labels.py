@@ -255,24 +255,20 @@ def _from_numbers(y: Array, k: int, probs: Array) -> Array:
     """Blocked: each block is checked and narrowed while it is in cache."""
     if y.dtype.kind == "b":
         return y
-    signed = k == 2 and bool((y == -1).any()) if y.dtype.kind != "u" else False
-    low = -1 if signed else 0
     out = np.empty(len(y), np.uint8 if k == 2 else np.intp)
 
     def work(start: int, stop: int) -> bool:
         block = y[start:stop]
-        if not (block.min() >= low and block.max() <= k - 1):  # NaN fails
+        if not (block.min() >= 0 and block.max() <= k - 1):  # NaN fails
             return False
-        if signed:
-            if (block == 0).any():
-                return False
-            block = block > 0
         out[start:stop] = block
         return block.dtype.kind != "f" or bool((out[start:stop] == block).all())
 
-    step = rows_per_block(1)
-    if all(map_blocks(work, len(y), step)):
+    if all(map_blocks(work, len(y), rows_per_block(1))):
         return out
+    signed = k == 2 and y.dtype.kind != "u" and bool((y == -1).any())
+    if signed and ((y == -1) | (y == 1)).all():
+        return np.asarray(y == 1)
     raise _label_error(y, k, signed, probs)
 
 

@@ -8,14 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._blocks import map_blocks, rows_per_block
+from ._convert import frozen
 from ._kernels import compiled, scan_pairs, top_rows, top_rows_narrow
 from .errors import ProbabilityError
 
-__all__ = ["check_matrix", "check_vector", "is_binary"]
+__all__ = ["check_matrix", "check_vector", "quick_matrix", "quick_vector"]
 
 Array = NDArray[Any]
 
+# Up to this many classes a plain loop over a row beats vector loops.
 NARROW = 24
+# How much one call of a compiled loop goes over: enough to make the call cheap, little enough for threads to share.
+COMPILED_ENTRIES = 1 << 19
 
 
 def check_vector(probs: Array) -> None:
@@ -33,25 +37,63 @@ def check_vector(probs: Array) -> None:
             raise _outside(probs, number * step + int(first[0]), int(first[1]) if probs.ndim == 2 else None)
 
 
-def is_binary(probs: Array, labels: Array) -> Array | None:
-    """Labels as bytes, when they are all 0 or 1 and all scores lie in [0, 1]; None where a closer look is needed."""
-    outcome = np.empty(len(labels), np.uint8)
-    if (
-        labels.dtype != np.int64
-        or probs.dtype.itemsize not in (4, 8)
-        or not (probs.flags.c_contiguous and labels.flags.c_contiguous)
-    ):
-        return None
-    kernel = compiled(scan_pairs, len(labels))
+def quick_vector(probs: Array, labels: Array) -> bool:
+    """Whether labels are all 0 or 1 and scores all in [0, 1], told in one pass; False where a closer look is needed."""
+    kernel = compiled(scan_pairs, len(labels)) if _plain(probs, labels) else None
     if kernel is None:
-        return None
+        return False
     bits, one = _bits(probs)
+    labels = frozen(labels)  # numba compiles anew for an array that can be written to
 
     def fine(start: int, stop: int) -> bool:
-        worst, union = kernel(bits[start:stop], labels[start:stop], outcome[start:stop])
+        worst, union = kernel(bits[start:stop], labels[start:stop])
         return bool(worst <= one and 0 <= union <= 1)
 
-    return outcome if all(map_blocks(fine, len(labels), rows_per_block(1))) else None
+    return all(map_blocks(fine, len(labels), COMPILED_ENTRIES))
+
+
+def quick_matrix(probs: Array, labels: Array, tolerance: float) -> tuple[Array, Array] | None:
+    """What `check_matrix` gives, when rows and labels are all in order; None where a closer look is needed."""
+    if not _plain(probs, labels):
+        return None
+    rows, columns = probs.shape
+    kernel = compiled(top_rows_narrow if columns <= NARROW else top_rows, probs.size)
+    if kernel is None:
+        return None
+    flat, labels = frozen(probs.reshape(-1)), frozen(labels)  # numba compiles anew for arrays that can be written to
+    bits, one = _bits(flat)
+    # Sums in single are fast, and good enough unless rows are very long. What they cannot tell for sure is left to the slow
+    # path, and so is a row that may still be fine (minus zero).
+    single = probs.dtype == np.float32 and _rounding(columns, np.float32) < 0.75 * tolerance
+    zero: Any = np.float32(0) if single else np.float64(0)
+    surely = tolerance - _rounding(columns, zero.dtype)
+    top = np.empty(rows, probs.dtype)
+    top_bits = top.view(bits.dtype)
+    correct = np.empty(rows, np.uint8)
+
+    def work(start: int, stop: int) -> int:
+        rows, entries = slice(start, stop), slice(start * columns, stop * columns)
+        found = kernel(
+            flat[entries], bits[entries], labels[rows], columns, one, zero, surely, top_bits[rows], correct[rows]
+        )
+        return int(found)
+
+    found = map_blocks(work, rows, rows_per_block(columns, COMPILED_ENTRIES), columns=columns)
+    return (top, correct) if max(found) < 0 else None
+
+
+def _rounding(terms: int, dtype: Any) -> float:
+    """How far off a sum of `terms` numbers can be that is near 1 and made in this dtype."""
+    return terms * (2.0**-24 if dtype == np.float32 else 2.0**-53)
+
+
+def _plain(probs: Array, labels: Array) -> bool:
+    return (
+        labels.dtype in (np.int64, np.uint8)
+        and probs.dtype in (np.float32, np.float64)
+        and probs.flags.c_contiguous
+        and labels.flags.c_contiguous
+    )
 
 
 def check_matrix(probs: Array, labels: Array | None, tolerance: float) -> tuple[Array, Array | None]:
@@ -59,52 +101,45 @@ def check_matrix(probs: Array, labels: Array | None, tolerance: float) -> tuple[
 
     A tie of the maximum belongs to the lowest class, so a label that ties with a lower class is wrong.
     """
-    done = None if labels is None else _check_matrix_compiled(probs, labels, tolerance)
+    done = None if labels is None else quick_matrix(probs, labels, tolerance)
     return done if done is not None else _check_matrix_numpy(probs, labels, tolerance)
-
-
-def _check_matrix_compiled(probs: Array, labels: Array, tolerance: float) -> tuple[Array, Array] | None:
-    if probs.dtype.itemsize not in (4, 8) or not probs.flags.c_contiguous:
-        return None
-    rows, columns = probs.shape
-    kernel = compiled(top_rows_narrow if columns <= NARROW else top_rows, probs.size)
-    if kernel is None:
-        return None
-    bits, one = _bits(probs)
-    top = np.empty(rows, probs.dtype)
-    top_bits = top.view(bits.dtype)
-    correct = np.empty(rows, np.uint8)
-
-    def work(start: int, stop: int) -> int:
-        span = slice(start, stop)
-        return int(kernel(probs[span], bits[span], one, labels[span], tolerance, top_bits[span], correct[span]))
-
-    found = map_blocks(work, rows, rows_per_block(columns, 1 << 20), columns=columns)
-    # A suspicious row may still be fine (minus zero, or float16 that came as float32): the slow path is the judge.
-    return (top, correct) if max(found) < 0 else None
 
 
 def _check_matrix_numpy(probs: Array, labels: Array | None, tolerance: float) -> tuple[Array, Array | None]:
     rows, columns = probs.shape
     top = np.empty(rows, probs.dtype)
     correct = None if labels is None else np.empty(rows, np.uint8)
-    lane = np.arange(rows_per_block(columns))
+    lane = np.arange(min(rows, rows_per_block(columns)))
+    narrow = columns <= NARROW
+    # Sums in the dtype that came are fast; one that could be off by its own rounding is taken again in float64.
+    rounding = _rounding(min(columns, 64), probs.dtype)  # NumPy adds long rows pairwise
 
     def work(start: int, stop: int) -> int:
-        # Classes first: NumPy then reduces over long contiguous runs instead of many short ones.
-        block = np.ascontiguousarray(probs[start:stop].T)
-        best = block.max(axis=0)
+        place = lane[: stop - start]
+        if narrow:
+            # Few classes come first: NumPy then reduces over long contiguous runs instead of many short ones.
+            block, axis = np.ascontiguousarray(probs[start:stop].T), 0
+            best = block.max(axis=0)
+        else:
+            block, axis = np.ascontiguousarray(probs[start:stop]), 1
+            where = block.argmax(axis=1)
+            best = block[place, where]
         with np.errstate(over="ignore", invalid="ignore"):  # infinities are named below, not warned about
-            total = block.sum(axis=0, dtype=np.float64)
-        if not (block.min() >= 0 and best.max() <= 1 and np.abs(total - 1).max() <= tolerance):
-            good = ((block >= 0) & (block <= 1)).all(axis=0) & (np.abs(total - 1) <= tolerance)
+            off = np.abs(block.sum(axis=axis) - 1)
+            if not off.max() + rounding <= tolerance:
+                off = np.abs(block.sum(axis=axis, dtype=np.float64) - 1)
+        if not (block.min() >= 0 and best.max() <= 1 and off.max() <= tolerance):
+            good = ((block >= 0) & (block <= 1)).all(axis=axis) & (off <= tolerance)
             return start + int(np.argmin(good))
         top[start:stop] = best
         if labels is not None and correct is not None:
             label = labels[start:stop]
-            hit = block[label, lane[: stop - start]] == best
-            if int((block == best).sum()) > stop - start:  # a tie somewhere
-                hit &= block.argmax(axis=0) == label
+            if narrow:
+                hit = block[label, place] == best
+                if np.count_nonzero(block == best) > stop - start:  # a tie somewhere
+                    hit &= block.argmax(axis=0) == label
+            else:
+                hit = where == label
             correct[start:stop] = hit
         return -1
 
@@ -116,7 +151,7 @@ def _check_matrix_numpy(probs: Array, labels: Array | None, tolerance: float) ->
 
 def _bits(probs: Array) -> tuple[Array, Any]:
     kind = np.uint32 if probs.dtype.itemsize == 4 else np.uint64
-    return probs.view(kind), np.ones(1, probs.dtype).view(kind)[0]
+    return frozen(probs).view(kind), np.ones(1, probs.dtype).view(kind)[0]
 
 
 def _raise_for_row(probs: Array, row: int, tolerance: float) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._cached import cached_property
 from ._convert import is_number
 from ._extras import WeightKind
 from ._results import frame_of, html_table, number
@@ -67,13 +67,14 @@ class BinTable:
     @cached_property
     def rate(self) -> Floats:
         """Mean outcome of each bin, NaN where it is empty."""
-        return np.divide(self.positives, self.weight, out=np.full(len(self), np.nan), where=self.weight > 0)
+        rate = np.divide(self.positives, self.weight, out=np.full(len(self), np.nan), where=self.weight > 0)
+        return np.clip(rate, 0, 1)  # differences of sums of weights can miss the ends by rounding
 
     @property
     def edges(self) -> Floats:
         """Rising edges from 0 to 1. The table itself serves as ``binning=`` on other rows, selections or models."""
-        # A first bin that holds only the score 0 still needs a width.
-        return np.append(0.0, np.maximum(self.high, 5e-324))
+        # A first bin that holds only the score 0 still needs a width, and bins of a narrower range reach to 1.
+        return np.concatenate([[0.0], np.maximum(self.high[:-1], 5e-324), [1.0]])
 
     def interval(self, level: float = 0.95, method: str = "clopper_pearson") -> tuple[Floats, Floats]:
         """Lower and upper bound of each bin's outcome rate; NaN in empty bins.

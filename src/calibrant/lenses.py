@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ._blocks import map_blocks, rows_per_block
 from .errors import LensError
 from .predictions import Predictions
-from .view import Rows, VectorView, View
+from .view import ClassColumns, Rows, VectorView, View
 
 __all__ = [
     "Lens",
@@ -70,8 +70,8 @@ def parse_lens(lens: str | Lens, predictions: Predictions) -> Lens:
     raise LensError("lens", f"there is no lens {lens!r}", f"did you mean {near[0]!r}? " + hint if near else hint)
 
 
-def _view(p: Predictions, score: Array, outcome: Array, lens: str, logits: Array | None = None) -> View:
-    return View(score, outcome, p.weight, p.weight_kind, rows=Rows(p), lens=lens, log_odds=logits)
+def _view(p: Predictions, score: Array, outcome: Array | None, lens: str, **more: Any) -> View:
+    return View(score, outcome, p.weight, p.weight_kind, rows=Rows(p), lens=lens, **more)
 
 
 def _vector(
@@ -91,7 +91,7 @@ def _binary(p: Predictions) -> list[AnyView]:
         )
     score = p.probs if p.probs.ndim == 1 else p.probs[:, 1]
     outcome = p.labels if p.labels is not None else _positive_share(p)
-    return [_view(p, score, outcome, "binary", p.logits if p.probs.ndim == 1 else None)]
+    return [_view(p, score, outcome, "binary", log_odds=p.logits if p.probs.ndim == 1 else None)]
 
 
 def _positive_share(p: Predictions) -> Array:
@@ -121,10 +121,12 @@ def _top_label(p: Predictions) -> list[AnyView]:
 
 def _classwise(p: Predictions) -> list[AnyView]:
     _refuse_confidence(p, "classwise")
-    return [_one_class(p, index) for index in range(p.k)]
+    hard = p.probs.ndim == 2 and p.labels is not None and p.labels.ndim == 1
+    classes = ClassColumns(p.probs, p.labels) if hard and p.labels is not None else None
+    return [_one_class(p, index, classes) for index in range(p.k)]
 
 
-def _one_class(p: Predictions, index: int) -> View:
+def _one_class(p: Predictions, index: int, classes: ClassColumns | None = None) -> View:
     name = f"class:{index if p.classes is None else p.classes[index]}"
     if p.probs.ndim == 1:
         score = p.probs if index == 1 else 1 - p.probs.astype(np.float64)
@@ -132,6 +134,8 @@ def _one_class(p: Predictions, index: int) -> View:
         outcome = share if index == 1 else 1 - share
     else:
         score = p.probs[:, index]
+        if classes is not None:
+            return _view(p, score, None, name, column=(classes, index))
         if p.labels is None:
             assert p.soft is not None
             outcome = p.soft[:, index]

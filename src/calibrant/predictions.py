@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._blocks import map_blocks, rows_per_block
-from ._convert import SUM_TOLERANCE, Column, column, is_frame, is_number, numbers, pick_columns
+from ._cached import cached_property
+from ._convert import SUM_TOLERANCE, Column, column, frozen, is_frame, is_number, numbers, pick_columns
 from ._extras import read_features, read_groups, read_weights
 from ._labels import class_names, encode_labels, multilabel_targets, soft_targets
-from ._sweep import check_matrix, check_vector, is_binary
+from ._sweep import check_matrix, check_vector, quick_matrix, quick_vector
 from .errors import (
     ArgumentError,
     InputError,
@@ -115,6 +115,7 @@ class Predictions:
         if input == "logit":
             self.logits = frozen(probs)
             probs = _from_logits(probs, multilabel)
+            tolerance = np.inf
         elif clip or normalize:
             probs = _mend(probs, clip, normalize and probs.ndim == 2 and not multilabel)
         self.k = 2 if probs.ndim == 1 else probs.shape[1]
@@ -153,19 +154,32 @@ class Predictions:
                 self.soft = soft_targets(came, self.k, probs.ndim == 1, multilabel)
             else:
                 self.labels = multilabel_targets(came, probs.shape)
-        elif probs.ndim == 1 and pos_label is None and self.classes is None and came.array.ndim == 1:
-            # The common binary case: one pass checks both arrays.
-            self.labels = is_binary(probs, came.array)
-            if self.labels is not None:
-                return
+        elif pos_label is None and self.classes is None and self._read_quickly(came.array, tolerance):
+            return
         if self.labels is None and self.soft is None:
             self.labels = encode_labels(came, self.k, self.classes, pos_label, probs)
         if probs.ndim == 1 or multilabel:
             check_vector(probs)
         else:
-            self.top_score, self.top_correct = check_matrix(
-                probs, self.labels, np.inf if self.logits is not None else tolerance
-            )
+            self.top_score, self.top_correct = check_matrix(probs, self.labels, tolerance)
+
+    def _read_quickly(self, labels: Array, tolerance: float) -> bool:
+        """Check probabilities and labels in one pass, where that is possible and all is in order."""
+        if labels.ndim != 1:
+            return False
+        if labels.dtype == np.bool_:
+            labels = labels.view(np.uint8)
+        if self.probs.ndim == 1:
+            if not quick_vector(self.probs, labels):
+                return False
+            self.labels = labels
+            return True
+        found = quick_matrix(self.probs, labels, tolerance)
+        if found is None:
+            return False
+        self.labels = labels.astype(np.uint8 if self.k == 2 else np.intp, copy=False)
+        self.top_score, self.top_correct = found
+        return True
 
     def _freeze(self) -> None:
         for name in ("probs", "labels", "soft", "top_score", "top_correct", "weight", "groups", "features"):
@@ -216,13 +230,6 @@ class Predictions:
     def __repr__(self) -> str:
         weights = "" if self.weight is None else f", {self.weight_kind} weights"
         return f"Predictions({self.kind}, n={self.n}, k={self.k}{weights})"
-
-
-def frozen(array: Array) -> Array:
-    """A view of an array that cannot be written through."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def _all_names(value: Any) -> bool:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._blocks import map_blocks, rows_per_block
+from ._cached import cached_property
 from ._extras import WeightKind
 from .predictions import Predictions, frozen
 
-__all__ = ["Block", "Prefix", "Rows", "VectorView", "View"]
+__all__ = ["Block", "ClassColumns", "Prefix", "Rows", "VectorView", "View"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -28,7 +28,8 @@ class Rows:
 
     @property
     def labels(self) -> Array | None:
-        return self._predictions.labels
+        """The true class of each row; None where only shares, or only whether the prediction was right, are known."""
+        return None if self._predictions.kind == "confidence" else self._predictions.labels
 
     @property
     def predicted(self) -> Array:
@@ -54,6 +55,19 @@ class Prefix(NamedTuple):
     outcome: Floats
     total: Floats
     """Sum of weight times score."""
+    excess: Floats
+    """Sum of weight times (score - outcome)."""
+    square: Array
+    """Sum of squared weights."""
+
+
+class ClassColumns:
+    """Probabilities and labels of all classes, shared by the views of single classes; `found` keeps what one pass gave them all."""
+
+    def __init__(self, probs: Array, labels: Array) -> None:
+        self.probs = probs
+        self.labels = labels
+        self.found: dict[Any, Any] = {}
 
 
 class _Weighted:
@@ -82,6 +96,8 @@ class _Weighted:
 
     def mean(self, values: Array) -> float:
         """Weighted mean of one value per row."""
+        if self.weight is None and values.dtype.kind in "biu":
+            return int(values.sum()) / self.total  # as exact, and fast
         return math.fsum(values if self.weight is None else values * self.weight) / self.total
 
 
@@ -91,16 +107,19 @@ class View(_Weighted):
     def __init__(
         self,
         score: Array,
-        outcome: Array,
+        outcome: Array | None,
         weight: Array | None = None,
         weight_kind: WeightKind = "unit",
         *,
         rows: Rows | None = None,
         lens: str = "binary",
         log_odds: Array | None = None,
+        column: tuple[ClassColumns, int] | None = None,
     ) -> None:
         self.raw_score = frozen(score)
-        self.raw_outcome = frozen(outcome)
+        self._outcome = None if outcome is None else frozen(outcome)
+        self.column = column
+        """All classes and which of them this is; `outcome` is then None and made when asked for, K of them being large."""
         self.weight = weight
         self.weight_kind: WeightKind = weight_kind
         self.rows = rows
@@ -120,8 +139,17 @@ class View(_Weighted):
         return self.raw_outcome.astype(np.float64, copy=False)
 
     @property
+    def raw_outcome(self) -> Array:
+        """The outcomes as they came: bytes, or shares for soft labels."""
+        if self._outcome is not None:
+            return self._outcome
+        assert self.column is not None
+        classes, index = self.column
+        return frozen((classes.labels == index).view(np.uint8))
+
+    @property
     def is_soft(self) -> bool:
-        return self.raw_outcome.dtype.kind == "f"
+        return self._outcome is not None and self._outcome.dtype.kind == "f"
 
     @cached_property
     def order(self) -> Array:
@@ -129,28 +157,41 @@ class View(_Weighted):
         return np.argsort(self.raw_score, kind="stable")
 
     @cached_property
+    def sorted_rows(self) -> tuple[Floats, Floats, Array | None]:
+        """Scores, outcomes and weights in rising order of score."""
+        if self.weight is None and not self.is_soft and self.raw_score.dtype.itemsize in (4, 8):
+            # The bits of a number in [0, 1] order as it does and leave the top two free, so the outcome rides along
+            # in the lowest and one plain sort of integers does the work of an argsort and two gathers.
+            kind = np.uint32 if self.raw_score.dtype.itemsize == 4 else np.uint64
+            keys: Array = np.abs(self.raw_score).view(kind)
+            keys <<= kind(1)
+            keys |= self.raw_outcome.astype(np.uint8, copy=False)
+            keys.sort()
+            outcome = (keys & kind(1)).astype(np.float64)
+            return (keys >> kind(1)).view(self.raw_score.dtype).astype(np.float64), outcome, None
+        weight = None if self.weight is None else self.weight[self.order]
+        return self.score[self.order], self.outcome[self.order], weight
+
+    @cached_property
     def prefix(self) -> Prefix:
         """Prefix sums at the ends of the tie groups."""
-        score = self.raw_score[self.order]
+        score, outcome, weight = self.sorted_rows
         last = np.flatnonzero(np.append(score[1:] != score[:-1], True))
-        outcome = self.raw_outcome[self.order]
-        score = score.astype(np.float64, copy=False)
-        if self.weight is None:
-            weight = last + 1
-            total = np.cumsum(score)[last]
-            ones = np.cumsum(outcome, dtype=np.float64)[last]
-        else:
-            w = self.weight[self.order]
-            weight = np.cumsum(w)[last]
-            total = np.cumsum(w * score)[last]
-            ones = np.cumsum(w * outcome, dtype=np.float64)[last]
-        lead = [0]
+
+        def sums(values: Array) -> Array:
+            return np.append(0, np.cumsum(values)[last])
+
+        if weight is None:
+            counts = np.append(0, last + 1)
+            return Prefix(counts, score[last], counts, sums(outcome), sums(score), sums(score - outcome), counts)
         return Prefix(
-            np.append(lead, last + 1),
+            np.append(0, last + 1),
             score[last],
-            np.append(lead, weight),
-            np.append(lead, ones),
-            np.append(lead, total),
+            sums(weight),
+            sums(weight * outcome),
+            sums(weight * score),
+            sums(weight * (score - outcome)),
+            sums(weight * weight),
         )
 
     def as_vector(self) -> VectorView:
@@ -283,9 +324,12 @@ class VectorView(_Weighted):
 
         def work(start: int, stop: int) -> float:
             values = formula(self.block(start, stop))
+            if np.isposinf(values).any():  # one row that is infinitely bad decides, whatever the others are
+                return math.inf
             return float(values.sum() if self.weight is None else (values * self.weight[start:stop]).sum())
 
-        return math.fsum(map_blocks(work, self.n, self.block_rows, columns=self.k)) / self.total
+        parts = map_blocks(work, self.n, self.block_rows, columns=self.k)
+        return math.inf if math.inf in parts else math.fsum(parts) / self.total
 
     @cached_property
     def mean_gap(self) -> Floats:

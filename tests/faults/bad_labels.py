@@ -66,6 +66,7 @@ NAMES = [
         "unknown name", lambda: cal.ece(["cat", "car", "x", "dog"], P, classes=CATS), "not one of the classes", row=1
     ),
     label("None among names", lambda: cal.ece(["cat", None, "dog", "cat"], P, classes=CATS), "is None", row=1),
+    label("nan among names", lambda: cal.ece(["cat", NAN, "dog", "cat"], P, pos_label="dog"), "is nan", "drop", row=1),
     type_(
         "a list as a name",
         lambda: cal.ece(np.array(["cat", [1], "dog", "cat"], object), P, classes=CATS),

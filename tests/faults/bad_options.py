@@ -9,6 +9,7 @@ import calibrant as cal
 from calibrant.errors import (
     AmbiguousMetricError,
     ArgumentError,
+    GroupError,
     InputTypeError,
     LensError,
     ShapeError,
@@ -72,7 +73,10 @@ BINS = [
     binning("binning uniform", lambda: cal.ece(Y, P, binning="uniform"), "got 'uniform'", "use 'equal_width'"),
     binning("binning quantile", lambda: cal.ece(Y, P, binning="quantile"), "got 'quantile'", "use 'equal_mass'"),
     binning(
-        "unknown binning", lambda: cal.ece(Y, P, binning="wide"), "'equal_width', 'equal_mass' or a rule", "'wide'"
+        "unknown binning",
+        lambda: cal.ece(Y, P, binning="wide"),
+        "'equal_width', 'equal_mass', 'equal_area' or a rule",
+        "'wide'",
     ),
     binning("binning None", lambda: cal.ece(Y, P, binning=None), "or a rule", "got None"),
     binning("a class as binning", lambda: cal.ece(Y, P, binning=cal.EqualWidth), "the class", "call it: EqualWidth()"),
@@ -270,6 +274,26 @@ WORDS = [
     word("n_bins", 10, "brier takes scale", metric=cal.brier),
 ]
 
+group = kind(GroupError, ValueError, "by")
+
+EVALUATE = [
+    option("metrics", "no metric", lambda: cal.evaluate(Y, P, metrics=[]), "empty", "['ece']"),
+    option(
+        "metrics", "metrics as a number", lambda: cal.evaluate(Y, P, metrics=5), "'recommended', 'all', or names", "5"
+    ),
+    option("budget", "budget 0", lambda: cal.evaluate(Y, P, budget=0), "seconds above 0", "got 0"),
+    option("budget", "budget as a word", lambda: cal.evaluate(Y, P, budget="fast"), "seconds above 0", "'fast'"),
+    option("metric", "a value not evaluated", lambda: cal.evaluate(Y, P, metrics="ece")["brier"], "not evaluated"),
+    option("use_case", "unknown use case", lambda: cal.recommend("fast"), "'safety'", "got 'fast'"),
+    option("use_case", "use cases as a list", lambda: cal.recommend(["safety"]), "'safety'", "got ['safety']"),
+    group("groups twice", lambda: cal.evaluate(Y, P, by=list("abab"), groups=list("abab")), "both given", "as by="),
+    group("a column without a frame", lambda: cal.evaluate(Y, P, by="region"), "'region'", "no frame"),
+    group("groups of checked predictions", lambda: cal.evaluate(CHECKED, by=list("abab")), "groups= to Predictions"),
+    bins("bins of all metrics", lambda: cal.evaluate(Y, P, bins=0), WHOLE, "got 0"),
+    word("n_bins", 10, "here it is bins", metric=cal.evaluate),
+    word("metric", "ece", "did you mean 'metrics'?", metric=cal.evaluate),
+]
+
 metric = kind(UnknownMetricError, ValueError, "metric")
 ambiguous = kind(AmbiguousMetricError, ValueError, "metric")
 view = kind(InputTypeError, TypeError, "y_true")
@@ -278,8 +302,8 @@ NAMES = [
     metric("misspelt metric", lambda: cal.catalogue["eec"], "no metric 'eec'", "'ece'"),
     metric("unknown metric", lambda: cal.catalogue["qqqqqqq"], "no metric 'qqqqqqq'", "lists them all"),
     metric("a number as metric", lambda: cal.catalogue[3], "a name", "int", "'ece'"),
-    ambiguous("MCE", lambda: cal.catalogue["MCE"], "2 metrics", "ce_p (Kumar", "mce (Naeini"),
-    ambiguous("ABC", lambda: cal.catalogue["abc"], "2 metrics", "abc_above", "abc_below"),
+    ambiguous("MCE", lambda: cal.catalogue["MCE"], "'MCE' names", "ce_p (Kumar", "mce (Naeini"),
+    ambiguous("ABC", lambda: cal.catalogue["abc"], "'abc' names", "abc_above", "abc_below"),
     option("metric", "an id twice", lambda: cal.catalogue.add(cal.ece), "'ece' is taken", "another id"),
     kind(UnknownArgumentError, TypeError, "famly")(
         "misspelt field", lambda: cal.catalogue.find(famly="bin"), "did you mean 'family'?"
@@ -303,4 +327,4 @@ NAMES = [
     lens("a VectorView for ece", lambda: cal.ece(cal.VectorView(P3, np.array(Y3), None)), "one score per row"),
 ]
 
-TABLE = [*BINS, *OPTIONS, *LENSES, *SELECTIONS, *WORDS, *NAMES]
+TABLE = [*BINS, *OPTIONS, *LENSES, *SELECTIONS, *WORDS, *EVALUATE, *NAMES]

@@ -61,6 +61,7 @@ CONTAINERS = [
         "None in an object array", lambda: cal.ece(Y, with_entry(P, 1, None, object)), "(None)", "drop or fill", row=1
     ),
     type_("None in a list", lambda: cal.ece(Y, [0.2, None, 0.6, 0.3]), "(None)", "drop or fill", row=1),
+    type_("text in a list", lambda: cal.ece(Y, [0.2, "0.8", 0.6, 0.3]), "holds a str", "numbers are needed", row=1),
     type_("None in columns", lambda: cal.ece([0, 1], [[0.2, 0.8], [None, 0.3]]), "(None)", row=1),
     type_(
         "a date in an object array", lambda: cal.ece(Y, [0.2, datetime.date(2026, 1, 1), 1, 0]), "holds a date", row=1
@@ -138,6 +139,7 @@ GROUPS = [
         "None as a group", lambda: cal.ece(Y, P, groups=["a", None, "b", "a"]), "no group", "name the missing", row=1
     ),
     group("nan as a group", lambda: cal.ece(Y, P, groups=[1.0, NAN, 2.0, 1.0]), "no group", "drop the rows", row=1),
+    group("nan among names", lambda: cal.ece(Y, P, groups=["a", NAN, "b", "a"]), "no group", row=1),
     group("pandas.NA as a group", lambda: cal.ece(Y, P, groups=["a", pd.NA, "b", "a"]), "no group", row=1),
     group(
         "no date as a group", lambda: cal.ece(Y, P, groups=np.array(["2026", "NaT"] * 2, "M8[Y]")), "no group", row=1

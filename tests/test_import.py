@@ -1,0 +1,108 @@
+"""Importing calibrant costs nothing, and using it loads only what the call needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import calibrant as cal
+
+HEAVY = (
+    "scipy", "pandas", "polars", "pyarrow", "torch", "numba", "matplotlib", "duckdb", "jinja2", "click", "rich", "narwhals",
+    "sklearn", "vl_convert",
+)  # fmt: skip
+SHOW = f"; import sys; print(*sorted({{m.split('.')[0] for m in sys.modules}} & set({HEAVY!r})))"
+
+
+def loaded_after(code: str) -> set[str]:
+    """Which heavy packages a fresh process has loaded after running `code`."""
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code + SHOW], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    return set(run.stdout.split())
+
+
+LISTS = "import calibrant as cal; y, p = [0, 1, 1, 0], [0.2, 0.8, 0.6, 0.3]; "
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import calibrant",
+        "from calibrant import *; ece, catalogue, Predictions, evaluate",
+        "import calibrant; dir(calibrant); repr(calibrant.catalogue); help",
+        LISTS + "cal.ece(y, p); cal.brier(y, p); cal.cwce(y, p); cal.gece(y, p); cal.catalogue['log loss'](y, p)",
+        LISTS + "cal.ece(y, p, binning='equal_mass', sample_weight=[1, 2, 3, 4], groups=list('abab'))",
+        LISTS + "cal.calibration_curve(y, p, interval=None)",
+        LISTS + "cal.evaluate(y, p)",
+        LISTS + "import numpy as np; cal.ece(np.array(y), np.array(p, np.float32))",
+    ],
+)
+def test_nothing_heavy_is_loaded(code: str) -> None:
+    assert loaded_after(code) == set()
+
+
+def test_import_alone_does_not_even_load_numpy() -> None:
+    code = "import calibrant, sys; assert 'numpy' not in sys.modules; calibrant.ece; assert 'numpy' in sys.modules"
+    assert loaded_after(code) == set()
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (
+            LISTS + "import polars as pl; cal.ece(pl.DataFrame({'y': y, 'p': p}), label='y', prob='p')",
+            {"polars", "narwhals"},
+        ),
+        (LISTS + "import polars as pl; cal.ece(pl.Series(y), pl.Series(p))", {"polars", "narwhals"}),
+        (
+            LISTS + "import polars as pl; pl.Series(y); type(cal.calibration_curve(y, p, interval=None).to_frame())",
+            {"polars", "narwhals"},
+        ),
+        (LISTS + "cal.calibration_curve(y, p)", {"scipy"}),
+    ],
+)
+def test_only_what_the_call_needs_is_loaded(code: str, expected: set[str]) -> None:
+    found = loaded_after(code)
+    assert expected <= found
+    assert not found & {"pandas", "torch", "numba", "matplotlib", "duckdb", "jinja2", "click", "rich"}
+
+
+def test_every_public_name_can_be_had() -> None:
+    names = dir(cal)
+    assert len(names) == len(set(names))
+    assert set(names) == {*cal.__all__, "__version__"}
+    for name in names:
+        assert getattr(cal, name) is not None
+    assert {"ece", "Predictions", "View", "catalogue", "evaluate", "errors", "CalibrantError", "select"} <= set(names)
+
+
+def test_star_import_brings_the_public_names_and_nothing_else() -> None:
+    space: dict[str, object] = {}
+    exec("from calibrant import *", space)
+    space.pop("__builtins__")
+    assert sorted(space) == sorted(cal.__all__)
+    assert space["ece"] is cal.ece
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("eec", "'ece'"), ("ECE", "'ece'"), ("log_loss", "'nll'"), ("Prediction", "'Predictions'")]
+)
+def test_an_unknown_name_is_an_attribute_error_with_a_hint(name: str, near: str) -> None:
+    with pytest.raises(AttributeError, match=f"calibrant has no '{name}'; did you mean {near}"):
+        getattr(cal, name)
+    assert not hasattr(cal, "no_name_is_near_to_this")
+
+
+def test_ids_are_the_only_names_of_metrics() -> None:
+    assert not hasattr(cal, "MCE")
+    assert all(name in cal.catalogue and cal.catalogue[name].id == name for name in cal.catalogue)
+
+
+def test_version_is_that_of_the_distribution() -> None:
+    from importlib.metadata import version
+
+    assert cal.__version__ == version("calibrant")
