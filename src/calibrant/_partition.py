@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ._blocks import rows_per_block
 from ._convert import is_number
-from .binning import parse_binning
+from .binning import bin_cells, check_bins
 from .errors import ArgumentError
 from .view import VectorView, View
 
-__all__ = ["KDTree", "bin_of_each", "cells_of"]
+__all__ = ["KDTree", "SimplexGrid", "bin_of_each", "bin_of_ranks", "cells_of"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -27,13 +27,22 @@ SAME = 1e-9
 def bin_of_each(view: VectorView, key: Floats, binning: Any, bins: Any) -> tuple[NDArray[np.intp], int]:
     """Cut one number in [0, 1] for each row into bins; gives the bin of each row and how many bins there are."""
     scalar = View(key, np.zeros(view.n, np.uint8), view.weight, view.weight_kind)
-    return parse_binning(binning, bins).cells(scalar)
+    return bin_cells(scalar, binning, bins)
+
+
+def bin_of_ranks(view: View, values: Floats, bins: Any) -> NDArray[np.intp]:
+    """The bin of equal weight that each row falls into by any real number, ties together."""
+    distinct, place = np.unique(values, return_inverse=True)
+    rank = place.ravel() / max(1, len(distinct) - 1)
+    return bin_cells(View(rank, np.zeros(view.n, np.uint8), view.weight, view.weight_kind), "equal_mass", bins)[0]
 
 
 def cells_of(view: VectorView, binning: Any, bins: Any) -> tuple[NDArray[np.intp], int]:
     """The cell of each row: of a k-d tree, or of bins of the score where a row has one."""
-    if isinstance(binning, KDTree):
+    if isinstance(binning, (KDTree, SimplexGrid)):
         return binning.cells(view)
+    if binning == "simplex_grid":
+        return SimplexGrid(check_bins(bins)).cells(view)
     if view.score_column is None:
         raise ArgumentError(
             "binning", f"{view.lens!r} has several numbers per row, and {binning!r} cuts one", "use 'auto' or KDTree()"
@@ -109,6 +118,27 @@ class KDTree:
                     square += w @ np.square(values - mean) / weight
         largest = float(square.max())
         return largest, int(np.argmax(square >= largest * (1 - SAME)))
+
+
+@dataclass(frozen=True)
+class SimplexGrid:
+    """Cells of a grid over the simplex: equal-width bins of every class at once."""
+
+    bins: int = 10
+
+    def cells(self, view: VectorView) -> tuple[NDArray[np.intp], int]:
+        """The cell of each row, and how many hold any."""
+        count = check_bins(self.bins)
+        kind = np.uint8 if count < 256 else np.uint32
+        edges = np.arange(1, count) / count
+        columns = view.tree_columns
+        place = np.empty((view.n, columns), kind)
+        for span, block in view.blocks():
+            place[span] = np.searchsorted(edges, block.probs[:, :columns], side="left")
+        # Whole rows as one opaque value each, so that one sort finds the cells that are used.
+        keys = np.ascontiguousarray(place).view(np.dtype((np.void, columns * place.itemsize))).ravel()
+        used, cell = np.unique(keys, return_inverse=True)
+        return cell.astype(np.intp).ravel(), len(used)
 
 
 def _pop(waiting: list[tuple[float, int, Array, int]]) -> tuple[Array, int]:
