@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ._blocks import map_blocks
 from ._references import REFERENCES
 from ._signature import (
     PREDICTION_WORDS,
@@ -21,6 +22,7 @@ from ._signature import (
     formula_options,
     unknown_word,
 )
+from .binning import several_bins
 from .errors import (
     ArgumentError,
     InputTypeError,
@@ -39,6 +41,40 @@ Array = NDArray[Any]
 AnyView = View | VectorView
 Takes = Literal["View", "VectorView", "Block"]
 Combine = Literal["mean", "sum", "max", "prevalence"]
+IdealFor = Literal["calibrated", "sure", "nothing"]
+
+# What a declaration says of a metric and a preset takes over.
+FACTS = (
+    "family",
+    "subfamily",
+    "range",
+    "ideal",
+    "ideal_for",
+    "signed",
+    "proper",
+    "has_test",
+    "alternative",
+    "needs",
+    "lens",
+    "combine",
+    "counts",
+    "importance",
+    "soft",
+    "sketch",
+    "cost",
+    "deterministic",
+    "order_dependent",
+    "repeatable",
+    "ordinal",
+    "use_cases",
+    "pros",
+    "cons",
+    "certainty",
+    "notes",
+)
+
+# Views of several classes are kept for the next metric up to this many entries.
+KEPT_ENTRIES = 4_000_000
 
 # Nanoseconds per unit of work, rough on purpose: it only decides what a budget leaves out.
 COSTS: dict[str, Callable[[float, float], float]] = {
@@ -81,6 +117,9 @@ class Metric:
         cost: str = "N",
         deterministic: bool = True,
         order_dependent: bool = False,
+        repeatable: bool = True,
+        ordinal: bool = False,
+        ideal_for: IdealFor | None = None,
         recommended: bool = False,
         use_cases: tuple[str, ...] = (),
         pros: str = "",
@@ -118,6 +157,12 @@ class Metric:
         self.cost = cost
         self.deterministic = deterministic
         self.order_dependent = order_dependent
+        self.repeatable = repeatable
+        """Whether a count of 3 is the same as three equal rows; not so where neighbours are counted in rows."""
+        self.ordinal = ordinal
+        """Whether the classes have an order that the metric reads."""
+        self.ideal_for: IdealFor = ideal_for or ("sure" if proper == "strictly" else "calibrated")
+        """Which forecasts reach the ideal: calibrated ones, only sure and right ones, or none exactly."""
         self.recommended = recommended
         self.use_cases = use_cases
         self.pros = pros
@@ -130,7 +175,9 @@ class Metric:
         self.options = {**formula_options(formula), **(defaults or {})}
         taken = set(self.options) & set(PREDICTION_WORDS)
         if taken:
-            raise ArgumentError(id, f"the option {taken.pop()!r} already means something for every metric", "choose another word")
+            raise ArgumentError(
+                id, f"the option {taken.pop()!r} already means something for every metric", "choose another word"
+            )
         self._is_row_mean = takes == "Block" and finish is None
 
     def __call__(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
@@ -216,22 +263,42 @@ class Metric:
                     "sample_weight", f"{self.id} has no meaning under real weights", "pass counts= for whole numbers"
                 )
         for need in self.needs:
+            if need == "labels" and (view.rows is None or view.rows.labels is None):
+                raise LensError("lens", f"{self.id} looks at the true class of each row, and these data do not name it")
             if view.rows is None or getattr(view.rows, need) is None:
                 raise InputTypeError(need, f"is needed by {self.id}", f"pass {need}=")
 
     def _value(self, views: list[AnyView], options: dict[str, Any], combine: Any, class_weight: Any) -> float:
+        several = several_bins(options["bins"]) if "bins" in options else None
+        if several:
+            values = [self._value(views, {**options, "bins": count}, combine, class_weight) for count in several]
+            return math.fsum(values) / len(values)
         if class_weight is not None and "class_weight" in options:
             options["class_weight"], class_weight = class_weight, None
-        values = [self._formula_value(view, options) for view in views]
+        # The first may find what all classes share; then one view a task, for sorting runs outside the interpreter's lock.
+        values = [self._formula_value(views[0], options)]
+        rest = views[1:]
+        values += map_blocks(lambda a, b: self._formula_value(rest[a], options), len(rest), 1, columns=views[0].n)
         default = "max" if options.get("norm") == math.inf else self.combine
         value = combine_values(values, views, default if combine is None else combine, class_weight)
         if self.finish is not None:
             value = self.finish(value, options)
         if math.isnan(value):
             raise UndefinedMetricError(self.id, "has no value for these data")
-        return float(value)
+        value = float(value)
+        inside = min(max(value, self.range[0]), self.range[1])
+        # Rounding may step out of the range by an ulp; further out is where options widen it.
+        return inside if abs(value - inside) <= 1e-12 else value
 
     def _formula_value(self, view: AnyView, options: dict[str, Any]) -> float:
+        try:
+            return self._plain_value(view, options)
+        except UndefinedMetricError as error:
+            if error.argument == self.id:
+                raise
+            raise UndefinedMetricError(self.id, f"has no value here: {error.problem}", error.remedy) from None
+
+    def _plain_value(self, view: AnyView, options: dict[str, Any]) -> float:
         if self.takes == "View":
             return float(self.formula(view, **options))
         vector = _as_vector(view)
@@ -274,38 +341,7 @@ class Metric:
 
     def to_dict(self) -> dict[str, Any]:
         """The catalogue entry as plain values."""
-        fields = [
-            "id",
-            "name",
-            "family",
-            "subfamily",
-            "aliases",
-            "range",
-            "ideal",
-            "signed",
-            "proper",
-            "has_test",
-            "alternative",
-            "needs",
-            "lens",
-            "combine",
-            "counts",
-            "importance",
-            "soft",
-            "sketch",
-            "cost",
-            "deterministic",
-            "order_dependent",
-            "recommended",
-            "use_cases",
-            "pros",
-            "cons",
-            "certainty",
-            "notes",
-            "reference",
-            "summary",
-            "base",
-        ]
+        fields = ("id", "name", "aliases", *FACTS, "recommended", "reference", "summary", "base")
         return {name: getattr(self, name) for name in fields}
 
     def __repr__(self) -> str:
@@ -316,9 +352,9 @@ class Metric:
 
 
 def _find(id: str) -> Metric:
-    from .registry import catalogue  # the catalogue holds metrics, so it comes later
+    import calibrant  # fills the catalogue, also in a process that has only this module yet
 
-    return catalogue[id]
+    return calibrant.catalogue[id]
 
 
 def _as_vector(view: AnyView) -> VectorView:
@@ -344,9 +380,12 @@ def views_of(predictions: Predictions, lens: str | Lens) -> list[AnyView]:
     parsed = parse_lens(lens, predictions)
     if isinstance(lens, Lens):
         return parsed.views(predictions)
-    if parsed.name not in predictions.views:
-        predictions.views[parsed.name] = parsed.views(predictions)
-    known: list[AnyView] = predictions.views[parsed.name]
+    known: list[AnyView] | None = predictions.views.get(parsed.name)
+    if known is None:
+        known = parsed.views(predictions)
+        # What a view has sorted and summed is several times its size: too much to keep for many classes.
+        if len(known) == 1 or len(known) * predictions.n <= KEPT_ENTRIES:
+            predictions.views[parsed.name] = known
     return known
 
 

@@ -128,4 +128,197 @@ REFERENCES = {
         "AISTATS",
         arxiv="1902.06977",
     ),
+    "bella2013": Reference(
+        "Bella, Ferri, Hernandez-Orallo and Ramirez-Quintana",
+        2013,
+        "On the effect of calibration in classifier combination",
+        "Applied Intelligence 38",
+    ),
+    "bihani2023": Reference("Bihani and Rayz", 2023, "Calibration error estimation using fuzzy binning"),
+    "blasiok2023": Reference(
+        "Blasiok, Gopalan, Hu and Nakkiran",
+        2023,
+        "A unifying theory of distance from calibration",
+        "STOC",
+        arxiv="2211.16886",
+    ),
+    "bohdal2023": Reference(
+        "Bohdal, Yang and Hospedales",
+        2023,
+        "Meta-calibration: learning of model calibration using differentiable expected calibration error",
+        "TMLR",
+        arxiv="2106.09613",
+    ),
+    "cabitza2022": Reference(
+        "Cabitza, Campagner and Famiglini",
+        2022,
+        "Global interpretable calibration index, a new metric to estimate machine learning models' calibration",
+    ),
+    "cox1958": Reference(
+        "Cox",
+        1958,
+        "Two further applications of a model for binary regression",
+        "Biometrika 45",
+        doi="10.1093/biomet/45.3-4.562",
+    ),
+    "dawid1999": Reference(
+        "Dawid and Sebastiani",
+        1999,
+        "Coherent dispersion criteria for optimal experimental design",
+        "Annals of Statistics 27",
+    ),
+    "dawkins2022": Reference(
+        "Dawkins and Nejadgholi",
+        2022,
+        "Region-dependent temperature scaling for certainty calibration and application to class-imbalanced token classification",
+        "ACL",
+    ),
+    "deleeuw2009": Reference(
+        "de Leeuw, Hornik and Mair",
+        2009,
+        "Isotone optimization in R: pool-adjacent-violators algorithm and active set methods",
+        "Journal of Statistical Software 32",
+        doi="10.18637/jss.v032.i05",
+    ),
+    "epstein1969": Reference(
+        "Epstein",
+        1969,
+        "A scoring system for probability forecasts of ranked categories",
+        "Journal of Applied Meteorology 8",
+    ),
+    "galbraith2011": Reference(
+        "Galbraith and van Norden",
+        2011,
+        "Kernel-based calibration diagnostics for recession and inflation probability forecasts",
+        "International Journal of Forecasting 27",
+    ),
+    "gneiting2007": Reference(
+        "Gneiting and Raftery",
+        2007,
+        "Strictly proper scoring rules, prediction, and estimation",
+        "JASA 102",
+        doi="10.1198/016214506000001437",
+    ),
+    "gupta2021": Reference(
+        "Gupta, Rahimi, Ajanthan, Mensink, Sminchisescu and Hartley",
+        2021,
+        "Calibration of neural networks using splines",
+        "ICLR",
+        arxiv="2006.12800",
+    ),
+    "hosmer1980": Reference(
+        "Hosmer and Lemeshow",
+        1980,
+        "Goodness of fit tests for the multiple logistic regression model",
+        "Communications in Statistics 9",
+        doi="10.1080/03610928008827941",
+    ),
+    "huang2022": Reference(
+        "Huang et al.",
+        2022,
+        "MBCT: tree-based feature-aware binning for individual uncertainty calibration",
+        "WWW",
+        arxiv="2202.04348",
+    ),
+    "huber1964": Reference(
+        "Huber",
+        1964,
+        "Robust estimation of a location parameter",
+        "Annals of Mathematical Statistics 35",
+        doi="10.1214/aoms/1177703732",
+    ),
+    "kaengsepp2025": Reference(
+        "Kaengsepp, Valk and Kull",
+        2025,
+        "On the usefulness of the fit-on-test view on evaluating calibration of classifiers",
+    ),
+    "karandikar2021": Reference(
+        "Karandikar et al.", 2021, "Soft calibration objectives for neural networks", "NeurIPS", arxiv="2108.00106"
+    ),
+    "kelly2023": Reference(
+        "Kelly and Smyth",
+        2023,
+        "Variable-based calibration for machine learning classifiers",
+        "AAAI",
+        arxiv="2209.15154",
+    ),
+    "lee2023": Reference(
+        "Lee, Huang, Hassani and Dobriban",
+        2023,
+        "T-Cal: an optimal test for the calibration of predictive models",
+        "JMLR 24",
+        arxiv="2203.01850",
+    ),
+    "lin2017": Reference(
+        "Lin, Goyal, Girshick, He and Dollar", 2017, "Focal loss for dense object detection", "ICCV", arxiv="1708.02002"
+    ),
+    "matsubara2023": Reference(
+        "Matsubara, Tax, Mudd and Guy",
+        2023,
+        "TCE: a test-based approach to measuring calibration error",
+        "UAI",
+    ),
+    "moore2022": Reference(
+        "Moore et al.", 2022, "Normalised squared error score, as named in the survey of classifier calibration metrics"
+    ),
+    "pan2020": Reference(
+        "Pan et al.",
+        2020,
+        "Field-aware calibration: a simple and empirically strong method for reliable probabilistic predictions",
+        "WWW",
+        arxiv="1905.10713",
+    ),
+    "peng2023": Reference(
+        "Peng et al.",
+        2023,
+        "Nearest-neighbour calibration error, as named in the survey of classifier calibration metrics",
+    ),
+    "petersen2023": Reference(
+        "Petersen, Ganz, Holm and Feragen",
+        2023,
+        "On (assessing) the fairness of risk score models",
+        "FAccT",
+        arxiv="2302.08851",
+    ),
+    "roechner2024": Reference(
+        "Roechner et al.",
+        2024,
+        "Equiareal binning, as named in the survey of classifier calibration metrics",
+        "Data Mining and Knowledge Discovery",
+    ),
+    "rossellini2025": Reference(
+        "Rossellini et al.", 2025, "Can a calibration metric be both testable and actionable?", arxiv="2502.19851"
+    ),
+    "sanders1963": Reference(
+        "Sanders", 1963, "On subjective probability forecasting", "Journal of Applied Meteorology 2"
+    ),
+    "spiegelhalter1986": Reference(
+        "Spiegelhalter",
+        1986,
+        "Probabilistic prediction in patient management and clinical trials",
+        "Statistics in Medicine 5",
+        doi="10.1002/sim.4780050506",
+    ),
+    "sun2024": Reference(
+        "Sun, Chaudhari, Barnett and Dobriban",
+        2024,
+        "A confidence interval for the l2 expected calibration error",
+        arxiv="2408.08998",
+    ),
+    "survey": Reference(
+        "Lane", 2025, "A comprehensive review of classifier probability calibration metrics", arxiv="2504.18278"
+    ),
+    "wang2023": Reference(
+        "Wang et al.", 2023, "LogSumExp calibration error, as named in the survey of classifier calibration metrics"
+    ),
+    "xiong2023": Reference(
+        "Xiong et al.", 2023, "Proximity-informed calibration for deep neural networks", "NeurIPS", arxiv="2306.04590"
+    ),
+    "yang2023": Reference(
+        "Yang, Zhan and Gan",
+        2023,
+        "Beyond probability partitions: calibrating neural networks with semantic aware grouping",
+        "NeurIPS",
+        arxiv="2306.04985",
+    ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ._metric import Metric
+from ._metric import FACTS, Metric
 from ._signature import unknown_word
 from .errors import AmbiguousMetricError, ArgumentError, UnknownMetricError
 
@@ -51,6 +51,13 @@ class Catalogue(Mapping[str, Metric]):
             return False
         return True
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """The metric of this name, or `default` where there is none; a name of several metrics still raises."""
+        try:
+            return self[name]
+        except UnknownMetricError:
+            return default
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._metrics)
 
@@ -62,7 +69,7 @@ class Catalogue(Mapping[str, Metric]):
 
         >>> import calibrant as cal
         >>> [m.id for m in cal.catalogue.find(proper="strictly")]
-        ['brier', 'nll']
+        ['brier', 'nll', 'spherical', 'ranked_probability', 'dawid_sebastiani']
         """
         fields = next(iter(self._metrics.values())).to_dict() if self._metrics else {}
         for field in criteria:
@@ -124,8 +131,15 @@ def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
     """
 
     def declare(formula: Callable[..., Any]) -> Metric:
-        annotation = next(iter(formula.__annotations__.values()))
-        made = Metric(formula, formula.__name__, name, takes=str(getattr(annotation, "__name__", annotation)), **facts)  # type: ignore[arg-type]
+        annotation = next(iter(formula.__annotations__.values()), None)
+        takes = str(getattr(annotation, "__name__", annotation)).rsplit(".", 1)[-1]
+        if takes not in ("View", "VectorView", "Block"):
+            raise ArgumentError(
+                formula.__name__,
+                "must annotate its first argument with View, VectorView or Block",
+                "for example def gap(view: View) -> float",
+            )
+        made = Metric(formula, formula.__name__, name, takes=takes, **facts)  # type: ignore[arg-type]
         catalogue.add(made)
         return made
 
@@ -134,37 +148,7 @@ def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
 
 def preset(base: Metric, id: str, name: str, *, summary: str, **changes: Any) -> Metric:
     """Another metric that is `base` with other defaults: options of its formula, its lens, or facts of its entry."""
-    facts = {
-        field: getattr(base, field)
-        for field in [
-            "takes",
-            "family",
-            "subfamily",
-            "range",
-            "ideal",
-            "cite",
-            "lens",
-            "combine",
-            "signed",
-            "proper",
-            "has_test",
-            "alternative",
-            "needs",
-            "counts",
-            "importance",
-            "soft",
-            "sketch",
-            "cost",
-            "deterministic",
-            "order_dependent",
-            "use_cases",
-            "pros",
-            "cons",
-            "certainty",
-            "notes",
-            "finish",
-        ]
-    }
+    facts = {field: getattr(base, field) for field in (*FACTS, "takes", "cite", "finish")}
     defaults = dict(base.options)
     for key, value in changes.items():
         if key in defaults:

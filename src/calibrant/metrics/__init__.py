@@ -1,5 +1,32 @@
 """The formulas, a file for each subfamily; importing this fills the catalogue."""
 
-from . import bins, joint, points
+# The order here is the order of the catalogue.
+from . import points  # isort: skip
+from . import losses  # isort: skip
+from . import totals  # isort: skip
+from . import bins  # isort: skip
+from . import partly  # isort: skip
+from . import intervals  # isort: skip
+from . import signed  # isort: skip
+from . import soft  # isort: skip
+from . import windows  # isort: skip
+from . import debiased  # isort: skip
+from . import joint  # isort: skip
+from . import classwise  # isort: skip
+from . import grouped  # isort: skip
 
-__all__ = ["bins", "joint", "points"]
+__all__ = [
+    "bins",
+    "classwise",
+    "debiased",
+    "grouped",
+    "intervals",
+    "joint",
+    "losses",
+    "partly",
+    "points",
+    "signed",
+    "soft",
+    "totals",
+    "windows",
+]

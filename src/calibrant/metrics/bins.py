@@ -157,15 +157,19 @@ ace = preset(
 )
 def mce(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_count: float = 0) -> float:
     """Largest gap between confidence and accuracy over bins that hold any rows."""
-    table = bin_table(view, binning, bins)
+    return float(gaps_of_full_bins(bin_table(view, binning, bins), min_count).max())
+
+
+def gaps_of_full_bins(table: BinTable, min_count: float) -> Floats:
+    """Distances between confidence and accuracy of the bins that hold at least `min_count` rows, and any at all."""
     if not (is_number(min_count) and min_count >= 0):
         raise ArgumentError("min_count", f"must be a number from 0 up; got {min_count!r}")
     # Importance has no unit (scaling it changes nothing), so only counts can say that a row stands for several.
     size = table.rows if table.weight_kind == "importance" else table.weight
     kept = ~table.empty & (size >= min_count)
     if not kept.any():
-        raise UndefinedMetricError("mce", f"no bin holds {min_count:g} rows", "lower min_count or use fewer bins")
-    return float(np.abs(table.gap[kept]).max())
+        raise UndefinedMetricError("min_count", f"no bin holds {min_count:g} rows", "lower min_count or use fewer bins")
+    return np.abs(table.gap[kept])
 
 
 @metric(

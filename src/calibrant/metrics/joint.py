@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._checks import weight_per_class
 from .._partition import KDTree, bin_of_each, cells_of
 from ..binning import Binning, Bins
-from ..errors import ArgumentError
+from ..errors import ArgumentError, UndefinedMetricError
 from ..registry import metric
 from ..view import Block, VectorView
 
@@ -35,7 +36,7 @@ _VARIATIONS: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
-def _ranked(block: Block) -> tuple[Floats, Floats]:
+def ranked(block: Block) -> tuple[Floats, Floats]:
     """Probabilities in falling order, and the target shares in the same order; ties by the lowest class."""
     order = np.argsort(-block.probs, axis=1, kind="stable")
     return np.take_along_axis(block.probs, order, 1), np.take_along_axis(block.targets, order, 1)
@@ -89,10 +90,10 @@ def vce(
 ) -> float:
     """Mean gap over bins between the variation the model states and the variation that is observed."""
     measure = _VARIATIONS[variation]
-    key = view.each_row(lambda block: np.clip(measure(_ranked(block)[0]), 0, 1))
+    key = view.each_row(lambda block: np.clip(measure(ranked(block)[0]), 0, 1))
     cell, count = bin_of_each(view, key, binning, bins)
-    weight, stated = _sums_by_bin(view, cell, count, lambda block: _ranked(block)[0])
-    _, seen = _sums_by_bin(view, cell, count, lambda block: _ranked(block)[1])
+    weight, stated = _sums_by_bin(view, cell, count, lambda block: ranked(block)[0])
+    _, seen = _sums_by_bin(view, cell, count, lambda block: ranked(block)[1])
     full = weight > 0
     share = weight[full, None]
     gap = np.abs(measure(seen[full] / share) - measure(stated[full] / share))
@@ -119,15 +120,15 @@ def vce(
 def uce(view: VectorView, *, bins: Bins = 10, binning: Binning = "equal_width") -> float:
     """Mean gap over entropy bins between the error rate and the mean normalised entropy."""
     # Summed in falling order: rows that differ only in which class is which then tie to the last bit.
-    entropy = view.each_row(lambda block: _entropy(_ranked(block)[0]))
+    entropy = view.each_row(lambda block: _entropy(ranked(block)[0]))
     cell, count = bin_of_each(view, entropy, binning, bins)
     _, sums = _sums_by_bin(
-        view, cell, count, lambda block: np.column_stack([1 - _ranked(block)[1][:, 0], _entropy(block.probs)])
+        view, cell, count, lambda block: np.column_stack([1 - ranked(block)[1][:, 0], _entropy(block.probs)])
     )
     return math.fsum(np.abs(sums[:, 0] - sums[:, 1])) / view.total
 
 
-Distance = Literal["tv", "l1", "l2"]
+Distance = Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"]
 
 
 @metric(
@@ -147,7 +148,12 @@ Distance = Literal["tv", "l1", "l2"]
     notes="One score per row (binary, top label, one class) is cut into 15 equal-width bins, as in `ece`, to which it is then equal; a vector "
     "into the cells of a k-d tree. The stopping rule of the tree (no cell under `min_size` rows) is ours.",
     explain={
-        "distance": "Between the mean output and the mean target of a cell: total variation ``'tv'`` (half of ``'l1'``), ``'l1'`` or ``'l2'``.",
+        "distance": "Between the mean output and the mean target of a cell: total variation ``'tv'`` (half of ``'l1'``), ``'l1'``, ``'l2'``, "
+        "``'lp'``, ``'mahalanobis'``, or ``'interval'`` (how far the target lies outside `interval`).",
+        "norm": "Exponent of ``distance='lp'``.",
+        "matrix": "Positive semi-definite (K, K) matrix of ``distance='mahalanobis'``.",
+        "indefinite": "Take `matrix` even if it is not positive semi-definite.",
+        "interval": "The promise of ``distance='interval'``, as (low, high): a Likert category, for one score per row.",
         "binning": "``'auto'``, a rule for scores when there is one score per row, or a `KDTree`.",
         "gamma": "Cells of the k-d tree with more than this part of all rows are split.",
         "min_size": "A split that would leave fewer rows than this on one side is not made.",
@@ -162,28 +168,89 @@ def gece(
     bins: Bins = 15,
     gamma: float = 0.1,
     min_size: int = 10,
+    norm: float = 2,
     class_weight: Any = None,
+    matrix: Any = None,
+    indefinite: bool = False,
+    interval: tuple[float, float] | None = None,
 ) -> float:
     """Mean distance over cells between the mean output and the mean target, for any lens."""
     if isinstance(binning, str) and binning == "auto":
         binning = KDTree(gamma, min_size) if view.score_column is None else "equal_width"
     cell, count = cells_of(view, binning, bins)
-    weight, sums = _sums_by_bin(view, cell, count, lambda block: block.probs - block.targets)
-    gap = sums[weight > 0] / weight[weight > 0, None]
-    return math.fsum(weight[weight > 0] / view.total * _length(gap, distance, class_weight))
+    if distance == "interval":
+        weight, sums = _sums_by_bin(view, cell, count, lambda block: block.targets[:, [_score_column(view)]])
+    else:
+        weight, sums = _sums_by_bin(view, cell, count, lambda block: block.probs - block.targets)
+    full = weight > 0
+    mean = sums[full] / weight[full, None]
+    options = {
+        "norm": norm,
+        "class_weight": class_weight,
+        "matrix": matrix,
+        "indefinite": indefinite,
+        "interval": interval,
+    }
+    length = _outside(mean, options) if distance == "interval" else _length(mean, distance, options)
+    return math.fsum(weight[full] / view.total * length)
 
 
-def _length(gap: Floats, distance: str, class_weight: Any) -> Floats:
-    if class_weight is not None:
-        w = np.asarray(class_weight, dtype=np.float64)
-        if distance != "l2" or w.shape != gap.shape[1:] or not (w >= 0).all() or not np.isfinite(w).all():
-            raise ArgumentError(
-                "class_weight",
-                f"must be {gap.shape[1]} numbers from 0 up, with distance='l2'",
-                "give one weight per class",
-            )
-        return np.sqrt((np.square(gap) * w).sum(axis=1))
+def _score_column(view: VectorView) -> int:
+    if view.score_column is None:
+        raise ArgumentError(
+            "distance", f"'interval' needs one score per row, and {view.lens!r} has several", "use lens='top_label'"
+        )
+    return view.score_column
+
+
+def _outside(target: Floats, options: Mapping[str, Any]) -> Floats:
+    """How far the mean target of each cell lies outside the interval promised."""
+    bounds = options["interval"]
+    if not (isinstance(bounds, (tuple, list)) and len(bounds) == 2 and 0 <= bounds[0] <= bounds[1] <= 1):
+        raise ArgumentError(
+            "interval", f"must be (low, high) with 0 <= low <= high <= 1; got {bounds!r}", "for example (0.6, 0.8)"
+        )
+    low, high = bounds
+    return np.maximum(0, np.maximum(low - target[:, 0], target[:, 0] - high))
+
+
+def _length(gap: Floats, distance: str, options: Mapping[str, Any]) -> Floats:
+    weight = options["class_weight"]
+    if weight is not None:
+        if distance != "l2":
+            raise ArgumentError("class_weight", f"goes with distance='l2', not {distance!r}")
+        return np.sqrt((np.square(gap) * weight_per_class(weight, gap.shape[1])).sum(axis=1))
+    if distance == "mahalanobis":
+        return _mahalanobis(gap, options["matrix"], options["indefinite"])
+    if distance == "lp":
+        norm = options["norm"]
+        return np.abs(gap).max(axis=1) if norm == math.inf else (np.abs(gap) ** norm).sum(axis=1) ** (1 / norm)
     if distance == "l2":
         return np.sqrt(np.square(gap).sum(axis=1))
     total = np.abs(gap).sum(axis=1)
     return total / 2 if distance == "tv" else total
+
+
+def _mahalanobis(gap: Floats, matrix: Any, indefinite: bool) -> Floats:
+    k = gap.shape[1]
+    try:
+        values = np.asarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.shape != (k, k) or not np.isfinite(values).all() or not np.allclose(values, values.T):
+        raise ArgumentError(
+            "matrix", f"must be a symmetric ({k}, {k}) matrix of finite numbers", "for example numpy.eye(K)"
+        )
+    least = float(np.linalg.eigvalsh(values)[0])
+    if least < -1e-12 * max(1.0, float(np.abs(values).max())) and not indefinite:
+        raise ArgumentError(
+            "matrix",
+            f"is not positive semi-definite: its least eigenvalue is {least:.3g}",
+            "pass indefinite=True to take it all the same",
+        )
+    squared = np.einsum("ij,jk,ik->i", gap, values, gap)
+    if (squared < -1e-12).any():
+        raise UndefinedMetricError(
+            "gece", "the matrix gives a cell a negative squared distance", "use a positive semi-definite one"
+        )
+    return np.sqrt(np.maximum(squared, 0))

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Scale = Literal["auto", "half", "sum", "per_class"]
 
 
-def _scaled(total: Floats, k: int, scale: str) -> Floats:
+def scaled(total: Floats, k: int, scale: str) -> Floats:
     """Half the sum for two classes and the sum for more, unless told otherwise."""
     divisor = {"auto": 2 if k == 2 else 1, "half": 2, "sum": 1, "per_class": k}[scale]
     return total / divisor
@@ -44,7 +44,7 @@ def _scaled(total: Floats, k: int, scale: str) -> Floats:
 )
 def brier(block: Block, *, scale: Scale = "auto") -> Floats:
     """Mean squared distance between the probabilities and the label."""
-    return _scaled(np.square(block.probs - block.targets).sum(axis=1), block.k, scale)
+    return scaled(np.square(block.probs - block.targets).sum(axis=1), block.k, scale)
 
 
 root_brier = preset(
@@ -55,6 +55,7 @@ root_brier = preset(
     finish=lambda value, options: math.sqrt(value),
     range=(0, math.sqrt(2)),
     proper="no",
+    ideal_for="sure",
     recommended=False,
     use_cases=(),
     aliases=("RBS", "RMSE"),

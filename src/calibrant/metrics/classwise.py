@@ -1,0 +1,159 @@
+"""Binned metrics of many classes: thresholded, by rank, and over the whole simplex."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_whole
+from ..binning import Binning, Bins, bin_table
+from ..errors import ArgumentError
+from ..registry import metric, preset
+from ..view import Block, VectorView, View
+from .bins import ece
+from .joint import gece, ranked
+
+Floats = NDArray[np.float64]
+
+
+@metric(
+    "Thresholded adaptive calibration error",
+    family="bin",
+    subfamily="plug-in",
+    range=(0, 1),
+    ideal=0,
+    lens="classwise",
+    cost="N K log N",
+    use_cases=("classwise",),
+    aliases=("TACE",),
+    cite="nixon2019",
+    pros="the many scores near 0 of rare classes do not wash it out",
+    cons="one more parameter; a class without scores above the threshold counts 0",
+    explain={
+        "threshold": "Only scores above this count.",
+        "mode": "``'drop'`` leaves the other rows out; ``'zero'`` keeps them with score 0.",
+    },
+)
+def tace(
+    view: View,
+    *,
+    bins: Bins = 15,
+    binning: Binning = "equal_mass",
+    threshold: float = 0.01,
+    mode: Literal["drop", "zero"] = "drop",
+) -> float:
+    """Adaptive calibration error of every class, over scores above a threshold only."""
+    if not 0 <= threshold < 1:
+        raise ArgumentError("threshold", f"must lie in [0, 1); got {threshold!r}", "for example 0.01")
+    kept = view.raw_score > threshold
+    if mode == "zero":
+        part = View(
+            np.where(view.raw_score < threshold, 0, view.raw_score), view.raw_outcome, view.weight, view.weight_kind
+        )
+    elif not kept.any():
+        return 0.0
+    else:
+        weight = None if view.weight is None else view.weight[kept]
+        part = View(view.raw_score[kept], view.raw_outcome[kept], weight, view.weight_kind)
+    table = bin_table(part, binning, bins)
+    return math.fsum(np.abs(table.excess)) / table.total
+
+
+@metric(
+    "Top-k expected calibration error",
+    family="bin",
+    subfamily="plug-in",
+    range=(0, 1),
+    ideal=0,
+    lens="canonical",
+    sketch=False,
+    cost="N K log N",
+    aliases=("top-k ECE",),
+    cite="gupta2021",
+    pros="looks at the second and further choices too",
+    cons="two readings share the name",
+    certainty="fairly sure of both readings; which is the survey's is reconstructed",
+    explain={
+        "k": "How many ranks; None is 5, or all classes where there are fewer.",
+        "reading": "``'rank'``: mean over ranks 1 to k of the error of that rank; ``'cumulative'``: the sum of the k largest against the true "
+        "class being among them.",
+    },
+)
+def topk_ece(
+    view: VectorView,
+    *,
+    k: int | None = None,
+    bins: Bins = 15,
+    binning: Binning = "equal_width",
+    reading: Literal["rank", "cumulative"] = "rank",
+) -> float:
+    """Expected calibration error of the k most probable classes of each row."""
+    ranks = min(5, view.k) if k is None else check_whole(k, "k")
+    if ranks > view.k:
+        raise ArgumentError("k", f"must be at most {view.k}, the number of classes; got {ranks}")
+
+    def error(score: Floats, share: Floats) -> float:
+        outcome = share if view.is_soft else np.rint(share).astype(np.uint8)
+        table = bin_table(
+            View(np.clip(score, 0, 1), np.clip(outcome, 0, 1), view.weight, view.weight_kind), binning, bins
+        )
+        return math.fsum(np.abs(table.excess)) / table.total
+
+    def column(block: Block, side: int, first: int, last: int) -> Floats:
+        return ranked(block)[side][:, first:last].sum(axis=1)
+
+    spans = [(0, ranks)] if reading == "cumulative" else [(r, r + 1) for r in range(ranks)]
+    errors = []
+    for first, last in spans:
+        pair = [view.each_row(lambda block, s=side, a=first, b=last: column(block, s, a, b)) for side in (0, 1)]  # type: ignore[misc]
+        errors.append(error(*pair))
+    return math.fsum(errors) / len(errors)
+
+
+multiclass_ce = preset(
+    gece,
+    "multiclass_ce",
+    "Multiclass calibration error on the simplex",
+    summary="Mean total variation distance between mean forecast and mean label over the cells of a grid on the simplex.",
+    binning="simplex_grid",
+    bins=10,
+    aliases=("canonical calibration error", "strong calibration error", "full ECE", "simplex ECE"),
+    cite="vaicenavicius2019",
+    pros="looks at the whole distribution on fixed cells",
+    cons="with more than a few classes nearly every row is alone in its cell, and the value is the mean of 1 - probability of the truth",
+    notes="`bins` is the number of bins of every class; a rule such as `KDTree()` may stand as `binning`.",
+)
+ece_ea = preset(
+    ece,
+    "ece_ea",
+    "Expected calibration error, equal area",
+    summary="Expected calibration error over bins for which width times number of rows is the same.",
+    binning="equal_area",
+    cost="N log N",
+    recommended=False,
+    use_cases=(),
+    aliases=("ECE-EA", "equiareal ECE"),
+    cite="roechner2024",
+    certainty="certain rule, reconstructed algorithm",
+    pros="between equal width and equal mass: neither empty bins nor very wide ones",
+    cons="bins move with the data",
+)
+ece_sweep = preset(
+    ece,
+    "ece_sweep",
+    "Monotonic sweep expected calibration error",
+    summary="Expected calibration error over as many equal-mass bins as keep the outcome rates rising.",
+    binning="equal_mass",
+    bins="sweep",
+    cost="N log N",
+    recommended=False,
+    use_cases=(),
+    aliases=("ECE-sweep", "monotonic sweep calibration error"),
+    cite="roelofs2022",
+    pros="no number of bins to choose; less biased than a fixed number",
+    cons="assumes that a larger score never means a smaller chance",
+    notes="The published code uses norm 2; the survey treats it as an expected calibration error, so the default here is 1.",
+)

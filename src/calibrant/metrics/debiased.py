@@ -1,0 +1,302 @@
+"""Debiased errors and the statistics of binned tests: what bins give by chance alone is taken away or weighed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_positive
+from .._partition import SimplexGrid, bin_of_each
+from ..binning import Binning, Bins, bin_cells, bin_table
+from ..bintable import BinTable
+from ..errors import UndefinedMetricError
+from ..registry import metric, preset
+from ..view import VectorView, View
+
+Floats = NDArray[np.float64]
+
+
+def rate_variance(table: BinTable, unbiased: bool) -> Floats:
+    """Variance of each bin's outcome rate; 0 where `unbiased` has no degree of freedom left.
+
+    Counts: a(1-a)/n, or /(n-1) with one copy removed. Importance: a(1-a) V, or V/(1-V) with the row removed, V = sum w^2 / (sum w)^2.
+    """
+    rate = np.where(table.empty, 0.0, table.rate)
+    spread = rate * (1 - rate)
+    if table.weight_kind == "importance":
+        spread = np.where(spread > 1e-12, spread, 0.0)  # sums of real weights miss a rate of 0 or 1 by rounding
+        share = np.divide(table.square, table.weight**2, out=np.ones(len(table)), where=table.weight > 0)
+        left = np.where(share < 1 - 1e-12, 1 - share, np.inf) if unbiased else 1.0
+        return np.where(table.empty, 0.0, spread * share / left)
+    size = np.maximum(table.weight, 1)
+    return spread / (np.where(size > 1, size - 1, np.inf) if unbiased else size)
+
+
+def _squared(view: View, bins: Bins, binning: Binning, single: str) -> float:
+    table = bin_table(view, binning, bins)
+    alone = (table.rows == 1) if table.weight_kind == "importance" else (table.weight == 1)
+    if single == "raise" and alone.any():
+        place = int(np.argmax(alone))
+        raise UndefinedMetricError("bins", f"bin {place} holds one row, whose variance is unknown", "use fewer bins")
+    term = np.square(table.gap) - rate_variance(table, unbiased=True)
+    if single == "zero":
+        term = np.where(alone, 0.0, term)
+    return math.fsum(table.share * term)
+
+
+SINGLE = "What a bin of one row adds: ``'keep'`` its squared gap uncorrected, ``'zero'`` nothing, or ``'raise'``."
+
+
+@metric(
+    "Debiased squared calibration error",
+    family="bin",
+    subfamily="debiased",
+    range=(-1, 1),
+    ideal=0,
+    cost="N log N",
+    soft=False,
+    aliases=("CE2-DB", "debiased l2 calibration error", "verified calibration error"),
+    cite="kumar2019",
+    pros="what bins add by chance is taken away; nearly unbiased",
+    cons="slightly too low when scores vary inside a bin; can be negative",
+    explain={"single": SINGLE},
+)
+def ce2_db(
+    view: View,
+    *,
+    bins: Bins = 15,
+    binning: Binning = "equal_mass",
+    single: Literal["keep", "zero", "raise"] = "keep",
+) -> float:
+    """Mean squared gap over bins minus the variance of each bin's outcome rate."""
+    return _squared(view, bins, binning, single)
+
+
+def _clipped_root(value: float, options: Mapping[str, Any]) -> float:
+    return math.sqrt(max(value, 0.0))
+
+
+@metric(
+    "Debiased root mean squared calibration error",
+    family="bin",
+    subfamily="debiased",
+    range=(0, 1),
+    ideal=0,
+    cost="N log N",
+    soft=False,
+    aliases=("DRMSCE",),
+    cite="petersen2023",
+    finish=_clipped_root,
+    pros="on the scale of a probability; what bins add by chance is taken away",
+    cons="cut at 0, so it is biased upwards again near 0",
+    notes="Classes are averaged as squares, cut at 0 once, then the root is taken; ``clip_each=True`` cuts each class first, as published code does.",
+    explain={"single": SINGLE, "clip_each": "Cut each class at 0 before averaging."},
+)
+def drmsce(
+    view: View,
+    *,
+    bins: Bins = 15,
+    binning: Binning = "equal_mass",
+    single: Literal["keep", "zero", "raise"] = "keep",
+    clip_each: bool = False,
+) -> float:
+    """Root of the debiased squared calibration error, cut at 0."""
+    value = _squared(view, bins, binning, single)
+    return max(value, 0.0) if clip_each else value
+
+
+drmsce_bcs = preset(
+    drmsce,
+    "drmsce_bcs",
+    "Debiased root mean squared calibration error, bin count search",
+    summary="Debiased root mean squared calibration error with as many equal-mass bins as keep the outcome rates rising.",
+    bins="search",
+    recommended=True,
+    use_cases=("classwise",),
+    aliases=("DRMSCE-BCS",),
+    cite="petersen2023",
+    pros="recommended by the survey: chooses its bins, and takes away what they add by chance",
+    cons="cut at 0; needs at least 10 rows",
+)
+
+
+@metric(
+    "Debiased expected calibration error",
+    family="bin",
+    subfamily="debiased",
+    range=(-1, 1),
+    ideal=0,
+    cost="N log N",
+    soft=False,
+    aliases=("ECE-DB", "ECE-DEBIAS", "debiased ECE"),
+    cite="kumar2019",
+    pros="what bins add by chance is taken away; computed exactly, where the reference draws 1000 samples",
+    cons="can be slightly negative; assumes normal rates in each bin",
+)
+def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> float:
+    """Twice the expected calibration error minus what it would be with each bin's rate drawn again."""
+    from scipy.special import ndtr
+
+    table = bin_table(view, binning, bins)
+    deviation = np.sqrt(rate_variance(table, unbiased=False))
+    gap = np.abs(table.gap)
+    safe = np.where(deviation > 0, deviation, 1.0)
+    # Mean of |normal|: the folded normal in closed form.
+    apart = np.minimum(gap / safe, 40.0)  # beyond that both terms have reached their limit
+    folded = safe * math.sqrt(2 / math.pi) * np.exp(-np.square(apart) / 2) + gap * (1 - 2 * ndtr(-apart))
+    redrawn = np.where(deviation > 0, folded, gap)
+    return math.fsum(table.share * (2 * gap - redrawn))
+
+
+@metric(
+    "Hosmer-Lemeshow statistic",
+    family="bin",
+    subfamily="test statistic",
+    range=(0, math.inf),
+    ideal=0,
+    has_test=True,
+    cost="N log N",
+    soft=False,
+    aliases=("HL", "Hosmer-Lemeshow C", "hl_c", "Hosmer-Lemeshow H", "hl_h", "HL C-statistic", "HL H-statistic"),
+    cite="hosmer1980",
+    pros="the classical test of clinical models: chi-square with one degree of freedom per bin on new data",
+    cons="a test statistic, not a size of error: it grows with the number of rows; depends on the bins",
+    notes="``binning='equal_mass'`` (deciles of risk) is the C statistic, ``'equal_width'`` the H statistic. ``variance='exact'`` is the "
+    "statistic of Pigeon and Heyse.",
+    explain={
+        "variance": "Of a bin's outcomes: ``'binomial'`` at the bin's mean score, or the ``'exact'`` sum over its rows."
+    },
+)
+def hosmer_lemeshow(
+    view: View,
+    *,
+    bins: Bins = 10,
+    binning: Binning = "equal_mass",
+    variance: Literal["binomial", "exact"] = "binomial",
+) -> float:
+    """Squared differences of expected and observed events over bins, each divided by its variance."""
+    table = bin_table(view, binning, bins)
+    full = ~table.empty
+    excess, score = table.excess[full], table.mean_score[full]
+    if variance == "binomial":
+        size = table.square[full] if table.weight_kind == "importance" else table.weight[full]
+        spread = size * score * (1 - score)
+        if table.weight_kind == "importance":
+            spread[spread < 1e-12 * size] = 0  # the weighted mean of sure scores misses 1 by rounding
+    else:
+        cell, count = bin_cells(view, binning, bins)
+        w = view.weights if view.weight_kind != "importance" else view.weights**2
+        spread = np.bincount(cell, w * view.score * (1 - view.score), count)[full].astype(np.float64)
+    with np.errstate(over="ignore"):  # a sure forecast that fails is infinitely unlikely
+        terms = np.divide(
+            np.square(excess), spread, out=np.where(np.abs(excess) > 1e-12, np.inf, 0.0), where=spread > 0
+        )
+    return float(terms.sum())
+
+
+def debiased_cells(view: VectorView, bins: Any, smoothness: float) -> tuple[NDArray[np.intp], int]:
+    """T-Cal's bins: equal width for one score per row, a grid of the simplex for the whole vector."""
+    if bins is None:
+        k = 2 if view.score_column is not None else view.k
+        exponent = 2 / (4 * check_positive(smoothness, "smoothness") + k - 1)
+        bins = max(1, math.floor(view.effective_size**exponent + 1e-9))
+    if view.score_column is None:
+        return SimplexGrid(bins).cells(view)
+    column = view.raw_probs if view.raw_probs.ndim == 1 else view.raw_probs[:, view.score_column]
+    return bin_of_each(view, column.astype(np.float64), "equal_width", bins)
+
+
+@metric(
+    "T-Cal's debiased plug-in estimator",
+    family="bin",
+    subfamily="debiased",
+    range=(-1, 2),
+    ideal=0,
+    has_test=True,
+    cost="N K",
+    soft=False,
+    aliases=("T-Cal", "DPE", "debiased plug-in estimator", "TCal"),
+    cite="lee2023",
+    pros="its mean is exactly 0 for calibrated forecasts; the basis of a test of optimal rate",
+    cons="squared, so small errors vanish; can be negative",
+    notes="The number of bins follows the smoothness of the calibration curve that one would see; the adaptive version is a test only.",
+    explain={
+        "bins": "Number of equal-width bins (cells per class for the whole vector); None follows from `smoothness`.",
+        "smoothness": "Hoelder smoothness that sets the number of bins.",
+        "unbiased": "Divide by n - 1 instead of n in each bin.",
+    },
+)
+def t_cal(view: VectorView, *, bins: int | None = None, smoothness: float = 1, unbiased: bool = False) -> float:
+    """Sum over bins of products of residuals of different rows, so that no row meets itself."""
+    cell, count = debiased_cells(view, bins, smoothness)
+    weights = view.weights
+    own = weights if view.weight_kind != "importance" else weights**2
+    mass = np.bincount(cell, weights, count)
+    size = mass if view.weight_kind != "importance" else np.bincount(cell, minlength=count)
+    cross = np.zeros(count)
+    scalar = view.score_column
+    for column in range(view.k) if scalar is None else [scalar]:
+        residual = view.each_row(lambda block, j=column: block.probs[:, j] - block.targets[:, j])  # type: ignore[misc]
+        cross += np.square(np.bincount(cell, weights * residual, count)) - np.bincount(
+            cell, own * np.square(residual), count
+        )
+    full = size > (1 if unbiased else 0)
+    divisor = mass[full] * (size[full] - 1) / size[full] if unbiased else mass[full]
+    return math.fsum(cross[full] / divisor) / view.total
+
+
+l2ce_interval = preset(
+    t_cal,
+    "l2ce_interval",
+    "l2 calibration error with an interval",
+    summary="Debiased squared calibration error whose interval holds for calibrated and miscalibrated models alike.",
+    aliases=("l2-ECE interval",),
+    cite="sun2024",
+    certainty="reconstructed: the paper is known, its formulas were not read",
+    pros="the estimator of `t_cal`, made for an interval that is valid in both regimes",
+    cons="squared, so small errors vanish; can be negative",
+)
+
+
+@metric(
+    "Test-based calibration error",
+    family="bin",
+    subfamily="test statistic",
+    range=(0, 100),
+    ideal=0,
+    ideal_for="nothing",
+    importance=False,
+    soft=False,
+    sketch=False,
+    cost="N log N",
+    aliases=("TCE", "tce_test"),
+    cite="matsubara2023",
+    pros="reads as a percentage: how many forecasts the data reject",
+    cons="grows with the number of rows; about alpha percent for calibrated forecasts",
+    notes="Blocks of neighbouring rows are pooled until their rates rise, each of `min_block` to `max_block` rows; the exact two-sided binomial "
+    "test then judges every forecast against its block.",
+    explain={
+        "alpha": "Level of the test of each forecast.",
+        "binning": "``'pava'`` (pooled blocks), or a rule for bins.",
+        "bins": "Number of bins, where `binning` is a rule.",
+        "min_block": "Smallest block of pooled rows.",
+        "max_block": "Largest block of pooled rows.",
+    },
+)
+def tce(
+    view: View,
+    *,
+    alpha: float = 0.05,
+    binning: Any = "pava",
+    bins: Bins = 10,
+    min_block: int = 10,
+    max_block: int = 1000,
+) -> float:
+    """Percentage of rows whose forecast a binomial test on their block of neighbours rejects."""
+    from .blocks import rejected_share
+
+    return 100 * rejected_share(view, alpha, binning, bins, min_block, max_block)

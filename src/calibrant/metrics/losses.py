@@ -1,0 +1,243 @@
+"""Pointwise losses beside the Brier score and the log likelihood: one number for each row, averaged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_positive, weight_per_class
+from ..errors import ArgumentError
+from ..registry import metric
+from ..view import Block, VectorView
+
+Floats = NDArray[np.float64]
+
+FLOOR = "Probabilities are moved into [floor, 1 - floor] first; None leaves 0 and 1 where they are."
+
+
+@metric(
+    "Focal loss",
+    family="point",
+    subfamily="loss",
+    range=(0, math.inf),
+    ideal=0,
+    ideal_for="sure",
+    lens="canonical",
+    cost="N K",
+    aliases=("FL",),
+    cite="lin2017",
+    pros="looks away from rows that are already right",
+    cons="not proper for gamma above 0: the best forecast is less sure than the truth",
+    explain={
+        "gamma": "How much sure and right rows are played down; 0 gives the negative log likelihood.",
+        "class_weight": "One factor per class for the rows of that class; None for none.",
+    },
+)
+def focal_loss(block: Block, *, gamma: float = 2, class_weight: Any = None) -> Floats:
+    """Negative log likelihood, each row multiplied by (1 - probability of the true class) to the power gamma."""
+    if not (isinstance(gamma, (int, float)) and gamma >= 0 and math.isfinite(gamma)):
+        raise ArgumentError("gamma", f"must be a number from 0 up; got {gamma!r}", "for example 2")
+    loss = -((1 - block.probs) ** gamma) * block.log_probs()
+    loss = np.where(block.probs >= 1, 0.0, loss)
+    if class_weight is not None:
+        loss = loss * weight_per_class(class_weight, block.k)
+    return block.expect(loss) + 0.0
+
+
+@metric(
+    "Spherical score",
+    family="point",
+    subfamily="proper score",
+    range=(-1, 0),
+    ideal=-1,
+    proper="strictly",
+    lens="canonical",
+    cost="N K",
+    aliases=("spherical loss",),
+    cite="gneiting2007",
+    pros="strictly proper; bounded",
+    cons="mixes calibration with discrimination; smaller is better and the best value is -1",
+)
+def spherical(block: Block) -> Floats:
+    """Minus the probability of the true class, divided by the length of the probability vector."""
+    length = np.sqrt(np.square(block.probs).sum(axis=1, keepdims=True))
+    return -block.expect(block.probs / length)
+
+
+@metric(
+    "Ranked probability score",
+    family="point",
+    subfamily="proper score",
+    range=(0, 1),
+    ideal=0,
+    proper="strictly",
+    lens="canonical",
+    cost="N K",
+    soft=False,
+    ordinal=True,
+    aliases=("RPS",),
+    cite="epstein1969",
+    pros="strictly proper; for classes with an order, a near miss costs less than a far one",
+    cons="means nothing for classes without an order",
+    notes="Divided by K - 1, so that it lies in [0, 1] and two classes give the Brier score; some packages leave that out.",
+)
+def ranked_probability(block: Block) -> Floats:
+    """Squared distance between the cumulated probabilities and the cumulated label, for classes in their order."""
+    gap = np.cumsum(block.probs - block.targets, axis=1)[:, :-1]
+    return np.square(gap).sum(axis=1) / (block.k - 1)
+
+
+@metric(
+    "Normalised squared error score",
+    family="point",
+    subfamily="normalised",
+    range=(0, math.inf),
+    ideal=1,
+    signed=True,
+    has_test=True,
+    alternative="greater",
+    lens="canonical",
+    cost="N K",
+    soft=False,
+    use_cases=("direction",),
+    aliases=("NSES",),
+    cite="moore2022",
+    pros="its expected value is 1 for every calibrated forecast; above 1 is overconfident",
+    cons="one sure mistake dominates it, or makes it infinite",
+    notes="N times the value is the ungrouped Pearson chi-square. More than two classes: mean over all entries (reconstructed).",
+    explain={"floor": FLOOR},
+)
+def nses(block: Block, *, floor: float | None = None) -> Floats:
+    """Squared error over the variance that the forecast promises: above 1 for overconfidence."""
+    probs = _floored(block.probs, floor)
+    return _normalised(probs, block.targets).mean(axis=1)
+
+
+@metric(
+    "Dawid-Sebastiani score",
+    family="point",
+    subfamily="proper score",
+    range=(-math.inf, math.inf),
+    ideal=-math.inf,
+    proper="strictly",
+    lens="canonical",
+    cost="N K",
+    soft=False,
+    aliases=("DSS",),
+    cite="dawid1999",
+    pros="strictly proper for two classes; needs only mean and variance",
+    cons="unbounded on both sides; a sure forecast makes it infinite",
+    notes="More than two classes: mean over all entries, since the covariance of a one-hot label is singular (reconstructed).",
+    certainty="certain for two classes; the form for more is reconstructed",
+    explain={"floor": FLOOR},
+)
+def dawid_sebastiani(block: Block, *, floor: float | None = None) -> Floats:
+    """Squared error over the promised variance, plus the logarithm of that variance."""
+    probs = _floored(block.probs, floor)
+    with np.errstate(divide="ignore"):
+        spread = np.log(probs) + np.log1p(-probs)
+    wrong = _normalised(probs, block.targets)
+    # A sure mistake is infinitely bad however good the rest of the row is.
+    total = np.where(np.isinf(wrong), 0, wrong) + np.where(np.isinf(wrong), 0, spread)
+    return np.where(np.isinf(wrong).any(axis=1), math.inf, total.mean(axis=1))
+
+
+def _floored(probs: Floats, floor: float | None) -> Floats:
+    if floor is None:
+        return probs
+    if not 0 < floor < 0.5:
+        raise ArgumentError("floor", f"must lie between 0 and 0.5; got {floor!r}", "for example 1e-6")
+    return np.clip(probs, floor, 1 - floor)
+
+
+def _normalised(probs: Floats, targets: Floats) -> Floats:
+    """(y - p)^2 / (p (1 - p)): 0 for a sure and right entry, infinite for a sure and wrong one."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.where(targets > 0.5, (1 - probs) / probs, probs / (1 - probs))
+
+
+def _norm_root(value: float, options: Mapping[str, Any]) -> float:
+    norm = options["norm"]
+    return value if norm in (1, math.inf) else float(value ** (1 / norm))
+
+
+@metric(
+    "Pointwise norm error",
+    family="point",
+    subfamily="loss",
+    range=(0, 1),
+    ideal=0,
+    ideal_for="sure",
+    lens="canonical",
+    cost="N K",
+    soft=False,
+    aliases=("Lp error", "mean absolute error", "MAE", "Chebyshev error"),
+    cite="survey",
+    finish=_norm_root,
+    pros="no bins; every binned error is at most this",
+    cons="not proper except the square of norm 2; norm 1 rewards rounding to 0 and 1",
+    notes="More than two classes: over all entries (reconstructed). The default norm is 1, since 2 is the root Brier score.",
+    certainty="certain for two classes; the form for more is reconstructed",
+    explain={"norm": "Exponent over entries: 1, 2, any number from 1 up, or ``inf``."},
+)
+def lp_error(view: VectorView, *, norm: float = 1) -> float:
+    """The l_p norm of the distance between probabilities and labels, entry by entry."""
+    if norm == math.inf:
+        return float(max(np.abs(block.probs - block.targets).max() for _, block in view.blocks()))
+    return view.mean_of(lambda block: (np.abs(block.probs - block.targets) ** norm).mean(axis=1))
+
+
+@metric(
+    "Smoothed absolute error",
+    family="point",
+    subfamily="loss",
+    range=(0, math.sqrt(2)),
+    ideal=None,
+    lens="canonical",
+    cost="N K",
+    soft=False,
+    aliases=("L1eps", "L1-eps"),
+    cite="deleeuw2009",
+    pros="differentiable everywhere",
+    cons="its smallest value is sqrt(eps), not 0; not proper",
+    notes="As in the package isotone, eps itself is added under the root, not its square; the mean replaces that package's sum.",
+    explain={"eps": "Added under the root; 0 gives the mean absolute error."},
+)
+def l1_eps(block: Block, *, eps: float = 0.01) -> Floats:
+    """Mean over entries of sqrt((p - y)^2 + eps)."""
+    if not 0 <= eps <= 1:
+        raise ArgumentError("eps", f"must lie in [0, 1]; got {eps!r}", "for example 0.01")
+    return np.sqrt(np.square(block.probs - block.targets) + eps).mean(axis=1)
+
+
+@metric(
+    "Huber loss",
+    family="point",
+    subfamily="loss",
+    range=(0, 1),
+    ideal=0,
+    ideal_for="sure",
+    lens="canonical",
+    cost="N K",
+    soft=False,
+    aliases=("Huber",),
+    cite="huber1964",
+    pros="squared near the label, linear far from it",
+    cons="not proper unless delta is at least 1, where it is half the Brier score",
+    notes="The survey does not print delta; 0.5 is ours, since 1 would turn it into half the Brier score.",
+    certainty="certain formula; the survey's scaling is unknown",
+    explain={
+        "delta": "Where the square turns into a line.",
+        "form": "``'standard'``, or ``'isotone'``: e^2 / (4 eps) below 2 eps, |e| - eps above, with eps = delta / 2.",
+    },
+)
+def huber(block: Block, *, delta: float = 0.5, form: Literal["standard", "isotone"] = "standard") -> Floats:
+    """Half the squared error for errors up to delta, linear beyond, averaged over entries."""
+    check_positive(delta, "delta")
+    error = np.abs(block.probs - block.targets)
+    loss = np.where(error <= delta, np.square(error) / 2, delta * (error - delta / 2))
+    return (loss if form == "standard" else loss / delta).mean(axis=1)

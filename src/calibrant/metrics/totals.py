@@ -1,0 +1,154 @@
+"""Comparisons of sums over all rows: is the mean right, and is the score what the forecast promised."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import UndefinedMetricError
+from ..registry import metric
+from ..view import Block, VectorView, View
+from .points import Scale, scaled
+
+Floats = NDArray[np.float64]
+
+
+@metric(
+    "Global squared bias",
+    family="point",
+    subfamily="mean difference",
+    range=(0, 2),
+    ideal=0,
+    lens="canonical",
+    cost="N K",
+    aliases=("GSB",),
+    cite="galbraith2011",
+    pros="a part of the Brier score: how far the mean forecast is from the frequency",
+    cons="errors of opposite sign cancel; squared, so small biases vanish",
+    certainty="fairly sure: the survey's constant was not visible",
+    explain={"scale": "Divisor of the sum over classes, as in `brier`."},
+)
+def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
+    """Squared distance between the mean probabilities and the frequencies of the classes."""
+    return float(scaled(np.square(view.mean_gap).sum(), view.k, scale))
+
+
+@metric(
+    "Expected over observed",
+    family="point",
+    subfamily="mean difference",
+    range=(0, math.inf),
+    ideal=1,
+    signed=True,
+    has_test=True,
+    alternative="two-sided",
+    use_cases=("direction",),
+    aliases=("EO", "E/O", "E/O ratio", "expected-to-observed ratio"),
+    cite="survey",
+    pros="a plain ratio, familiar in clinical work: above 1 is over-prediction",
+    cons="errors of opposite sign cancel; some texts print the inverse, O/E",
+)
+def expected_observed_ratio(view: View) -> float:
+    """Number of events the forecasts expect over the number that happened."""
+    expected, observed = math.fsum(view.score * view.weights), math.fsum(view.outcome * view.weights)
+    if observed == 0:
+        if expected == 0:
+            raise UndefinedMetricError("expected_observed_ratio", "no event happened and none was expected")
+        return math.inf
+    return expected / observed
+
+
+@metric(
+    "Calibration in the large",
+    family="point",
+    subfamily="mean difference",
+    range=(-math.inf, math.inf),
+    ideal=0,
+    signed=True,
+    alternative="two-sided",
+    aliases=("CITL", "mean calibration", "calibration intercept at slope 1"),
+    cite="cox1958",
+    pros="the simplest question: is the mean forecast right?",
+    cons="errors of opposite sign cancel",
+    notes="The default is mean score minus mean outcome: positive when forecasts are too high. ``form='logit'`` keeps the clinical sign: "
+    "the shift a in log-odds that would make the mean right, positive when forecasts are too low.",
+    explain={"form": "``'mean'`` difference, or the ``'logit'`` shift of clinical texts."},
+)
+def calibration_in_the_large(view: View, *, form: Literal["mean", "logit"] = "mean") -> float:
+    """Mean score minus mean outcome."""
+    if form == "mean":
+        return view.mean(view.score - view.outcome)
+    return _logit_shift(view.score, view.weights, view.total * view.mean(view.outcome))
+
+
+def _logit_shift(score: Floats, weight: Floats, wanted: float) -> float:
+    """The a for which the weighted sum of sigmoid(a + logit score) is `wanted`; scores of 0 and 1 do not move."""
+    free = (score > 0) & (score < 1)
+    fixed = math.fsum(weight[score >= 1])
+    room = math.fsum(weight[free])
+    if wanted <= fixed or wanted >= fixed + room:
+        if room == 0 and wanted == fixed:
+            raise UndefinedMetricError(
+                "calibration_in_the_large", "every score is 0 or 1, so no shift changes anything"
+            )
+        return -math.inf if wanted <= fixed else math.inf
+    logit, w = np.log(score[free] / (1 - score[free])), weight[free]
+
+    def excess(shift: float) -> float:
+        with np.errstate(over="ignore"):
+            return math.fsum(w / (1 + np.exp(-(shift + logit)))) - (wanted - fixed)
+
+    from scipy.optimize import brentq
+
+    low, high = -1.0, 1.0
+    while excess(low) > 0:
+        low *= 2
+    while excess(high) < 0:
+        high *= 2
+    return float(brentq(excess, low, high, xtol=1e-14, rtol=1e-14))
+
+
+@metric(
+    "Spiegelhalter's z",
+    family="point",
+    subfamily="test statistic",
+    range=(-math.inf, math.inf),
+    ideal=0,
+    signed=True,
+    has_test=True,
+    alternative="two-sided",
+    lens="canonical",
+    cost="N K",
+    soft=False,
+    use_cases=("direction",),
+    aliases=("Spiegelhalter z", "Spiegelhalter Z statistic", "Brier z"),
+    cite="spiegelhalter1986",
+    pros="a test without bins: standard normal for calibrated forecasts; positive is overconfident",
+    cons="blind to shifts that cancel in the Brier score; forecasts near one half carry no weight",
+    notes="For K classes the same test of the K-class Brier score. Under counts the variance is the weighted sum, under sample_weight "
+    "the sum with squared weights.",
+)
+def spiegelhalter_z(view: VectorView) -> float:
+    """How many standard deviations the Brier score is above what calibrated forecasts of this kind would give."""
+    surprise = view.each_row(lambda block: np.square(block.probs).sum(axis=1) - block.expect(block.probs))
+    variance = view.each_row(_brier_variance)
+    weights = view.weights
+    numerator = math.fsum(weights * surprise)
+    spread = math.fsum((weights if view.weight_kind != "importance" else weights**2) * variance)
+    if spread <= 0:
+        if abs(numerator) <= 1e-12 * view.total:
+            raise UndefinedMetricError(
+                "spiegelhalter_z", "every forecast is 0, one half or 1 (or uniform), which tells nothing"
+            )
+        return math.inf if numerator > 0 else -math.inf
+    return numerator / math.sqrt(spread)
+
+
+def _brier_variance(block: Block) -> Floats:
+    """Variance of the probability that the label gets, labels drawn from the forecast; as a sum of squares it is never negative."""
+    mean = np.square(block.probs).sum(axis=1, keepdims=True)
+    variance = (block.probs * np.square(block.probs - mean)).sum(axis=1)
+    return np.where(variance < 1e-28, 0, variance)  # a uniform row, up to rounding
