@@ -65,7 +65,7 @@ def draw_case(name: str, number: int) -> Case:
     """Problem `number` for the metric `name`; the options run through all theirs, the data are drawn."""
     rng = np.random.default_rng([number, *name.encode()])
     options = OPTIONS[name](number, rng)
-    classes = 2 if options.get("lens") == "binary" else int(rng.integers(2, 6))
+    classes = 2 if options.get("lens") == "binary" else int(rng.choice([2, 2, 3, 4, 5]))
     if isinstance(
         options.get("lens"), list
     ):  # groups of classes: at most two together, so that their sum is one rounding

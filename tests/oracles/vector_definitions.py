@@ -93,10 +93,10 @@ def as_score(value, bins):
     """A number in [0, 1] as a Fraction; an entropy within its last digits of an edge is on the edge."""
     if isinstance(value, Fraction):
         return nearest_double(value)
-    with mp.workdps(DIGITS):
-        exact = Fraction(int(mp.floor(value * mpf(10) ** DIGITS)), 10**DIGITS)
+    digits_of, exponent = value.man_exp
+    exact = Fraction(int(digits_of)) * Fraction(2) ** exponent
     edges = [Fraction(m / bins) for m in range(bins + 1)] if isinstance(bins, int) else [Fraction(e) for e in bins]
-    return next((edge for edge in edges if abs(exact - edge) < SAME_ENTROPY), exact)
+    return next((edge for edge in edges if abs(exact - edge) < SAME_ENTROPY * edge), exact)
 
 
 def ranked_rows(labels, probs, counts, sample_weight):

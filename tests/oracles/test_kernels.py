@@ -1,0 +1,207 @@
+"""The compiled loops, their NumPy twins and the same loops as plain Python give the same bits."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant import _kernels
+from calibrant._metric import views_of
+from calibrant.binning import bin_table
+
+BINS = (1, 2, 3, 7, 10, 15, 49, 100, 997, 4096)
+FIELDS = ("low", "high", "rows", "weight", "positives", "score_sum", "excess", "square")
+LOOPS = ("fill_bins", "fill_class_bins", "scan_pairs", "top_rows", "top_rows_narrow")
+
+_machine_code: dict[str, Any] = {}
+
+
+def machine_code(loop: Callable[..., Any]) -> Any:
+    if loop.__name__ not in _machine_code:
+        pytest.importorskip("numba")
+        _machine_code[loop.__name__] = _kernels._compile(loop)
+    assert _machine_code[loop.__name__] is not None
+    return _machine_code[loop.__name__]
+
+
+def in_form(form: str, work: Callable[[], Any]) -> tuple[Any, set[str]]:
+    """What `work` gives with the loops as ``"numpy"``, ``"python"`` or ``"machine"`` code, and which loops it asked for."""
+    asked: set[str] = set()
+
+    def compiled(loop: Callable[..., Any], entries: int) -> Any:
+        asked.add(loop.__name__)
+        return {"numpy": lambda: None, "python": lambda: loop, "machine": lambda: machine_code(loop)}[form]()
+
+    # Every module holds the function under its own name.
+    holders = [m for n, m in sys.modules.items() if n.startswith("calibrant") and hasattr(m, "compiled")]
+    with pytest.MonkeyPatch.context() as patch:
+        for module in holders:
+            patch.setattr(module, "compiled", compiled)
+        return work(), asked
+
+
+def bits(*arrays: Any) -> list[bytes]:
+    return [np.ascontiguousarray(array).tobytes() for array in arrays]
+
+
+def table_bits(predictions: cal.Predictions, bins: int, lens: str) -> list[list[bytes]]:
+    tables = [bin_table(view, "equal_width", bins) for view in views_of(predictions, lens)]
+    return [bits(*(getattr(table, name) for name in FIELDS)) for table in tables]
+
+
+def awkward_scores(bins: int, dtype: Any, n: int) -> np.ndarray:
+    """Every edge (at most 400 of them), the next numbers on both sides, 0, 1, the smallest number, and smooth scores."""
+    rng = np.random.default_rng([bins, n])
+    edges = np.unique(np.linspace(0, bins, min(bins, 400) + 1).astype(int)) / bins
+    edges = edges.astype(dtype)
+    near = np.concatenate([edges, np.nextafter(edges, dtype(2)), np.nextafter(edges, dtype(-1))])
+    smallest = np.finfo(dtype).smallest_subnormal
+    scores = np.concatenate([near, [0, 1, smallest, 0.5], rng.random(n)]).clip(0, 1).astype(dtype)
+    return rng.permutation(scores)
+
+
+@pytest.mark.parametrize("form", ["python", "machine"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bins", BINS)
+def test_bins_of_one_score_are_the_same(bins: int, dtype: Any, form: str) -> None:
+    scores = awkward_scores(bins, dtype, 301)
+    labels = np.random.default_rng(0).integers(0, 2, len(scores))
+
+    def work() -> list[list[bytes]]:
+        return table_bits(cal.Predictions(labels, scores), bins, "binary")
+
+    expected, _ = in_form("numpy", work)
+    found, asked = in_form(form, work)
+    assert found == expected
+    assert {"fill_bins", "scan_pairs"} <= asked
+
+
+@pytest.mark.parametrize("form", ["python", "machine"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bins", [1, 3, 10, 49])
+@pytest.mark.parametrize("classes", [2, 3, 24, 25])
+def test_bins_of_every_class_are_the_same(classes: int, bins: int, dtype: Any, form: str) -> None:
+    rows, labels = tied_rows(classes, 61, dtype)
+
+    def work() -> list[list[bytes]]:
+        return table_bits(cal.Predictions(labels, rows), bins, "classwise")
+
+    expected, _ = in_form("numpy", work)
+    found, asked = in_form(form, work)
+    assert found == expected
+    assert len(found) == classes
+    assert "fill_class_bins" in asked
+
+
+def tied_rows(classes: int, n: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Rows with tied maxima, sure rows and smooth rows; labels often at a tie."""
+    rng = np.random.default_rng([classes, n])
+    tied = rng.multinomial(4, np.full(classes, 1 / classes), n) / 4
+    sure = np.eye(classes)[rng.integers(0, classes, n)]
+    uniform = np.full((n, classes), 1 / classes)
+    kind = rng.integers(0, 4, (n, 1))
+    rows = np.select([kind == 0, kind == 1, kind == 2], [tied, sure, uniform], rng.dirichlet(np.ones(classes), n))
+    rows = rows.astype(dtype)
+    best = [rng.choice(np.flatnonzero(row == row.max())) for row in rows]
+    return rows, np.where(rng.random(n) < 0.6, best, rng.integers(0, classes, n)).astype(np.int64)
+
+
+@pytest.mark.parametrize("form", ["python", "machine"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 3, 40, 101])
+@pytest.mark.parametrize("classes", [2, 3, 5, 24, 25, 60])
+def test_top_label_sweep_is_the_same(classes: int, n: int, dtype: Any, form: str) -> None:
+    rows, labels = tied_rows(classes, n, dtype)
+
+    def work() -> tuple[list[bytes], Any]:
+        found = cal.Predictions(labels, rows)
+        assert found.top_score is not None
+        assert found.top_correct is not None
+        return bits(found.top_score, found.top_correct), (found.top_score.dtype, found.top_correct.tolist())
+
+    expected, _ = in_form("numpy", work)
+    found, asked = in_form(form, work)
+    assert found == expected
+    assert asked & {"top_rows", "top_rows_narrow"}
+    # And by hand: the lowest of the classes that tie for the largest probability is the prediction.
+    first_best = [row.index(max(row)) for row in rows.tolist()]
+    assert found[1][1] == [int(best == label) for best, label in zip(first_best, labels.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize("form", ["python", "machine"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.25, 1.25, 0.9])
+@pytest.mark.parametrize("classes", [2, 3, 30])
+def test_bad_rows_are_refused_alike(classes: int, value: float, form: str) -> None:
+    rows, labels = tied_rows(classes, 9, np.float64)
+    rows[7] = 0
+    rows[7, 1] = value
+
+    def work() -> str:
+        with pytest.raises(cal.ProbabilityError) as caught:
+            cal.Predictions(labels, rows)
+        return str(caught.value)
+
+    expected, _ = in_form("numpy", work)
+    assert in_form(form, work)[0] == expected
+    assert "row 7" in expected
+
+
+@pytest.mark.parametrize("form", ["python", "machine"])
+def test_minus_zero_is_zero(form: str) -> None:
+    rows = np.array([[1.0, -0.0, 0.0], [-0.0, 0.5, 0.5]])
+    scores = np.array([-0.0, 0.5, 1.0])
+
+    def work() -> Any:
+        many, two = cal.Predictions([0, 1], rows), cal.Predictions([0, 1, 1], scores)
+        return many.top_score.tolist(), many.top_correct.tolist(), table_bits(two, 4, "binary"), cal.cwce([0, 1], rows)
+
+    expected, _ = in_form("numpy", work)
+    assert in_form(form, work)[0] == expected
+    assert expected[:2] == ([1.0, 0.5], [1, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_blocks_and_threads_are_the_same(dtype: Any) -> None:
+    rng = np.random.default_rng(3)
+    scores = rng.choice(awkward_scores(15, dtype, 5000), 600_001)
+    labels = rng.integers(0, 2, len(scores))
+    rows = rng.dirichlet(np.full(30, 0.2), 20_001).astype(dtype)
+    classes = rng.integers(0, 30, len(rows))
+
+    def work() -> Any:
+        return (
+            table_bits(cal.Predictions(labels, scores), 15, "binary"),
+            table_bits(cal.Predictions(classes, rows), 15, "classwise"),
+            table_bits(cal.Predictions(classes, rows), 15, "top_label"),
+        )
+
+    expected, _ = in_form("numpy", work)
+    found, asked = in_form("machine", work)
+    assert found == expected
+    assert {"fill_bins", "fill_class_bins", "scan_pairs", "top_rows"} <= asked
+
+
+@pytest.mark.parametrize("form", ["numpy", "machine"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("score", [1.0, 1 - 2.0**-20, 0.3])
+def test_a_full_bin_overflows_nothing(score: float, dtype: Any, form: str) -> None:
+    """All rows of every block in one cell: the place where packed sums would run over."""
+    n = (1 << 19) + 3
+    scores = np.full(n, score, dtype)
+    table, _ = in_form(form, lambda: cal.calibration_curve(np.ones(n, np.int64), scores, bins=2).table)
+    exact = n * Fraction(float(scores[0]))
+    full = 1 if score > 0.5 else 0
+    assert table.rows.tolist() == [n * (full == 0), n * (full == 1)]
+    assert table.score_sum[full] == pytest.approx(float(exact), rel=1e-15)
+    assert table.excess[full] == pytest.approx(float(exact - n), rel=1e-15)
+
+
+def test_every_loop_is_compared() -> None:
+    own = {name for name, value in vars(_kernels).items() if getattr(value, "__module__", None) == _kernels.__name__}
+    assert own - {"compiled", "_compile"} == set(LOOPS)
