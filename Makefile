@@ -21,7 +21,7 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 	$(BIN)/python tools/make_stub.py --check
 
-bench: $(VENV)/.bench
+bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/.docs
@@ -36,7 +36,7 @@ stub: $(VENV)/.dev
 	$(BIN)/python tools/make_stub.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache docs/_build
+	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache docs/_build
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -54,8 +54,4 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 
 $(VENV)/.docs: $(VENV)/.dev
 	$(BIN)/pip install -q -e ".[dev,docs]"
-	touch $@
-
-$(VENV)/.bench: $(VENV)/.dev benchmarks/requirements.txt
-	$(BIN)/pip install -q -r benchmarks/requirements.txt
 	touch $@

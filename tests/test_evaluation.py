@@ -21,7 +21,12 @@ def test_each_value_is_what_the_metric_gives_alone() -> None:
     result = cal.evaluate(LABELS, PROBS, metrics="all")
     assert len(result.results) == len(cal.catalogue)
     for found in result.results:
-        assert found.value == cal.catalogue[found.metric](LABELS, PROBS), found.metric
+        metric = cal.catalogue[found.metric]
+        if metric.needs and metric.needs != ("labels",):
+            assert found.value is None
+            assert f"is needed by {metric.id}" in found.reason
+        else:
+            assert found.value == metric(LABELS, PROBS), found.metric
 
 
 def test_header_says_what_to_know_first() -> None:
@@ -144,7 +149,9 @@ def test_signed_metrics_say_the_side() -> None:
     assert [found.direction for found in over.results] == ["overestimates", "overconfident"]
 
 
-@pytest.mark.parametrize("use_case", ["classwise", "multiclass", "direction", "safety", "comparison", "familiar"])
+@pytest.mark.parametrize(
+    "use_case", ["classwise", "multiclass", "direction", "local", "safety", "comparison", "familiar"]
+)
 def test_recommend_names_metrics_that_exist(use_case: str) -> None:
     found = cal.recommend(use_case)
     assert found.metrics

@@ -23,14 +23,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from . import errors as errors
-from . import metrics as metrics
 '''
 
 
 def exported() -> list[str]:
     """Imports of everything that is no metric, and of every error."""
-    lines = []
+    lines = [f"from . import {module} as {module}" for module in calibrant._MODULES]
     for module, names in calibrant._HOMES.items():
         lines.append(f"from .{module} import {', '.join(f'{name} as {name}' for name in names)}")
     errors = ", ".join(f"{name} as {name}" for name in calibrant.errors.__all__)

@@ -18,14 +18,17 @@ _HOMES = {
     "binning": ("Edges", "EqualMass", "EqualWidth"),
     "bintable": ("BinTable",),
     "calibration": ("CalibrationCurve", "calibration_curve"),
+    "continuous": ("ecd_density", "ecd_gaussian", "nees"),
+    "decomposition": ("Decomposition", "decompose", "skill_score"),
     "evaluation": ("Evaluation", "evaluate", "recommend"),
     "lenses": ("Lens", "class_", "class_groups", "class_hierarchy", "pair", "rank", "top_k", "within_top"),
     "predictions": ("Predictions",),
     "registry": ("Metric", "catalogue", "metric", "preset"),
     "selections": ("Selection", "select"),
+    "simulate": ("Simulation", "make_calibrated", "make_miscalibrated", "true_calibration_error"),
     "view": ("VectorView", "View"),
 }
-_MODULES = ("errors", "metrics")
+_MODULES = ("errors", "metrics", "simulate")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 

@@ -1,118 +1,576 @@
 """Public names and their signatures; written by tools/make_stub.py from the catalogue, not by hand."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from . import errors as errors
 from . import metrics as metrics
-from ._metric import Combine
+from . import simulate as simulate
 from ._partition import KDTree as KDTree
-from .binning import Binning, Bins
-from .binning import Edges as Edges
-from .binning import EqualMass as EqualMass
-from .binning import EqualWidth as EqualWidth
+from .binning import Edges as Edges, EqualMass as EqualMass, EqualWidth as EqualWidth
 from .bintable import BinTable as BinTable
-from .calibration import CalibrationCurve as CalibrationCurve
-from .calibration import calibration_curve as calibration_curve
-from .errors import (
-    AmbiguousMetricError as AmbiguousMetricError,
-)
-from .errors import (
-    ArgumentError as ArgumentError,
-)
-from .errors import (
-    CalibrantError as CalibrantError,
-)
-from .errors import (
-    CalibrantWarning as CalibrantWarning,
-)
-from .errors import (
-    ColumnError as ColumnError,
-)
-from .errors import (
-    FileError as FileError,
-)
-from .errors import (
-    GroupError as GroupError,
-)
-from .errors import (
-    InputError as InputError,
-)
-from .errors import (
-    InputTypeError as InputTypeError,
-)
-from .errors import (
-    LabelError as LabelError,
-)
-from .errors import (
-    LensError as LensError,
-)
-from .errors import (
-    MissingDependencyError as MissingDependencyError,
-)
-from .errors import (
-    ProbabilityError as ProbabilityError,
-)
-from .errors import (
-    ShapeError as ShapeError,
-)
-from .errors import (
-    SwappedArgumentsError as SwappedArgumentsError,
-)
-from .errors import (
-    UndefinedMetricError as UndefinedMetricError,
-)
-from .errors import (
-    UnknownArgumentError as UnknownArgumentError,
-)
-from .errors import (
-    UnknownMetricError as UnknownMetricError,
-)
-from .errors import (
-    WeightError as WeightError,
-)
-from .errors import (
-    WeightsNotSupportedError as WeightsNotSupportedError,
-)
-from .evaluation import Evaluation as Evaluation
-from .evaluation import evaluate as evaluate
-from .evaluation import recommend as recommend
+from .calibration import CalibrationCurve as CalibrationCurve, calibration_curve as calibration_curve
+from .continuous import ecd_density as ecd_density, ecd_gaussian as ecd_gaussian, nees as nees
+from .decomposition import Decomposition as Decomposition, decompose as decompose, skill_score as skill_score
+from .evaluation import Evaluation as Evaluation, evaluate as evaluate, recommend as recommend
 from .lenses import (
     Lens as Lens,
-)
-from .lenses import (
     class_ as class_,
-)
-from .lenses import (
     class_groups as class_groups,
-)
-from .lenses import (
     class_hierarchy as class_hierarchy,
-)
-from .lenses import (
     pair as pair,
-)
-from .lenses import (
     rank as rank,
-)
-from .lenses import (
     top_k as top_k,
-)
-from .lenses import (
     within_top as within_top,
 )
 from .predictions import Predictions as Predictions
-from .registry import Metric as Metric
-from .registry import catalogue as catalogue
-from .registry import metric as metric
-from .registry import preset as preset
-from .selections import Selection as Selection
-from .selections import select as select
-from .view import VectorView as VectorView
-from .view import View as View
+from .registry import Metric as Metric, catalogue as catalogue, metric as metric, preset as preset
+from .selections import Selection as Selection, select as select
+from .simulate import (
+    Simulation as Simulation,
+    make_calibrated as make_calibrated,
+    make_miscalibrated as make_miscalibrated,
+    true_calibration_error as true_calibration_error,
+)
+from .view import VectorView as VectorView, View as View
+from .errors import (
+    AmbiguousMetricError as AmbiguousMetricError,
+    ArgumentError as ArgumentError,
+    CalibrantError as CalibrantError,
+    CalibrantWarning as CalibrantWarning,
+    ColumnError as ColumnError,
+    FileError as FileError,
+    GroupError as GroupError,
+    InputError as InputError,
+    InputTypeError as InputTypeError,
+    LabelError as LabelError,
+    LensError as LensError,
+    MissingDependencyError as MissingDependencyError,
+    ProbabilityError as ProbabilityError,
+    ShapeError as ShapeError,
+    SwappedArgumentsError as SwappedArgumentsError,
+    UndefinedMetricError as UndefinedMetricError,
+    UnknownArgumentError as UnknownArgumentError,
+    UnknownMetricError as UnknownMetricError,
+    WeightError as WeightError,
+    WeightsNotSupportedError as WeightsNotSupportedError,
+)
+from ._metric import Combine
+from .binning import Binning, Bins
 
 __version__: str
 
 def public_names() -> list[str]: ...
+
+class _brier(Metric):
+    """Mean squared distance between the probabilities and the label."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        scale: Literal["auto", "half", "sum", "per_class"] = "auto",
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+brier: _brier
+
+class _root_brier(Metric):
+    """Square root of the Brier score; with scale='sum' an upper bound of the canonical calibration error."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        scale: Literal["auto", "half", "sum", "per_class"] = "auto",
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+root_brier: _root_brier
+
+class _nll(Metric):
+    """Mean of minus the logarithm of the probability given to the true class."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        floor: float | None = None,
+        base: float | None = None,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+nll: _nll
+
+class _ecd(Metric):
+    """Mean of surprise minus expected surprise: positive for overconfidence, negative for underconfidence."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        multiclass: Literal["full", "true_vs_rest"] = "full",
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+ecd: _ecd
+
+class _mdca(Metric):
+    """Mean over classes of the gap between the mean probability and the frequency of the class."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+mdca: _mdca
+
+class _focal_loss(Metric):
+    """Negative log likelihood, each row multiplied by (1 - probability of the true class) to the power gamma."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        gamma: float = 2,
+        class_weight: Any = None,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+focal_loss: _focal_loss
+
+class _spherical(Metric):
+    """Minus the probability of the true class, divided by the length of the probability vector."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+spherical: _spherical
+
+class _ranked_probability(Metric):
+    """Squared distance between the cumulated probabilities and the cumulated label, for classes in their order."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+ranked_probability: _ranked_probability
+
+class _nses(Metric):
+    """Squared error over the variance that the forecast promises: above 1 for overconfidence."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        floor: float | None = None,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+nses: _nses
+
+class _dawid_sebastiani(Metric):
+    """Squared error over the promised variance, plus the logarithm of that variance."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        floor: float | None = None,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+dawid_sebastiani: _dawid_sebastiani
+
+class _lp_error(Metric):
+    """The l_p norm of the distance between probabilities and labels, entry by entry."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        norm: float = 1,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+lp_error: _lp_error
+
+class _l1_eps(Metric):
+    """Mean over entries of sqrt((p - y)^2 + eps)."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        eps: float = 0.01,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+l1_eps: _l1_eps
+
+class _huber(Metric):
+    """Half the squared error for errors up to delta, linear beyond, averaged over entries."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        delta: float = 0.5,
+        form: Literal["standard", "isotone"] = "standard",
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+huber: _huber
+
+class _global_squared_bias(Metric):
+    """Squared distance between the mean probabilities and the frequencies of the classes."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        scale: Literal["auto", "half", "sum", "per_class"] = "auto",
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+global_squared_bias: _global_squared_bias
+
+class _expected_observed_ratio(Metric):
+    """Number of events the forecasts expect over the number that happened."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+expected_observed_ratio: _expected_observed_ratio
+
+class _calibration_in_the_large(Metric):
+    """Mean score minus mean outcome."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        form: Literal["mean", "logit"] = "mean",
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+calibration_in_the_large: _calibration_in_the_large
+
+class _spiegelhalter_z(Metric):
+    """How many standard deviations the Brier score is above what calibrated forecasts of this kind would give."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+spiegelhalter_z: _spiegelhalter_z
 
 class _ece(Metric):
     """Mean gap between confidence and accuracy over bins, weighted by how full each bin is."""
@@ -434,6 +892,763 @@ class _abc_below(Metric):
 
 abc_below: _abc_below
 
+class _rbece(Metric):
+    """Plain mean over bins of the gap between confidence and accuracy."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_width",
+        min_count: float = 0,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+rbece: _rbece
+
+class _smbs(Metric):
+    """Mean squared distance between each label and the mean score of its bin."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_width",
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+smbs: _smbs
+
+class _dce(Metric):
+    """Gap over bins between the labels and the largest score of the bin."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins | None = None,
+        binning: Binning = "equal_width",
+        aggregate: Literal["max", "upper_edge", "mean"] = "max",
+        variant: Literal["sum", "pointwise"] = "sum",
+        bound: bool = False,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+dce: _dce
+
+class _ece_lb(Metric):
+    """Mean distance between each score and the outcome rate of its bin."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_mass",
+        norm: float = 1,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+ece_lb: _ece_lb
+
+class _ece_fott(Metric):
+    """Mean distance between the score and a map fitted on these rows: slope 1 in each bin, through the bin's means."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_mass",
+        norm: float = 1,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+ece_fott: _ece_fott
+
+class _rice(Metric):
+    """Expected calibration error averaged over every shift of bins of one width."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        width: float = 0.06666666666666667,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+rice: _rice
+
+class _sice(Metric):
+    """Least sum of a bin width and the error averaged over all shifts of bins of that width."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        levels: int = 10,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+sice: _sice
+
+class _cce(Metric):
+    """Largest gap between scores and outcomes over any interval of scores, weighed by how many rows it holds."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+cce: _cce
+
+class _wsmcs(Metric):
+    """Confidence minus accuracy on the rows of each true class, the two signs summed and weighed by their number of classes."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        lens: str | Lens = "top_label",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+wsmcs: _wsmcs
+
+class _dici(Metric):
+    """Mean relative gap of overconfident bins minus that of underconfident bins."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_mass",
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+dici: _dici
+
+class _sbece(Metric):
+    """Gap between confidence and accuracy over bins to which rows belong by a softmax of their distance."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: int = 15,
+        temperature: float = 0.01,
+        norm: float = 2,
+        form: Literal["soft", "label_binned"] = "soft",
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+sbece: _sbece
+
+class _dece(Metric):
+    """Expected calibration error with soft bins and a soft accuracy."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: int = 15,
+        rank_sharpness: float = 100,
+        bin_temperature: float = 0.01,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+dece: _dece
+
+class _lse_ece(Metric):
+    """Top-label expected calibration error with a smooth maximum for the confidence."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_width",
+        temperature: float = 0.01,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+lse_ece: _lse_ece
+
+class _fce(Metric):
+    """Gap between confidence and accuracy over bins with sloping sides, divided by all membership."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: int = 15,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+fce: _fce
+
+class _calbin(Metric):
+    """Gap between scores and outcome rate, averaged over all windows of neighbouring rows."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        size: int | None = None,
+        inner: Literal["mean_abs", "abs_mean"] = "mean_abs",
+        lens: str | Lens = "classwise",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+calbin: _calbin
+
+class _ece_knn(Metric):
+    """Gap between mean score and mean outcome around each row, averaged over rows."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        neighbours: int | None = None,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+ece_knn: _ece_knn
+
+class _ce2_db(Metric):
+    """Mean squared gap over bins minus the variance of each bin's outcome rate."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_mass",
+        single: Literal["keep", "zero", "raise"] = "keep",
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+ce2_db: _ce2_db
+
+class _drmsce(Metric):
+    """Root of the debiased squared calibration error, cut at 0."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_mass",
+        single: Literal["keep", "zero", "raise"] = "keep",
+        clip_each: bool = False,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+drmsce: _drmsce
+
+class _drmsce_bcs(Metric):
+    """Debiased root mean squared calibration error with as many equal-mass bins as keep the outcome rates rising."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = "search",
+        binning: Binning = "equal_mass",
+        single: Literal["keep", "zero", "raise"] = "keep",
+        clip_each: bool = False,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+drmsce_bcs: _drmsce_bcs
+
+class _ece_db(Metric):
+    """Twice the expected calibration error minus what it would be with each bin's rate drawn again."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_mass",
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+ece_db: _ece_db
+
+class _hosmer_lemeshow(Metric):
+    """Squared differences of expected and observed events over bins, each divided by its variance."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 10,
+        binning: Binning = "equal_mass",
+        variance: Literal["binomial", "exact"] = "binomial",
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+hosmer_lemeshow: _hosmer_lemeshow
+
+class _t_cal(Metric):
+    """Sum over bins of products of residuals of different rows, so that no row meets itself."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: int | None = None,
+        smoothness: float = 1,
+        unbiased: bool = False,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+t_cal: _t_cal
+
+class _l2ce_interval(Metric):
+    """Debiased squared calibration error whose interval holds for calibrated and miscalibrated models alike."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: int | None = None,
+        smoothness: float = 1,
+        unbiased: bool = False,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+l2ce_interval: _l2ce_interval
+
+class _tce(Metric):
+    """Percentage of rows whose forecast a binomial test on their block of neighbours rejects."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        alpha: float = 0.05,
+        binning: Any = "pava",
+        bins: Bins = 10,
+        min_block: int = 10,
+        max_block: int = 1000,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+tce: _tce
+
 class _vce(Metric):
     """Mean gap over bins between the variation the model states and the variation that is observed."""
     def __call__(
@@ -505,12 +1720,16 @@ class _gece(Metric):
         y_true: Any,
         y_prob: Any = None,
         *,
-        distance: Literal["tv", "l1", "l2"] = "tv",
+        distance: Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"] = "tv",
         binning: Any = "auto",
         bins: Bins = 15,
         gamma: float = 0.1,
         min_size: int = 10,
+        norm: float = 2,
         class_weight: Any = None,
+        matrix: Any = None,
+        indefinite: bool = False,
+        interval: tuple[float, float] | None = None,
         lens: str | Lens = "canonical",
         where: Any = None,
         combine: Combine | None = None,
@@ -532,14 +1751,50 @@ class _gece(Metric):
 
 gece: _gece
 
-class _brier(Metric):
-    """Mean squared distance between the probabilities and the label."""
+class _tace(Metric):
+    """Adaptive calibration error of every class, over scores above a threshold only."""
     def __call__(
         self,
         y_true: Any,
         y_prob: Any = None,
         *,
-        scale: Literal["auto", "half", "sum", "per_class"] = "auto",
+        bins: Bins = 15,
+        binning: Binning = "equal_mass",
+        threshold: float = 0.01,
+        mode: Literal["drop", "zero"] = "drop",
+        lens: str | Lens = "classwise",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+tace: _tace
+
+class _topk_ece(Metric):
+    """Expected calibration error of the k most probable classes of each row."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        k: int | None = None,
+        bins: Bins = 15,
+        binning: Binning = "equal_width",
+        reading: Literal["rank", "cumulative"] = "rank",
         lens: str | Lens = "canonical",
         where: Any = None,
         combine: Combine | None = None,
@@ -560,17 +1815,57 @@ class _brier(Metric):
         sum_tolerance: float | None = None,
     ) -> float: ...
 
-brier: _brier
+topk_ece: _topk_ece
 
-class _root_brier(Metric):
-    """Square root of the Brier score; with scale='sum' an upper bound of the canonical calibration error."""
+class _multiclass_ce(Metric):
+    """Mean total variation distance between mean forecast and mean label over the cells of a grid on the simplex."""
     def __call__(
         self,
         y_true: Any,
         y_prob: Any = None,
         *,
-        scale: Literal["auto", "half", "sum", "per_class"] = "auto",
+        distance: Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"] = "tv",
+        binning: Any = "simplex_grid",
+        bins: Bins = 10,
+        gamma: float = 0.1,
+        min_size: int = 10,
+        norm: float = 2,
+        class_weight: Any = None,
+        matrix: Any = None,
+        indefinite: bool = False,
+        interval: tuple[float, float] | None = None,
         lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+multiclass_ce: _multiclass_ce
+
+class _ece_ea(Metric):
+    """Expected calibration error over bins for which width times number of rows is the same."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_area",
+        norm: float = 1,
+        lens: str | Lens = "auto",
         where: Any = None,
         combine: Combine | None = None,
         class_weight: Any = None,
@@ -590,18 +1885,19 @@ class _root_brier(Metric):
         sum_tolerance: float | None = None,
     ) -> float: ...
 
-root_brier: _root_brier
+ece_ea: _ece_ea
 
-class _nll(Metric):
-    """Mean of minus the logarithm of the probability given to the true class."""
+class _ece_sweep(Metric):
+    """Expected calibration error over as many equal-mass bins as keep the outcome rates rising."""
     def __call__(
         self,
         y_true: Any,
         y_prob: Any = None,
         *,
-        floor: float | None = None,
-        base: float | None = None,
-        lens: str | Lens = "canonical",
+        bins: Bins = "sweep",
+        binning: Binning = "equal_mass",
+        norm: float = 1,
+        lens: str | Lens = "auto",
         where: Any = None,
         combine: Combine | None = None,
         class_weight: Any = None,
@@ -621,17 +1917,20 @@ class _nll(Metric):
         sum_tolerance: float | None = None,
     ) -> float: ...
 
-nll: _nll
+ece_sweep: _ece_sweep
 
-class _ecd(Metric):
-    """Mean of surprise minus expected surprise: positive for overconfidence, negative for underconfidence."""
+class _pce(Metric):
+    """Expected calibration error over cells of group and score."""
     def __call__(
         self,
         y_true: Any,
         y_prob: Any = None,
         *,
-        multiclass: Literal["full", "true_vs_rest"] = "full",
-        lens: str | Lens = "canonical",
+        bins: Bins | None = 15,
+        binning: Binning = "equal_width",
+        partitions: Any = None,
+        partition_weight: Any = None,
+        lens: str | Lens = "auto",
         where: Any = None,
         combine: Combine | None = None,
         class_weight: Any = None,
@@ -651,16 +1950,18 @@ class _ecd(Metric):
         sum_tolerance: float | None = None,
     ) -> float: ...
 
-ecd: _ecd
+pce: _pce
 
-class _mdca(Metric):
-    """Mean over classes of the gap between the mean probability and the frequency of the class."""
+class _fece(Metric):
+    """Mean over rows of the gap between mean score and outcome rate of the row's group."""
     def __call__(
         self,
         y_true: Any,
         y_prob: Any = None,
         *,
-        lens: str | Lens = "canonical",
+        relative: bool = False,
+        eps: float = 0.0,
+        lens: str | Lens = "auto",
         where: Any = None,
         combine: Combine | None = None,
         class_weight: Any = None,
@@ -680,4 +1981,101 @@ class _mdca(Metric):
         sum_tolerance: float | None = None,
     ) -> float: ...
 
-mdca: _mdca
+fece: _fece
+
+class _vece(Metric):
+    """Expected calibration error over bins of a feature instead of the score."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        feature: int = 0,
+        bins: int = 10,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+vece: _vece
+
+class _piece(Metric):
+    """Expected calibration error over cells of score and of closeness to other rows in feature space."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 10,
+        binning: Binning = "equal_mass",
+        proximity_bins: int = 10,
+        neighbours: int = 10,
+        proximity: Any = None,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+piece: _piece
+
+class _mvce(Metric):
+    """Expected calibration error over bins of one feature, averaged over features."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        views: int | None = None,
+        bins: int = 10,
+        rng: Any = None,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+mvce: _mvce

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import metrics as _metrics  # noqa: F401 - fills the catalogue
 from ._blocks import map_blocks, rows_per_block
-from ._convert import is_frame
+from ._convert import is_frame, is_number
 from ._metric import Metric, as_predictions, views_of
 from ._results import frame_of, html_table, number
 from ._signature import PREDICTION_WORDS, unknown_word
@@ -110,7 +110,10 @@ class Evaluation:
         header["prevalence"] = list(self.header.prevalence)
         return {
             "header": header,
-            "metrics": [{**asdict(result), "value": _json_number(result.value)} for result in self.results],
+            "metrics": [
+                {**asdict(result), "value": _json_number(result.value), "ideal": _json_number(result.ideal)}
+                for result in self.results
+            ],
             "groups": {str(name): part.to_dict() for name, part in self.groups.items()},
             "left_out": [asdict(skipped) for skipped in self.left_out],
         }
@@ -218,13 +221,15 @@ def evaluate(
                 "by", f"{by!r} names a column, and the first argument is no frame", "pass one group per row"
             )
         words["groups"] = by
-    if not budget > 0:
+    if not (is_number(budget) and budget > 0):
         raise ArgumentError("budget", f"must be a number of seconds above 0; got {budget!r}")
     chosen = choose_metrics(metrics)
     given = {"lens": lens, "bins": bins, "binning": binning}
     predictions = parse_selection(where, as_predictions(y_true, y_prob, words))
     if lens is not None:
-        views_of(predictions, lens)  # a lens that does not fit the data is a mistake; one that a metric cannot read, a reason
+        views_of(
+            predictions, lens
+        )  # a lens that does not fit the data is a mistake; one that a metric cannot read, a reason
     plan, left_out = _within(budget, chosen, predictions)
     groups = {}
     if by is not None and predictions.groups is not None:
@@ -245,6 +250,10 @@ def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metri
         if metrics == "all":
             return list(catalogue.values())
         return [catalogue[metrics]]
+    if not isinstance(metrics, Iterable):
+        raise ArgumentError(
+            "metrics", f"must be 'recommended', 'all', or names; got {metrics!r}", "for example ['ece']"
+        )
     chosen = [m if isinstance(m, Metric) else catalogue[m] for m in metrics]
     if not chosen:
         raise ArgumentError("metrics", "is an empty list", "name at least one, for example ['ece']")
@@ -374,6 +383,10 @@ _USE_CASES = {
         "Is the model over- or underconfident?",
         "esce is one signed number; abc_above and abc_below show both sides where they would cancel; ecd needs no bins.",
     ),
+    "local": (
+        "Is it right in every group or region, not only on average?",
+        "Errors of opposite sign cancel over all rows but not inside groups; pass groups= or features=.",
+    ),
     "safety": (
         "Could overconfidence do harm?",
         "ecd and abc_below look at overconfidence alone; mce names the worst region.",
@@ -390,13 +403,13 @@ _USE_CASES = {
 
 
 def recommend(use_case: str) -> Recommendation:
-    """Which metrics to use for ``"classwise"``, ``"multiclass"``, ``"direction"``, ``"safety"``, ``"comparison"`` or ``"familiar"``.
+    """Which metrics to use for ``"classwise"``, ``"multiclass"``, ``"direction"``, ``"local"``, ``"safety"``, ``"comparison"`` or ``"familiar"``.
 
     >>> import calibrant as cal
     >>> cal.recommend("direction").metrics
-    ('esce', 'abc_above', 'abc_below', 'ecd')
+    ('ecd', 'nses', 'expected_observed_ratio', 'spiegelhalter_z', 'esce', 'abc_above', 'abc_below')
     """
-    if use_case not in _USE_CASES:
+    if not isinstance(use_case, str) or use_case not in _USE_CASES:
         raise ArgumentError("use_case", f"must be one of {', '.join(map(repr, _USE_CASES))}; got {use_case!r}")
     question, why = _USE_CASES[use_case]
     return Recommendation(use_case, question, tuple(m.id for m in catalogue.find(use_cases=use_case)), why)

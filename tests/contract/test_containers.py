@@ -136,7 +136,7 @@ def frames_of(shape: str) -> tuple[list[Any], list[str]]:
     return [pd.DataFrame(columns), pl.DataFrame(columns), pl.LazyFrame(columns), pa.table(columns)], names
 
 
-@every_shape_name
+@pytest.mark.parametrize("shape", ["binary", "three"])
 @every_metric
 def test_frames_are_read_by_column_name(metric: Metric, shape: str) -> None:
     problem = coarse_problem(shape)

@@ -10,7 +10,7 @@ import pytest
 
 from calibrant import Metric, UndefinedMetricError
 
-from .problems import PROBLEMS, TIED, Problem, assert_same, clean_value, every_metric, every_shape, value
+from .problems import PROBLEMS, TIED, Problem, assert_same, clean_value, every_metric, every_shape, metrics_that, value
 
 NAMES = np.array(["cat", "ant", "eel", "dog", "bat", "fox", "gnu", "hen", "ibex", "jay"])
 
@@ -75,10 +75,8 @@ def test_sure_shares_are_labels(metric: Metric, problems: list[Problem]) -> None
                     metric(form, problem.p, soft=True, **problem.words(metric))
 
 
-@every_metric
+@metrics_that(lambda m: m.soft)
 def test_shares_lie_between_the_labels(metric: Metric) -> None:
-    if not metric.soft:
-        pytest.skip(f"{metric.id} declares that it refuses soft labels")
     problem = PROBLEMS["three"][0]
     clean_value(metric, problem)
     sure = np.eye(3)[problem.y]

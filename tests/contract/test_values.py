@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrant import LensError, Metric
+from calibrant import LensError, Metric, Predictions
 
 from .problems import (
     COLUMNS,
@@ -19,13 +19,13 @@ from .problems import (
     defined_value,
     enumerated,
     every_metric,
+    every_shape_name,
     leaning_forecasts,
+    metrics_that,
     mixed_with_uniform,
     problem_of,
     value,
 )
-
-every_shape_name = pytest.mark.parametrize("shape", list(COLUMNS))
 
 
 @every_metric
@@ -74,18 +74,14 @@ def test_values_keep_to_their_range(metric: Metric, shape: str) -> None:
 
 
 def is_proper(metric: Metric) -> bool:
-    """Proper scores and their roots are ideal for sure and right forecasts only; other ideals are those of calibration."""
-    return metric.proper == "strictly" or metric.subfamily == "proper score"
+    """Proper scores, their roots and other losses are ideal for sure and right forecasts only."""
+    return metric.ideal_for == "sure"
 
 
 @every_shape_name
-@every_metric
+@metrics_that(lambda m: m.ideal is not None and m.ideal_for == "calibrated" and not m.order_dependent)
 def test_the_ideal_is_met_by_calibrated_forecasts(metric: Metric, shape: str) -> None:
     """Every forecast comes true exactly as often as it says, which no sample does but an enumeration can."""
-    if metric.ideal is None or is_proper(metric):
-        pytest.skip(f"{metric.id} declares no ideal that calibration alone would reach")
-    if metric.order_dependent:
-        pytest.skip(f"{metric.id} depends on the order of the rows, and an enumeration has none")
     forecasts = compositions(shape, 15)
     problem, counts = enumerated(shape, forecasts, forecasts)
     repeated = problem.take(np.repeat(np.arange(problem.n), counts))
@@ -97,11 +93,10 @@ def test_the_ideal_is_met_by_calibrated_forecasts(metric: Metric, shape: str) ->
     assert max(distances) <= 1e-12 or distances[-1] <= distances[0] / 30, f"{distances} away from {metric.ideal}"
 
 
+# Normalised scores divide by the variance that a forecast promises, and a sure one promises none.
 @every_shape_name
-@every_metric
+@metrics_that(lambda m: m.ideal is not None and m.ideal_for != "nothing" and m.subfamily != "normalised")
 def test_the_ideal_is_met_by_sure_and_right_forecasts(metric: Metric, shape: str) -> None:
-    if metric.ideal is None:
-        pytest.skip(f"{metric.id} declares no ideal")
     clean_value(metric, PROBLEMS[shape][0])
     y = np.arange(60) % COLUMNS[shape]
     sure = np.eye(COLUMNS[shape])[y]
@@ -123,12 +118,18 @@ def test_the_ideal_is_missed_by_miscalibrated_forecasts(metric: Metric, shape: s
         problem, parts = enumerated(shape, forecasts, mixed_with_uniform(forecasts, toward=toward))
         rows = np.random.default_rng(18).permutation(np.repeat(np.arange(problem.n), parts))
         seen[word] = clean_value(metric, problem.take(rows))
+        if metric.signed:
+            drawn = {"rng": 0} if "rng" in metric.options else {}
+            taken = problem.take(rows)
+            found, lens = metric.of(Predictions(taken.y, taken.p, **taken.needed(metric)), **drawn)
+            # Of one class a score is "overestimated", of the whole forecast it is "overconfident".
+            assert metric.direction(found, lens)[:4] == word[:4]
+        else:
+            assert metric.direction(seen[word]) == ""
     if metric.ideal is None:
         assert seen["overconfident"] != seen["underconfident"]
         return
     assert max(abs(found - metric.ideal) for found in seen.values()) > 1e-3
-    for word, found in seen.items():
-        assert metric.direction(found) == (word if metric.signed else "")
 
 
 def odd_problems(shape: str) -> list[Problem]:
@@ -185,11 +186,13 @@ def test_odd_data_give_a_number_or_a_reason(metric: Metric, shape: str) -> None:
     assert len(answers) == len(ODD[shape])
 
 
-@every_metric
+@metrics_that(
+    lambda m: (
+        m.takes == "View" and m.options.get("binning") == "equal_width" and m.options.get("bins") == 15 and not m.needs
+    )
+)
 def test_bins_are_closed_on_the_right(metric: Metric) -> None:
     """A score on an edge belongs to the bin below, and the next double above it to the bin above."""
-    if metric.takes != "View" or metric.options.get("binning") != "equal_width" or metric.options.get("bins") != 15:
-        pytest.skip(f"{metric.id} does not declare 15 equal-width bins of one score")
     edges = np.arange(1, 15) / 15
     inside = edges - 0.5 / 15
     y = np.repeat([1, 0], 14)
@@ -198,6 +201,7 @@ def test_bins_are_closed_on_the_right(metric: Metric) -> None:
         return value(metric, problem_of(y, np.concatenate([inside, beside])), lens="binary", **words)
 
     assert_same(seen(edges), seen(np.nextafter(edges, 0)), "on an edge against just below it")
+    assert_same(seen(np.nextafter(edges, 1)), seen(edges + 1e-9), "one double above an edge against well above", 1e-6)
     # Some signed metrics are the same for all bins, so that no bin can be told from them.
     if abs(seen(edges) - seen(edges, bins=1)) > 1e-3:
         assert abs(seen(edges) - seen(np.nextafter(edges, 1))) > 1e-3

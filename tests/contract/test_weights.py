@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from calibrant import Metric, WeightsNotSupportedError
 
-from .problems import PROBLEMS, Problem, assert_same, clean_value, every_metric, every_shape, value
+from .problems import PROBLEMS, Problem, assert_same, clean_value, every_metric, every_shape, metrics_that, value
 
 SCALES = (2, 0.3, 1e6, 1e-6, 1e-300)
 
@@ -44,7 +46,7 @@ def test_a_row_of_weight_zero_is_no_row(metric: Metric, problems: list[Problem])
 
 
 @every_shape
-@every_metric
+@metrics_that(lambda m: m.repeatable and m.deterministic)
 def test_counts_are_repeated_rows(metric: Metric, problems: list[Problem]) -> None:
     for problem in problems:
         clean_value(metric, problem)
@@ -53,8 +55,6 @@ def test_counts_are_repeated_rows(metric: Metric, problems: list[Problem]) -> No
             with pytest.raises(WeightsNotSupportedError):
                 value(metric, problem, counts=counts)
             continue
-        if not metric.deterministic:
-            pytest.skip(f"{metric.id} draws, and draws differ when rows are written out")
         wanted = value(metric, problem.take(np.repeat(np.arange(problem.n), counts)))
         assert_same(value(metric, problem, counts=counts), wanted, f"counts against repeated rows on {problem}")
 
@@ -64,23 +64,24 @@ def test_counts_are_repeated_rows(metric: Metric, problems: list[Problem]) -> No
 def test_only_ratios_of_importance_matter(metric: Metric, problems: list[Problem]) -> None:
     for problem in problems:
         clean_value(metric, problem)
-        weight = np.random.default_rng(8).uniform(0.1, 3, problem.n)
-        weight[3] = 0
-        if not metric.importance:
-            with pytest.raises(WeightsNotSupportedError):
-                value(metric, problem, sample_weight=weight)
-            continue
-        wanted = value(metric, problem, sample_weight=weight)
-        for scale in SCALES:
-            found = value(metric, problem, sample_weight=weight * scale)
-            assert_same(found, wanted, f"sample_weight times {scale} on {problem}")
+        real = np.random.default_rng(8).uniform(0.1, 3, problem.n)
+        real[3] = 0
+        # The sum of these is a multiple of 15, so that some cuts between equal parts fall exactly between two rows.
+        whole = 1 + np.arange(problem.n) % 2
+        for weight in (real, whole):
+            if not metric.importance:
+                with pytest.raises(WeightsNotSupportedError):
+                    value(metric, problem, sample_weight=weight)
+                continue
+            wanted = value(metric, problem, sample_weight=weight)
+            for scale in SCALES:
+                found = value(metric, problem, sample_weight=weight * scale)
+                assert_same(found, wanted, f"sample_weight times {scale} on {problem}")
 
 
-@every_metric
+@metrics_that(lambda m: m.importance)
 def test_importance_is_not_ignored(metric: Metric) -> None:
     """Weights that are read and forgotten would pass every other law of `sample_weight`."""
-    if not metric.importance:
-        pytest.skip(f"{metric.id} declares that it has no meaning under real weights")
     problem = PROBLEMS["binary"][0]
     plain = clean_value(metric, problem)
     rng = np.random.default_rng(13)
@@ -95,3 +96,28 @@ def test_where_keeps_rows(metric: Metric, problems: list[Problem]) -> None:
         mask = np.random.default_rng(10).random(problem.n) < 0.7
         wanted = value(metric, problem.take(mask))
         assert_same(value(metric, problem, where=mask), wanted, f"a mask against its rows on {problem}")
+
+
+def limited_metric(**facts: Any) -> Metric:
+    """A metric outside the catalogue that declares what it cannot do."""
+
+    def formula(view: Any) -> float:
+        return float(abs(view.mean(view.score - view.outcome)))
+
+    words = {"takes": "View", "family": "test", "subfamily": "test", "range": (0, 1), "ideal": 0, "cite": "naeini2015"}
+    return Metric(formula, "limited", "A limited metric", **words | facts)
+
+
+def test_refused_weights_are_refused_only_where_they_say_something() -> None:
+    metric = limited_metric(counts=False, importance=False)
+    problem = PROBLEMS["binary"][0]
+    plain = value(metric, problem)
+    kept = np.arange(problem.n) % 2
+    for word in ("counts", "sample_weight"):
+        with pytest.raises(WeightsNotSupportedError) as caught:
+            value(metric, problem, **{word: kept + 1})
+        assert caught.value.argument == word
+        assert_same(value(metric, problem, **{word: np.ones(problem.n)}), plain, f"unit {word}")
+        half = value(metric, problem.take(kept == 1))
+        assert_same(value(metric, problem, **{word: kept}), half, f"{word} of 0 and 1")
+    assert_same(value(metric, problem, sample_weight=np.full(problem.n, 0.1)), plain, "equal sample_weight")

@@ -1,0 +1,123 @@
+"""Run as a child of run.py: time all contenders of a case in turns, or find the peak memory of one.
+
+``worker.py time CASE FOLDER REPEAT`` and ``worker.py memory CASE FOLDER CONTENDER`` print one line of JSON. The folder
+holds labels.npy and probs.npy.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrant import _kernels
+from cases import Case, Contender, case_by_id, verdict
+
+# No contender is called more often than this takes seconds, but always three times.
+SECONDS_EACH = 20.0
+
+
+@contextmanager
+def without_numba() -> Iterator[None]:
+    """calibrant as it is where numba is not installed."""
+    loops = ("fill_bins", "fill_class_bins", "scan_pairs", "top_rows", "top_rows_narrow")
+    kept, _kernels._cache = _kernels._cache, dict.fromkeys(loops)
+    try:
+        yield
+    finally:
+        _kernels._cache = kept
+
+
+def _setting(contender: Contender) -> Any:
+    return without_numba() if contender.name.endswith("without numba") else nullcontext()
+
+
+def time_case(case: Case, labels: np.ndarray, probs: np.ndarray, repeat: int) -> dict[str, Any]:
+    """Values first, then times: a read and every contender, turn by turn."""
+    _kernels.MIN_ENTRIES = 0  # the import of numba is measured on its own
+    contenders = [contender for contender in case.contenders if contender.is_here]
+    calls = {contender.name: contender.prepare(labels, probs) for contender in contenders}
+    values: dict[str, float | None] = {}
+    for contender in contenders:
+        with _setting(contender):
+            values[contender.name] = calls[contender.name]()
+    reads: list[float] = []
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(repeat):
+        start = time.perf_counter()
+        np.max(probs)
+        reads.append(time.perf_counter() - start)
+        for place in range(len(contenders)):
+            contender = contenders[(turn + place) % len(contenders)]
+            taken = times[contender.name]
+            if len(taken) >= 3 and sum(taken) > SECONDS_EACH:
+                continue
+            with _setting(contender):
+                start = time.perf_counter()
+                calls[contender.name]()
+                taken.append(time.perf_counter() - start)
+    read = statistics.median(reads)
+    expected = values["calibrant without numba"]
+    assert expected is not None
+    return {
+        "read_ms": read * 1e3,
+        "contenders": [
+            {
+                "name": contender.name,
+                "value": values[contender.name],
+                "verdict": verdict(contender, values[contender.name], expected),
+                "calls": len(times[contender.name]),
+                "median_ms": statistics.median(times[contender.name]) * 1e3,
+                "best_ms": min(times[contender.name]) * 1e3,
+                "reads": statistics.median(times[contender.name]) / read,
+            }
+            for contender in contenders
+        ],
+    }
+
+
+def peak_memory(case: Case, folder: Path, name: str) -> dict[str, Any]:
+    """Megabytes above the input; everything is imported and compiled on a few rows first."""
+    _kernels.MIN_ENTRIES = 0
+    contender = next(contender for contender in case.contenders if contender.name == name)
+    few = tuple(np.array(array[:200]) for array in _load(folder, "r"))
+    with _setting(contender):
+        contender.prepare(*few)()
+        labels, probs = _load(folder, None)
+        call = contender.prepare(labels, probs)
+        before = _peak()
+        call()
+        return {"peak_mb": (_peak() - before) / 1e6}
+
+
+def _peak() -> int:
+    import resource  # Windows has none
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _load(folder: Path, mode: Any) -> tuple[np.ndarray, np.ndarray]:
+    return np.load(folder / "labels.npy", mmap_mode=mode), np.load(folder / "probs.npy", mmap_mode=mode)
+
+
+def _main() -> None:
+    task, case, folder, detail = sys.argv[1:]
+    warnings.simplefilter("ignore")  # what the other packages warn of is not the matter here
+    if task == "time":
+        found = time_case(case_by_id(case), *_load(Path(folder), None), int(detail))
+    else:
+        found = peak_memory(case_by_id(case), Path(folder), detail)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    _main()
