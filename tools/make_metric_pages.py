@@ -10,6 +10,8 @@ import calibrant as cal
 from calibrant._references import REFERENCES
 from calibrant._signature import EXPLAIN
 
+# What the example passes to metrics that ask for more than labels and probabilities.
+EXAMPLES = {"groups": ["a", "a", "b", "b"], "features": [1.0, 2.0, 3.0, 4.0]}
 FOLDER = Path(__file__).parent.parent / "docs" / "metrics"
 
 
@@ -29,23 +31,54 @@ def page(metric: cal.Metric) -> str:
         ("lens", f"`{metric.lens}`"),
         ("sign", "positive is overconfident" if metric.signed else "none"),
         ("proper", metric.proper),
-        ("weights", ", ".join(word for word, has in (("counts", metric.counts), ("sample_weight", metric.importance)) if has)),
+        (
+            "weights",
+            ", ".join(word for word, has in (("counts", metric.counts), ("sample_weight", metric.importance)) if has),
+        ),
         ("soft labels", "yes" if metric.soft else "no"),
         ("needs", ", ".join(metric.needs) or "labels and probabilities"),
         ("cost", metric.cost),
+        (
+            "ideal for",
+            {
+                "calibrated": "calibrated forecasts",
+                "sure": "sure and right forecasts only",
+                "nothing": "no forecast exactly",
+            }[metric.ideal_for],
+        ),
         ("definition", metric.certainty),
     ]
     lines = [f"# {metric.id}: {metric.name}", "", metric.summary, "", "| | |", "| --- | --- |"]
     lines += [f"| {name} | {text} |" for name, text in facts]
     lines += ["", "## Options", ""]
-    lines += [f"- `{word}={value!r}`: {metric.explain.get(word) or EXPLAIN.get(word, '')}" for word, value in metric.options.items()]
-    lines += ["", "and what every metric takes: `lens`, `where`, `combine`, `class_weight`, weights, groups, and the form of the input.", ""]
+    lines += [
+        f"- `{word}={value!r}`: {metric.explain.get(word) or EXPLAIN.get(word, '')}"
+        for word, value in metric.options.items()
+    ]
+    lines += [
+        "",
+        "and what every metric takes: `lens`, `where`, `combine`, `class_weight`, weights, groups, and the form of the input.",
+        "",
+    ]
     lines += ["## Reading it", "", f"Good: {metric.pros}.", "", f"Beware: {metric.cons}.", ""]
     if metric.notes:
         lines += [metric.notes, ""]
-    lines += ["## Example", "", "```python", "import calibrant as cal", "", "y_true = [0, 1, 1, 1]", "y_prob = [0.1, 0.4, 0.8, 0.9]"]
-    value = metric([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
-    lines += [f"cal.{metric.id}(y_true, y_prob)  # {value:.6g}", "```", "", "## Paper", ""]
+    lines += [
+        "## Example",
+        "",
+        "```python",
+        "import calibrant as cal",
+        "",
+        "y_true = [0, 1, 1, 1]",
+        "y_prob = [0.1, 0.4, 0.8, 0.9]",
+    ]
+    words = {word: EXAMPLES[word] for word in metric.needs if word in EXAMPLES}
+    try:
+        value = f"{metric([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], **words):.6g}"
+    except cal.UndefinedMetricError as error:
+        value = f"no value: {error.problem}"
+    given = "".join(f", {word}={shown!r}" for word, shown in words.items())
+    lines += [f"cal.{metric.id}(y_true, y_prob{given})  # {value}", "```", "", "## Paper", ""]
     url = REFERENCES[metric.cite].url
     lines += [metric.reference + (f" [{url.split('//')[1].split('/')[0]}]({url})" if url else ""), ""]
     return "\n".join(lines)
@@ -56,7 +89,12 @@ def index() -> str:
     lines = ["# Metrics", ""]
     for family, subfamilies in cal.catalogue.tree().items():
         for subfamily, metrics in subfamilies.items():
-            lines += [f"## {family.capitalize()}: {subfamily}", "", "| metric | name | meaning |", "| --- | --- | --- |"]
+            lines += [
+                f"## {family.capitalize()}: {subfamily}",
+                "",
+                "| metric | name | meaning |",
+                "| --- | --- | --- |",
+            ]
             lines += [f"| [{m.id}]({m.id}.md) | {m.name} | {m.summary} |" for m in metrics]
             lines.append("")
     lines += ["```{toctree}", ":hidden:", "", *cal.catalogue, "```", ""]

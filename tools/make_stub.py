@@ -77,7 +77,11 @@ def stub() -> str:
         ]
     text = "\n".join(parts)
     return subprocess.run(
-        [sys.executable, "-m", "ruff", "format", "--stdin-filename", "stub.pyi", "-"], input=text, text=True, capture_output=True, check=True
+        [sys.executable, "-m", "ruff", "format", "--stdin-filename", "stub.pyi", "-"],
+        input=text,
+        text=True,
+        capture_output=True,
+        check=True,
     ).stdout
 
 

@@ -42,7 +42,7 @@ def choose_bins(view: View, rule: Any, how: str) -> int:
     if how == "search_pure":
         return search(view, cuts, practical=False)
     if how == "cv":
-        return cross_validated(view, cuts)
+        return cross_validated(view, rule)
     return dyadic(view, cuts)
 
 
@@ -116,27 +116,34 @@ def search(view: View, cuts: Cuts, practical: bool) -> int:
     return now
 
 
-def cross_validated(view: View, cuts: Cuts) -> int:
-    """The number of bins whose tilted-roof map predicts held-out rows best; folds are every tenth row in order of score."""
+def cross_validated(view: View, rule: Any) -> int:
+    """The number of bins whose tilted-roof map predicts held-out rows best; folds are every tenth row in order of score.
+
+    A count is so many rows, which go to the folds one by one.
+    """
     score, outcome, weight = view.sorted_rows
-    order = np.lexsort((outcome, score))
-    score, outcome = score[order], outcome[order]
-    w = np.ones(view.n) if weight is None else weight[order].astype(np.float64)
-    fold = np.arange(view.n) % FOLDS
+    w = np.ones(view.n, np.int64) if weight is None else weight
+    order = np.lexsort((w, outcome, score))
+    score, outcome, w = score[order], outcome[order], w[order]
+    rows = w if view.weight_kind == "counts" else np.ones(view.n, np.int64)
+    last = np.cumsum(rows)
     loss = np.zeros(MOST_FOLD_BINS)
-    for held in range(min(FOLDS, view.n)):
-        train, test = fold != held, fold == held
-        if not train.any():
+    for held in range(min(FOLDS, int(last[-1]))):
+        inside = (last - 1 - held) // FOLDS - (last - rows - 1 - held) // FOLDS
+        test = inside if view.weight_kind == "counts" else inside * w
+        train = w - test
+        kept = train > 0
+        if not kept.any():
             continue
-        part = View(score[train], outcome[train], None if weight is None else w[train], view.weight_kind)
+        part = View(score[kept], outcome[kept], None if weight is None else train[kept], view.weight_kind)
         for position in range(MOST_FOLD_BINS):
-            table = table_by_groups(part, cuts(part.prefix, position + 1))
-            loss[position] += math.fsum(w[test] * np.square(_roof(table, score[test]) - outcome[test]))
+            table = rule.with_bins(position + 1).table(part)
+            loss[position] += math.fsum(test * np.square(_roof(table, score) - outcome))
     return int(np.argmin(np.round(loss / math.fsum(w), 12))) + 1
 
 
 def _roof(table: BinTable, score: Floats) -> Floats:
-    """The tilted-roof map: the score minus the gap of its bin."""
+    """The tilted-roof map: the score minus the gap of its bin; an empty bin leaves it as it is."""
     place = np.clip(np.searchsorted(table.high, score, side="left"), 0, len(table) - 1)
     return score - table.gap[place]
 
@@ -148,11 +155,13 @@ def dyadic(view: View, cuts: Cuts) -> int:
     w = np.ones(view.n) if weight is None else weight.astype(np.float64)
     own = w if view.weight_kind != "importance" else w**2
     variance = own * score * (1 - score)
+    # What a row would add by meeting itself; under counts each copy is a row.
+    alone = variance**2 if view.weight_kind == "importance" else variance * score * (1 - score)
 
     def sums(values: Floats) -> Floats:
         return np.append(0.0, np.cumsum(values))[prefix.end]
 
-    squares, spread, spread2 = sums(own * np.square(score - outcome)), sums(variance), sums(variance**2 / own)
+    squares, spread, spread2 = sums(own * np.square(score - outcome)), sums(variance), sums(alone)
     best, chosen = -math.inf, 2
     for power in range(1, max(2, math.floor(math.log2(max(view.effective_size, 2))) + 1)):
         starts = cuts(prefix, 2**power)
@@ -214,6 +223,8 @@ class EqualArea:
         low, high = 0.0, 1.0
         ends = close(high)
         for _ in range(60):
+            if high - low <= SAME * high:  # closer, rounding would decide which of several equal areas still fits
+                break
             middle = (low + high) / 2
             found = close(middle)
             if len(found) <= most:

@@ -63,7 +63,7 @@ def uniform_slots(edges: Floats, closed: Closed, single: bool) -> Slots:
 
     def slots(score: Floats) -> Array:
         position = score * count
-        slot = np.ceil(position) if closed == "right" else np.floor(position)
+        slot = (np.ceil if closed == "right" else np.floor)(position, out=position if exact else None)
         if closed == "left":
             slot += 1
         if not exact:
@@ -111,7 +111,7 @@ def slot_sums(score: Array, outcome: Array, slots: Slots, count: int) -> BinSums
     def work(start: int, stop: int) -> None:
         value = score[start:stop].astype(np.float64)
         cell = slots(value)
-        cell *= 2
+        cell <<= 1
         cell += outcome[start:stop]
         totals.add_block(value, cell, single)
 
@@ -173,18 +173,21 @@ class _Totals:
         size = self.parts.shape[1]
         rows = np.bincount(cell, minlength=size)
         positives = 0 if positive is None else np.bincount(positive, minlength=size)
-        value *= 2.0**39
         rest: Any = 0
-        # No digit of a single above 2^-16 lies below 2^-39, so nothing is left beside the whole part.
-        whole = value
-        if not (single and value.min() >= 2.0**23):
-            whole = np.floor(value)
-            value -= whole
-            value *= 2.0**23
-            rest = np.bincount(cell, np.floor(value, out=value), size).astype(np.int64)
-        # A block has at most 2^14 scores in a cell, so float64 holds the sum exactly.
-        upper = np.bincount(cell, whole, size).astype(np.int64)
-        self._add(rows, positives, upper >> 19, ((upper & ((1 << 19) - 1)) << 23) + rest)
+        # Scores are added in units of 2^-38, what is left of them in units of 2^-62. No digit of a single above 2^-15 lies
+        # below 2^-38, so that only smaller ones leave anything.
+        small: Any = np.flatnonzero(value < 2.0**-15) if single else slice(None)
+        if not single or len(small):
+            below = value[small] * 2.0**38
+            whole = np.floor(below)
+            below -= whole
+            below *= 2.0**24
+            rest = np.bincount(cell[small], np.floor(below, out=below), size).astype(np.int64)
+            whole *= 2.0**-38
+            value[small] = whole
+        # A block has at most 2^15 scores in a cell, so float64 holds the sum exactly.
+        upper = (np.bincount(cell, value, size) * 2.0**38).astype(np.int64)
+        self._add(rows, positives, upper >> 18, ((upper & ((1 << 18) - 1)) << 24) + rest)
 
     def _add(self, rows: Array, positives: Any, high: Array, low: Array) -> None:
         high += low >> LOW_BITS

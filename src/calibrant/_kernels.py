@@ -201,3 +201,24 @@ def fill_class_bins(probs: Any, labels: Any, bins: int, edges: Any, sums: Any, p
             sums[cell, 0] += (fixed >> LOW_BITS) + COUNT_UNIT
             sums[cell, 1] += fixed & LOW_MASK
             positives[cell] += k == label
+
+
+def pool_blocks(outcome: Any, low: int, high: int, sizes: Any, sums: Any) -> int:
+    """Pool neighbours while their block is at most `low` long, or at most `high` and their rates do not rise.
+
+    `sizes` and `sums` are filled with the length and the sum of each block; returns how many there are.
+    """
+    count = 0
+    for i in range(outcome.size):
+        sizes[count] = 1
+        sums[count] = outcome[i]
+        count += 1
+        while count > 1:
+            joint = sizes[count - 2] + sizes[count - 1]
+            falls = sums[count - 2] * sizes[count - 1] >= sums[count - 1] * sizes[count - 2]
+            if not (joint <= low or (joint <= high and falls)):
+                break
+            count -= 1
+            sizes[count - 1] = joint
+            sums[count - 1] += sums[count]
+    return count

@@ -47,7 +47,7 @@ def class_names(classes: Sequence[Any] | Array | None, k: int) -> tuple[Any, ...
 
 
 def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_label: Any, probs: Array) -> Array:
-    """Class indices of hard labels: bytes for two classes, platform integers for more."""
+    """Class indices of hard labels: platform integers, bytes for two classes where they did not come as such."""
     y = came.array
     if pos_label is not None:
         y = _against_positive(y, classes, pos_label, probs)
@@ -64,7 +64,7 @@ def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_lab
         )
     else:
         y = _from_numbers(numbers(y, "y_true"), k, probs)
-    return y.astype(np.uint8 if k == 2 else np.intp, copy=False)
+    return y if y.dtype == np.intp else y.astype(np.uint8 if k == 2 else np.intp, copy=False)
 
 
 def multilabel_targets(came: Column, shape: tuple[int, ...]) -> Array:
@@ -255,13 +255,14 @@ def _from_numbers(y: Array, k: int, probs: Array) -> Array:
     """Blocked: each block is checked and narrowed while it is in cache."""
     if y.dtype.kind == "b":
         return y
-    out = np.empty(len(y), np.uint8 if k == 2 else np.intp)
+    out = y if y.dtype == np.intp else np.empty(len(y), np.uint8 if k == 2 else np.intp)
 
     def work(start: int, stop: int) -> bool:
         block = y[start:stop]
         if not (block.min() >= 0 and block.max() <= k - 1):  # NaN fails
             return False
-        out[start:stop] = block
+        if out is not y:
+            out[start:stop] = block
         return block.dtype.kind != "f" or bool((out[start:stop] == block).all())
 
     if all(map_blocks(work, len(y), rows_per_block(1))):

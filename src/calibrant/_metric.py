@@ -412,5 +412,8 @@ def combine_values(values: list[float], views: list[AnyView], how: Any, class_we
         return max(values)
     if how == "prevalence":
         weight = np.array([view.mean(view.raw_outcome) for view in views if isinstance(view, View)])
-    total = math.fsum(w * value for w, value in zip(weight.tolist(), values, strict=True) if w > 0)
+    used = [(w, value) for w, value in zip(weight.tolist(), values, strict=True) if w > 0]
+    if any(value == math.inf for _, value in used):  # one class that is infinitely bad decides, whatever the others are
+        return math.inf
+    total = math.fsum(w * value for w, value in used)
     return total if how == "sum" else total / math.fsum(weight.tolist())

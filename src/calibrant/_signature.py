@@ -193,6 +193,6 @@ def build_doc(metric: Metric) -> str:
         "Examples",
         "--------",
         ">>> import calibrant as cal",
-        f">>> value = cal.{metric.id}([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])",
+        f">>> value = cal.{metric.id}([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]{''.join(f', {need}=[1, 1, 2, 2]' for need in metric.needs if need != 'labels')})",
     ]
     return "\n".join(lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from ._convert import numbers
 from ._extras import read_weights
+from ._sums import accurate_sum
 from .errors import InputError, ShapeError
 
 __all__ = ["ecd_density", "ecd_gaussian", "nees"]
@@ -154,6 +154,6 @@ def _is_positive_definite(matrix: Floats) -> bool:
 def _mean(values: Floats, sample_weight: Any, counts: Any) -> float:
     weight, _ = read_weights(sample_weight, counts, len(values))
     if weight is None:
-        return math.fsum(values) / len(values)
+        return accurate_sum(values) / len(values)
     kept = weight > 0  # a row without weight counts nothing, even where its value is infinite
-    return math.fsum(values[kept] * weight[kept]) / math.fsum(weight[kept])
+    return accurate_sum(values[kept] * weight[kept]) / accurate_sum(weight[kept])

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._blocks import map_blocks, rows_per_block
+from ._blocks import map_blocks, rows_per_block, sort_in_place
 from ._cached import cached_property
 from ._extras import WeightKind
+from ._sums import accurate_sum
 from .predictions import Predictions, frozen
 
 __all__ = ["Block", "ClassColumns", "Prefix", "Rows", "VectorView", "View"]
@@ -34,6 +35,11 @@ class Rows:
     @property
     def predicted(self) -> Array:
         return self._predictions.predicted
+
+    @property
+    def kept(self) -> Array | None:
+        """Which of the rows given are here, where some had no weight."""
+        return self._predictions.kept
 
     @property
     def groups(self) -> Array | None:
@@ -98,7 +104,7 @@ class _Weighted:
         """Weighted mean of one value per row."""
         if self.weight is None and values.dtype.kind in "biu":
             return int(values.sum()) / self.total  # as exact, and fast
-        return math.fsum(values if self.weight is None else values * self.weight) / self.total
+        return accurate_sum(values if self.weight is None else values * self.weight) / self.total
 
 
 class View(_Weighted):
@@ -166,7 +172,7 @@ class View(_Weighted):
             keys: Array = np.abs(self.raw_score).view(kind)
             keys <<= kind(1)
             keys |= self.raw_outcome.astype(np.uint8, copy=False)
-            keys.sort()
+            sort_in_place(keys)
             outcome = (keys & kind(1)).astype(np.float64)
             return (keys >> kind(1)).view(self.raw_score.dtype).astype(np.float64), outcome, None
         weight = None if self.weight is None else self.weight[self.order]
@@ -176,23 +182,20 @@ class View(_Weighted):
     def prefix(self) -> Prefix:
         """Prefix sums at the ends of the tie groups."""
         score, outcome, weight = self.sorted_rows
-        last = np.flatnonzero(np.append(score[1:] != score[:-1], True))
+        ends = np.append(0, np.flatnonzero(np.append(score[1:] != score[:-1], True)) + 1)
 
         def sums(values: Array) -> Array:
-            return np.append(0, np.cumsum(values)[last])
+            path = np.zeros(len(values) + 1, np.int64 if values.dtype.kind in "iu" else np.float64)
+            np.cumsum(values, out=path[1:])
+            return path if len(ends) == len(path) else path[ends]
 
         if weight is None:
-            counts = np.append(0, last + 1)
-            return Prefix(counts, score[last], counts, sums(outcome), sums(score), sums(score - outcome), counts)
-        return Prefix(
-            np.append(0, last + 1),
-            score[last],
-            sums(weight),
-            sums(weight * outcome),
-            sums(weight * score),
-            sums(weight * (score - outcome)),
-            sums(weight * weight),
-        )
+            ones, excess = sums(outcome), sums(score - outcome)
+            mass = square = ends
+        else:
+            ones, excess = sums(weight * outcome), sums(weight * (score - outcome))
+            mass, square = sums(weight), sums(weight * weight)
+        return Prefix(ends, score[ends[1:] - 1], mass, ones, excess + ones, excess, square)
 
     def as_vector(self) -> VectorView:
         """The same question with both answers as columns: (no, yes)."""

@@ -68,13 +68,13 @@ def test_only_ratios_of_importance_matter(metric: Metric, problems: list[Problem
         real[3] = 0
         # The sum of these is a multiple of 15, so that some cuts between equal parts fall exactly between two rows.
         whole = 1 + np.arange(problem.n) % 2
-        for weight in (real, whole):
+        for weight, scales in ((real, SCALES), (whole, (0.3,))):
             if not metric.importance:
                 with pytest.raises(WeightsNotSupportedError):
                     value(metric, problem, sample_weight=weight)
                 continue
             wanted = value(metric, problem, sample_weight=weight)
-            for scale in SCALES:
+            for scale in scales:
                 found = value(metric, problem, sample_weight=weight * scale)
                 assert_same(found, wanted, f"sample_weight times {scale} on {problem}")
 

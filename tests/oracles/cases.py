@@ -61,10 +61,13 @@ class Case:
         return {"counts": self.counts, "sample_weight": self.sample_weight}
 
 
-def draw_case(name: str, number: int) -> Case:
-    """Problem `number` for the metric `name`; the options run through all theirs, the data are drawn."""
+def draw_case(name: str, number: int, table: dict[str, Any] | None = None) -> Case:
+    """Problem `number` for the metric `name`; the options run through all theirs, the data are drawn.
+
+    An option that is a function of the generator and the number of rows is drawn once that is known.
+    """
     rng = np.random.default_rng([number, *name.encode()])
-    options = OPTIONS[name](number, rng)
+    options = (OPTIONS if table is None else table)[name](number, rng)
     classes = 2 if options.get("lens") == "binary" else int(rng.choice([2, 2, 3, 4, 5]))
     if isinstance(
         options.get("lens"), list
@@ -74,13 +77,16 @@ def draw_case(name: str, number: int) -> Case:
     if options.get("class_weight"):
         options["class_weight"] = [*rng.uniform(0.1, 3, classes - 1).tolist(), float(rng.integers(0, 2))]
     n = int(rng.choice([1, 2, 3, rng.integers(4, 41)], p=[0.04, 0.04, 0.04, 0.88]))
+    n = max(n, options.pop("least_rows", 1))
+    kinds = options.pop("weight_kinds", WEIGHTS)
+    options = {word: value(rng, n) if callable(value) else value for word, value in options.items()}
     style = options.pop("style", None) or str(rng.choice(STYLES))
     bins = options.get("bins", 15)
     probs = draw_probs(rng, n, classes, style, bins if isinstance(bins, int) else 20)
     if rng.random() < 0.25:
         probs = probs.astype(np.float32)
     counts = sample_weight = None
-    kind = str(rng.choice(WEIGHTS))
+    kind = str(rng.choice(kinds))
     if kind == "counts":
         counts = [*rng.integers(0, 5, n - 1).tolist(), int(rng.integers(1, 5))]
     elif kind == "eighths":
@@ -112,6 +118,8 @@ def _rows(rng: np.random.Generator, n: int, classes: int, style: str, bins: int)
         almost = np.where(sure == 1, np.nextafter(1, 0), 5e-324) if style == "sure" else sure
         choice = rng.integers(0, 4, (n, 1))
         return np.select([choice == 0, choice == 1], [sure, almost], smooth)
+    if style == "inner":  # for what is badly conditioned near 0 and 1
+        return 0.9 * smooth + 0.1 / classes
     if style == "dyadic":
         return rng.multinomial(8, np.full(classes, 1 / classes), n) / 8
     return smooth

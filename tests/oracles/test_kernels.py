@@ -17,7 +17,7 @@ from calibrant.binning import bin_table
 
 BINS = (1, 2, 3, 7, 10, 15, 49, 100, 997, 4096)
 FIELDS = ("low", "high", "rows", "weight", "positives", "score_sum", "excess", "square")
-LOOPS = ("fill_bins", "fill_class_bins", "scan_pairs", "top_rows", "top_rows_narrow")
+LOOPS = ("fill_bins", "fill_class_bins", "pool_blocks", "scan_pairs", "top_rows", "top_rows_narrow")
 
 _machine_code: dict[str, Any] = {}
 
@@ -200,6 +200,18 @@ def test_a_full_bin_overflows_nothing(score: float, dtype: Any, form: str) -> No
     assert table.rows.tolist() == [n * (full == 0), n * (full == 1)]
     assert table.score_sum[full] == pytest.approx(float(exact), rel=1e-15)
     assert table.excess[full] == pytest.approx(float(exact - n), rel=1e-15)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 10**6), (10, 1000), (3, 5)])
+def test_pooled_blocks_are_the_same_compiled(low: int, high: int) -> None:
+    outcome = (np.random.default_rng(low).random(5000) < np.linspace(0, 1, 5000)).astype(np.float64)
+    found = []
+    for loop in (_kernels.pool_blocks, machine_code(_kernels.pool_blocks)):
+        sizes, sums = np.zeros(5000, np.int64), np.zeros(5000)
+        count = loop(outcome, low, high, sizes, sums)
+        assert sizes[:count].sum() == 5000
+        found.append(bits(sizes[:count], sums[:count]))
+    assert found[0] == found[1]
 
 
 def test_every_loop_is_compared() -> None:

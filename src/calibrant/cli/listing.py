@@ -14,6 +14,15 @@ from .screen import print_lines
 __all__ = ["run"]
 
 
+# Functions that take other arguments than labels and probabilities, or give more than one number.
+BESIDE = [
+    "beside the catalogue, in Python",
+    "  nees, ecd_gaussian, ecd_density    calibration of continuous estimates",
+    "  decompose, skill_score             parts of a proper score, and its gain over a reference",
+    "  calibration_curve                  bin by bin, with intervals",
+]
+
+
 def run(name: str | None, use_case: str | None, as_json: bool) -> None:
     """Print what was asked for."""
     if use_case is not None:
@@ -31,7 +40,9 @@ def run(name: str | None, use_case: str | None, as_json: bool) -> None:
     elif as_json:
         _print_json([metric.to_dict() for metric in catalogue.values()])
     else:
-        print_lines([*repr(catalogue).split("\n"), "", "calibrant metrics NAME shows one; --for USE_CASE recommends"])
+        print_lines(
+            [*repr(catalogue).split("\n"), *BESIDE, "", "calibrant metrics NAME shows one; --for USE_CASE recommends"]
+        )
 
 
 def _print_json(content: object) -> None:

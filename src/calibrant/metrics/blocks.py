@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _kernels
 from .._checks import check_whole
+from .._kernels import compiled
 from ..binning import bin_cells, bin_table
 from ..errors import ArgumentError, UndefinedMetricError
 from ..view import View
@@ -28,10 +30,8 @@ def rejected_share(view: View, alpha: float, binning: Any, bins: Any, min_block:
         cell, _ = bin_cells(view, binning, bins)
         score, weight = view.score, view.weights
         trials, successes = table.weight[cell], table.positives[cell]
-    # Rows of one block with one score share their test.
-    keys, place = np.unique(np.column_stack([score, trials, successes]), axis=0, return_inverse=True)
-    pvalue = two_sided_binomial(keys[:, 2], keys[:, 1], keys[:, 0])
-    return float(weight[(pvalue <= alpha)[place.ravel()]].sum() / weight.sum())
+    pvalue = two_sided_binomial(successes, trials, score)
+    return float(weight[pvalue <= alpha].sum() / weight.sum())
 
 
 def _pooled(view: View, low: int, high: int) -> tuple[Floats, Floats, Floats, Floats]:
@@ -54,34 +54,20 @@ def _pooled(view: View, low: int, high: int) -> tuple[Floats, Floats, Floats, Fl
 
 
 def pool_blocks(outcome: Floats, low: int, high: int) -> NDArray[np.intp]:
-    """Ends of the blocks (with 0 first): neighbours are pooled while small, or while their rates do not rise and the size allows."""
-    n = len(outcome)
-    sizes: list[int] = []
-    sums: list[float] = []
+    """Ends of the blocks (with 0 first): neighbours are pooled while small, or while their rates do not rise and the size allows.
 
-    def settle() -> None:
-        while len(sizes) > 1:
-            joint = sizes[-2] + sizes[-1]
-            falls = sums[-2] * sizes[-1] >= sums[-1] * sizes[-2]
-            if not (joint <= low or (joint <= high and falls)):
-                break
-            last_size, last_sum = sizes.pop(), sums.pop()
-            sizes[-1] += last_size
-            sums[-1] += last_sum
-
-    for value in outcome[: n - low].tolist():
-        sizes.append(1)
-        sums.append(value)
-        settle()
-    if low:
-        sizes.append(low)
-        sums.append(float(outcome[n - low :].sum()))
-        if len(sizes) > 1 and 2 * low <= high:
-            last_size = sizes.pop()
-            sizes[-1] += last_size
-        else:
-            settle()
-    return np.append(0, np.cumsum(sizes))
+    The last `low` rows are one block, which joins the one before it where two of that size are allowed.
+    """
+    head = outcome[: len(outcome) - low]
+    sizes, sums = np.empty(len(head), np.int64), np.empty(len(head))
+    # In plain Python a row costs a hundred times what it costs compiled, so numba pays early.
+    loop = compiled(_kernels.pool_blocks, 100 * len(head)) or _kernels.pool_blocks
+    lengths = sizes[: loop(head, low, high, sizes, sums)].tolist()
+    if low and lengths and 2 * low <= high:
+        lengths[-1] += low
+    elif low:
+        lengths.append(low)
+    return np.append(0, np.cumsum(lengths))
 
 
 def two_sided_binomial(successes: Floats, trials: Floats, chance: Floats) -> Floats:
@@ -94,8 +80,11 @@ def two_sided_binomial(successes: Floats, trials: Floats, chance: Floats) -> Flo
     p = np.where(mirrored, 1 - chance, chance)
     mean = trials * p
 
+    factorial = gammaln(np.arange(1.0, trials.max() + 2))  # logarithms of 0!, 1!, ...
+    constant = factorial[trials.astype(np.intp)]
+
     def log_likelihood(outcome: Floats) -> Floats:
-        choose = gammaln(trials + 1) - gammaln(outcome + 1) - gammaln(trials - outcome + 1)
+        choose = constant - factorial[outcome.astype(np.intp)] - factorial[(trials - outcome).astype(np.intp)]
         return choose + xlogy(outcome, p) + xlog1py(trials - outcome, -p)
 
     limit = log_likelihood(k) + 1e-7

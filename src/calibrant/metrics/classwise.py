@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._blocks import map_blocks
 from .._checks import check_whole
 from ..binning import Binning, Bins, bin_table
 from ..errors import ArgumentError
@@ -48,10 +49,10 @@ def tace(
     """Adaptive calibration error of every class, over scores above a threshold only."""
     if not 0 <= threshold < 1:
         raise ArgumentError("threshold", f"must lie in [0, 1); got {threshold!r}", "for example 0.01")
-    kept = view.raw_score > threshold
+    kept = view.score > threshold
     if mode == "zero":
         part = View(
-            np.where(view.raw_score < threshold, 0, view.raw_score), view.raw_outcome, view.weight, view.weight_kind
+            np.where(view.score < threshold, 0, view.raw_score), view.raw_outcome, view.weight, view.weight_kind
         )
     elif not kept.any():
         return 0.0
@@ -95,21 +96,20 @@ def topk_ece(
     if ranks > view.k:
         raise ArgumentError("k", f"must be at most {view.k}, the number of classes; got {ranks}")
 
-    def error(score: Floats, share: Floats) -> float:
-        outcome = share if view.is_soft else np.rint(share).astype(np.uint8)
-        table = bin_table(
-            View(np.clip(score, 0, 1), np.clip(outcome, 0, 1), view.weight, view.weight_kind), binning, bins
-        )
-        return math.fsum(np.abs(table.excess)) / table.total
+    def first(block: Block) -> Floats:
+        """The largest probabilities, and beside them the shares of the classes that hold them."""
+        probs, shares = ranked(block)
+        return np.hstack([probs[:, :ranks], shares[:, :ranks]])
 
-    def column(block: Block, side: int, first: int, last: int) -> Floats:
-        return ranked(block)[side][:, first:last].sum(axis=1)
-
-    spans = [(0, ranks)] if reading == "cumulative" else [(r, r + 1) for r in range(ranks)]
+    parts = map_blocks(lambda a, b: first(view.block(a, b)), view.n, view.block_rows, columns=view.k)
+    probs, shares = np.hsplit(np.concatenate(parts), 2)
+    if reading == "cumulative":
+        probs, shares = probs.sum(axis=1, keepdims=True), shares.sum(axis=1, keepdims=True)
     errors = []
-    for first, last in spans:
-        pair = [view.each_row(lambda block, s=side, a=first, b=last: column(block, s, a, b)) for side in (0, 1)]  # type: ignore[misc]
-        errors.append(error(*pair))
+    for score, share in zip(np.clip(probs, 0, 1).T, np.clip(shares, 0, 1).T, strict=True):
+        outcome = share if view.is_soft else share.astype(np.uint8)
+        table = bin_table(View(score, outcome, view.weight, view.weight_kind), binning, bins)
+        errors.append(math.fsum(np.abs(table.excess)) / table.total)
     return math.fsum(errors) / len(errors)
 
 

@@ -185,8 +185,7 @@ def hosmer_lemeshow(
     if variance == "binomial":
         size = table.square[full] if table.weight_kind == "importance" else table.weight[full]
         spread = size * score * (1 - score)
-        if table.weight_kind == "importance":
-            spread[spread < 1e-12 * size] = 0  # the weighted mean of sure scores misses 1 by rounding
+        spread[spread < 1e-12 * size] = 0  # the mean of sure scores misses 1 by rounding
     else:
         cell, count = bin_cells(view, binning, bins)
         w = view.weights if view.weight_kind != "importance" else view.weights**2
@@ -236,7 +235,8 @@ def t_cal(view: VectorView, *, bins: int | None = None, smoothness: float = 1, u
     weights = view.weights
     own = weights if view.weight_kind != "importance" else weights**2
     mass = np.bincount(cell, weights, count)
-    size = mass if view.weight_kind != "importance" else np.bincount(cell, minlength=count)
+    # The weight left in a bin when no row (no copy, under counts) meets itself.
+    left = mass - np.divide(np.bincount(cell, own, count), mass, out=np.zeros(count), where=mass > 0)
     cross = np.zeros(count)
     scalar = view.score_column
     for column in range(view.k) if scalar is None else [scalar]:
@@ -244,9 +244,38 @@ def t_cal(view: VectorView, *, bins: int | None = None, smoothness: float = 1, u
         cross += np.square(np.bincount(cell, weights * residual, count)) - np.bincount(
             cell, own * np.square(residual), count
         )
-    full = size > (1 if unbiased else 0)
-    divisor = mass[full] * (size[full] - 1) / size[full] if unbiased else mass[full]
-    return math.fsum(cross[full] / divisor) / view.total
+    divisor = left if unbiased else mass
+    full = divisor > 1e-12 * mass
+    return math.fsum(cross[full] / divisor[full]) / view.total
+
+
+def t_cal_null_deviation(view: View, bins: int) -> float:
+    """Exact standard deviation of `t_cal` under calibration, given the scores: its mean is then 0."""
+    cell, count = bin_cells(view, "equal_width", bins)
+    own = view.weights if view.weight_kind != "importance" else view.weights**2
+    variance = own * view.score * (1 - view.score)
+    mass = np.bincount(cell, view.weights, count)
+    pairs = np.square(np.bincount(cell, variance, count)) - np.bincount(cell, variance**2 / own, count)
+    full = mass > 0
+    return math.sqrt(max(2 * math.fsum(pairs[full] / mass[full] ** 2), 0.0)) / view.total
+
+
+def l2ce_bounds(view: View, bins: int, level: float = 0.95) -> tuple[float, float]:
+    """An interval for the squared calibration error that holds whether or not the model is calibrated.
+
+    Its variance adds that of the debiased estimator under calibration and that of its influence otherwise.
+    """
+    from scipy.special import ndtri
+
+    value = t_cal.formula(view.as_vector(), bins=bins)
+    cell, count = bin_cells(view, "equal_width", bins)
+    residual = view.score - view.outcome
+    mass = np.bincount(cell, view.weights, count)
+    gap = np.bincount(cell, view.weights * residual, count)[cell] / mass[cell]
+    influence = 2 * gap * residual - gap**2
+    spread = view.mean(np.square(influence - view.mean(influence))) / view.effective_size
+    half = -float(ndtri((1 - level) / 2)) * math.sqrt(t_cal_null_deviation(view, bins) ** 2 + spread)
+    return max(0.0, value - half), value + half
 
 
 l2ce_interval = preset(

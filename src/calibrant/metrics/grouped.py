@@ -28,6 +28,13 @@ def _crossed(first: Cells, second: Cells) -> Cells:
     return first * (int(second.max()) + 1) + second
 
 
+def _of_rows(view: View, values: Any) -> NDArray[Any]:
+    """One value for each row given, less those of rows without weight."""
+    values = np.asarray(values)
+    kept = None if view.rows is None else view.rows.kept
+    return values if kept is None or values.shape != kept.shape else values[kept]
+
+
 def _groups(view: View) -> Cells:
     assert view.rows is not None
     assert view.rows.groups is not None
@@ -72,7 +79,7 @@ def pce(
     """Expected calibration error over cells of group and score."""
     cells = [_groups(view)]
     for number, labels in enumerate(() if partitions is None else partitions):
-        values = np.asarray(labels)
+        values = _of_rows(view, labels)
         if values.shape != (view.n,):
             raise ShapeError(
                 "partitions", f"number {number} has shape {values.shape}, and {view.n} rows need ({view.n},)"
@@ -185,7 +192,7 @@ def piece(
     if proximity is None:
         near = _proximity(_features(view), check_whole(neighbours, "neighbours"))
     else:
-        near = np.asarray(proximity, dtype=np.float64)
+        near = _of_rows(view, np.asarray(proximity, dtype=np.float64))
         if near.shape != (view.n,) or not np.isfinite(near).all():
             raise ShapeError("proximity", f"must be {view.n} finite numbers, one per row; got shape {near.shape}")
     score_cell, _ = bin_cells(view, binning, bins)
@@ -193,15 +200,16 @@ def piece(
 
 
 def _proximity(features: Floats, neighbours: int) -> Floats:
-    """exp(-mean distance) to the nearest other rows."""
+    """Minus the mean distance to the nearest other rows; the proximity is its exponential, and only the order counts."""
     from scipy.spatial import cKDTree
 
     k = min(neighbours, len(features) - 1)
     if k == 0:
         return np.ones(len(features))
     distance, _ = cKDTree(features).query(features, k + 1)
-    # The row itself is among the nearest at distance 0. Rounded, so that ties stay ties in any order of the rows.
-    return np.round(np.exp(-distance.sum(axis=1) / k), 12)
+    far = distance.sum(axis=1)  # the row itself is among the nearest, at distance 0
+    # Rounded, so that ties stay ties in any order of the rows.
+    return -np.round(far / far.max(), 12) if far.max() > 0 else far
 
 
 @metric(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_positive, check_whole
+from .._sums import accurate_sum
 from ..errors import ArgumentError
 from ..registry import metric
 from ..view import View
@@ -18,31 +17,15 @@ Floats = NDArray[np.float64]
 def shifted_error(view: View, width: float) -> float:
     """Expected calibration error averaged over all shifts of bins of one width, exactly.
 
-    As the shift u grows from 0 to `width`, each score moves up one bin once. The sum of residuals of a bin is therefore
-    piecewise constant in u, with a step at each score of this bin (leaving) and of the one below (arriving).
+    Every interval (x - width, x] is a bin of one shift, so the average is the integral over x of the window's |sum of
+    residuals|, which is constant between the places where a score enters (x = p) or leaves (x = p + width).
     """
     prefix = view.prefix
     excess = np.diff(prefix.excess)
-    home = np.floor(prefix.score / width)
-    leaves = width * (home + 1) - prefix.score
-    first = home.astype(np.int64)
-    bins = np.concatenate([first, first + 1])
-    when = np.clip(np.concatenate([leaves, leaves]), 0, width)
-    step = np.concatenate([-excess, excess])
-    order = np.lexsort((when, bins))
-    bins, when, step = bins[order], when[order], step[order]
-    start = np.flatnonzero(np.append(True, bins[1:] != bins[:-1]))
-    begin = np.zeros(len(start))
-    np.add.at(begin, np.searchsorted(bins[start], first), excess)
-    # The sum in a bin after each of its steps: what it held at u = 0, and the steps so far.
-    held = np.cumsum(step)
-    before = np.append(0.0, held)[start]
-    lengths = np.diff(np.append(start, len(bins)))
-    held += np.repeat(begin - before, lengths)
-    until = np.append(when[1:], width)
-    until[np.append(start[1:], len(bins)) - 1] = width
-    area = math.fsum(np.abs(held) * (until - when)) + math.fsum(np.abs(begin) * when[start])
-    return area / (width * view.total)
+    places = np.concatenate([prefix.score, prefix.score + width])
+    order = np.argsort(places, kind="stable")  # two rising runs: merged in one pass
+    held = np.cumsum(np.concatenate([excess, -excess])[order])
+    return accurate_sum(np.abs(held[:-1]) * np.diff(places[order])) / (width * view.total)
 
 
 @metric(

@@ -92,8 +92,8 @@ def vce(
     measure = _VARIATIONS[variation]
     key = view.each_row(lambda block: np.clip(measure(ranked(block)[0]), 0, 1))
     cell, count = bin_of_each(view, key, binning, bins)
-    weight, stated = _sums_by_bin(view, cell, count, lambda block: ranked(block)[0])
-    _, seen = _sums_by_bin(view, cell, count, lambda block: ranked(block)[1])
+    weight, sums = _sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
+    stated, seen = np.hsplit(sums, 2)
     full = weight > 0
     share = weight[full, None]
     gap = np.abs(measure(seen[full] / share) - measure(stated[full] / share))

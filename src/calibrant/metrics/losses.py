@@ -44,7 +44,8 @@ def focal_loss(block: Block, *, gamma: float = 2, class_weight: Any = None) -> F
     loss = -((1 - block.probs) ** gamma) * block.log_probs()
     loss = np.where(block.probs >= 1, 0.0, loss)
     if class_weight is not None:
-        loss = loss * weight_per_class(class_weight, block.k)
+        factor = weight_per_class(class_weight, block.k)
+        loss = np.where(factor > 0, loss, 0.0) * factor  # a class without weight adds nothing, however bad
     return block.expect(loss) + 0.0
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._sums import accurate_sum
 from ..binning import Binning, Bins, bin_cells, bin_table
 from ..registry import metric, preset
 from ..view import View
@@ -94,7 +95,7 @@ def dce(
     else:
         stand = np.zeros(count)
         np.maximum.at(stand, cell, view.score)
-    moved = math.fsum(view.weights * np.abs(view.score - stand[cell])) / view.total if bound else 0.0
+    moved = accurate_sum(view.weights * np.abs(view.score - stand[cell])) / view.total if bound else 0.0
     if variant == "pointwise":
         return view.mean(np.abs(view.outcome - stand[cell])) + moved
     return math.fsum(np.abs(table.positives - stand * table.weight)) / table.total + moved

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._blocks import map_blocks, rows_per_block
 from .._checks import check_positive
+from .._sums import accurate_sum
 from ..binning import Binning, Bins, bin_table, check_bins
 from ..registry import metric
 from ..view import Block, VectorView, View
@@ -164,11 +165,15 @@ def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_widt
     width = check_positive(temperature, "temperature")
 
     def confidence(block: Block) -> Floats:
+        if view.score_column is not None:  # one score, and no other to smooth it with
+            return block.probs[:, view.score_column]
         best = block.probs.max(axis=1)
         smooth = best + width * np.log(np.exp((block.probs - best[:, None]) / width).sum(axis=1))
         return np.minimum(smooth, 1)
 
     def right(block: Block) -> Floats:
+        if view.score_column is not None:
+            return block.targets[:, view.score_column]
         return np.take_along_axis(block.targets, block.probs.argmax(axis=1)[:, None], 1)[:, 0]
 
     outcome = view.each_row(right)
@@ -204,5 +209,5 @@ def fce(view: View, *, bins: int = 15) -> float:
         member = np.clip(np.minimum(position - cell + 0.25, cell + 1.25 - position) * 2, 0, 1)
         member[(cell < 0) | (cell >= count)] = 0
         excess += np.bincount(np.clip(cell, 0, count - 1), member * residual, count)
-        mass += math.fsum(member * view.weights)
+        mass += accurate_sum(member * view.weights)
     return math.fsum(np.abs(excess)) / mass

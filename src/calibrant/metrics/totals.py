@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._sums import accurate_sum
 from ..errors import UndefinedMetricError
 from ..registry import metric
 from ..view import Block, VectorView, View
@@ -53,7 +54,7 @@ def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
 )
 def expected_observed_ratio(view: View) -> float:
     """Number of events the forecasts expect over the number that happened."""
-    expected, observed = math.fsum(view.score * view.weights), math.fsum(view.outcome * view.weights)
+    expected, observed = accurate_sum(view.score * view.weights), accurate_sum(view.outcome * view.weights)
     if observed == 0:
         if expected == 0:
             raise UndefinedMetricError("expected_observed_ratio", "no event happened and none was expected")
@@ -81,14 +82,14 @@ def calibration_in_the_large(view: View, *, form: Literal["mean", "logit"] = "me
     """Mean score minus mean outcome."""
     if form == "mean":
         return view.mean(view.score - view.outcome)
-    return _logit_shift(view.score, view.weights, view.total * view.mean(view.outcome))
+    return _logit_shift(view.score, view.weights, accurate_sum(view.weights * view.outcome))
 
 
 def _logit_shift(score: Floats, weight: Floats, wanted: float) -> float:
     """The a for which the weighted sum of sigmoid(a + logit score) is `wanted`; scores of 0 and 1 do not move."""
     free = (score > 0) & (score < 1)
-    fixed = math.fsum(weight[score >= 1])
-    room = math.fsum(weight[free])
+    fixed = accurate_sum(weight[score >= 1])
+    room = accurate_sum(weight[free])
     if wanted <= fixed or wanted >= fixed + room:
         if room == 0 and wanted == fixed:
             raise UndefinedMetricError(
@@ -99,7 +100,7 @@ def _logit_shift(score: Floats, weight: Floats, wanted: float) -> float:
 
     def excess(shift: float) -> float:
         with np.errstate(over="ignore"):
-            return math.fsum(w / (1 + np.exp(-(shift + logit)))) - (wanted - fixed)
+            return accurate_sum(w / (1 + np.exp(-(shift + logit)))) - (wanted - fixed)
 
     from scipy.optimize import brentq
 
@@ -136,8 +137,8 @@ def spiegelhalter_z(view: VectorView) -> float:
     surprise = view.each_row(lambda block: np.square(block.probs).sum(axis=1) - block.expect(block.probs))
     variance = view.each_row(_brier_variance)
     weights = view.weights
-    numerator = math.fsum(weights * surprise)
-    spread = math.fsum((weights if view.weight_kind != "importance" else weights**2) * variance)
+    numerator = accurate_sum(weights * surprise)
+    spread = accurate_sum((weights if view.weight_kind != "importance" else weights**2) * variance)
     if spread <= 0:
         if abs(numerator) <= 1e-12 * view.total:
             raise UndefinedMetricError(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_whole
+from .._sums import accurate_sum
 from ..errors import WeightsNotSupportedError
 from ..registry import metric
 from ..view import View
@@ -71,7 +72,7 @@ def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "a
     """Gap between scores and outcome rate, averaged over all windows of neighbouring rows."""
     score, outcome, weight = _sorted_rows(view, "calbin")
     n = len(score)
-    length = max(1, round(n / 10)) if size is None else check_whole(size, "size")
+    length = max(1, round(round(view.effective_size, 9) / 10)) if size is None else check_whole(size, "size")
     length = min(length, n)
     start = np.arange(n - length + 1)
     stop = start + length
@@ -105,7 +106,11 @@ def ece_knn(view: View, *, neighbours: int | None = None) -> float:
     """Gap between mean score and mean outcome around each row, averaged over rows."""
     score, outcome, weight = _sorted_rows(view, "ece_knn")
     n = len(score)
-    k = round(math.sqrt(n)) if neighbours is None else check_whole(neighbours, "neighbours", 0)
+    k = (
+        round(math.sqrt(round(view.effective_size, 9)))
+        if neighbours is None
+        else check_whole(neighbours, "neighbours", 0)
+    )
     k = min(k, n - 1)
     row = np.arange(n)
     start = np.maximum(0, row - k)
@@ -118,4 +123,4 @@ def ece_knn(view: View, *, neighbours: int | None = None) -> float:
     stop = start + k + 1
     mass, excess = _sums(weight), _sums(weight * (score - outcome))
     gap = np.abs(excess[stop] - excess[start]) / (mass[stop] - mass[start])
-    return math.fsum(gap * weight) / math.fsum(weight)
+    return accurate_sum(gap * weight) / accurate_sum(weight)
