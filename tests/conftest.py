@@ -17,10 +17,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--deep"):
         return
-    skip = pytest.mark.skip(reason="long form: `make deep` runs it")
-    for item in items:
-        if "deep" in item.keywords:
-            item.add_marker(skip)
+    long = [item for item in items if "deep" in item.keywords]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if "deep" not in item.keywords]
 
 
 @pytest.fixture(scope="session")

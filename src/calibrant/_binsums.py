@@ -25,7 +25,7 @@ MAX_FAST_BINS = 1_000_000
 # Up to this the product of a single and the number of bins is exact enough to need no comparison with the edges.
 MAX_EXACT_BINS = 4096
 # Small enough to stay in cache, and for the sums of a block to be whole numbers that float64 holds exactly.
-BLOCK_ROWS = 1 << 14
+BLOCK_ROWS = 1 << 15
 # Large enough to make a call of the compiled loop cheap; its sums overflow beyond 2^19 rows.
 COMPILED_ROWS = 1 << 18
 
