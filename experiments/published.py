@@ -78,6 +78,17 @@ def corp(arrays: Arrays, part: str, name: str) -> float:
     return {"MCB": found.miscalibration, "DSC": found.discrimination, "UNC": found.uncertainty}[part]
 
 
+def quantile_edges(score: Array, bins: int) -> list[float]:
+    """Edges at the interpolated quantiles of the scores."""
+    return [0.0, *np.quantile(score, np.arange(1, bins) / bins).tolist(), 1.0]
+
+
+def hl_quantile(arrays: Arrays, bins: int) -> float:
+    """The Hosmer-Lemeshow statistic over groups cut at quantiles."""
+    edges = quantile_edges(arrays["p_class1"], bins)
+    return cal.hosmer_lemeshow(welldata(arrays), bins=edges, binning="equal_width")
+
+
 def mean_outcome(predictions: cal.Predictions) -> float:
     """Accuracy, where the outcome is whether the prediction was right."""
     return float(cal.calibration_curve(predictions, bins=1, interval=None).rate[0])
@@ -108,6 +119,11 @@ QUANTITIES: dict[str, Callable[..., float]] = {
     r"FNR %": lambda s: -100 * cal.esce(decisions(s), where=POSITIVE),
     r"FPR % African-American": lambda s: 100 * cal.esce(decisions(s), where=NEGATIVE & AFRICAN_AMERICAN),
     r"FNR % African-American": lambda s: -100 * cal.esce(decisions(s), where=POSITIVE & AFRICAN_AMERICAN),
+    r"Spiegelhalter Z": lambda s: cal.spiegelhalter_z(welldata(s)),
+    r"HL-H (\d+) equal-width": lambda s, bins: cal.hosmer_lemeshow(welldata(s), bins=int(bins), binning="equal_width"),
+    # Not by rank but at the quantiles, which NumPy interpolates; that differs where the bins do not divide the rows. calzone
+    # loses the row with the lowest score, which shows in the seventh digit.
+    r"HL-C (\d+) quantile groups": lambda s, bins: hl_quantile(s, int(bins)),
     r"ECE-H class1 10 bins": lambda s: cal.ece(welldata(s), bins=10),
     r"MCE-H class1 10 bins": lambda s: cal.mce(welldata(s), bins=10),
     r"ECE-H top-class 10 bins": lambda s: cal.ece(welldata(s), bins=10, lens="top_label"),
@@ -174,8 +190,7 @@ def without_lowest(arrays: Arrays, lens: str) -> float:
     """calzone's outermost quantile edge is open, which loses the row with the lowest score."""
     whole = welldata(arrays)
     score = arrays["p_class1"] if lens == "binary" else whole.probs.max(axis=1)
-    edges = [0.0, *np.quantile(score, np.arange(1, 10) / 10).tolist(), 1.0]
-    return cal.ece(whole, bins=edges, lens=lens, where=score > score.min())
+    return cal.ece(whole, bins=quantile_edges(score, 10), lens=lens, where=score > score.min())
 
 
 # The id of a vector, as a pattern, and a function for its result, or one for each of its results by name.
@@ -200,6 +215,7 @@ VECTORS: dict[str, Callable[[Any], Any] | dict[str, Callable[[Any], Any]]] = {
     r"pc_ece_zero": lambda v: [metric(*pair(v)) for metric in (cal.ece, cal.cwce, cal.gece)],
     r"pc_brier_mean": lambda v: cal.brier(*pair(v), scale="per_class"),
     r"calzone_ref": {
+        "HL_C_15": lambda v: round(hl_quantile(v["arrays"], 15), 3),  # as R prints it
         "ECE_C_top": lambda v: without_lowest(v["arrays"], "top_label"),
         "ECE_C_class1": lambda v: without_lowest(v["arrays"], "binary"),
         "MCE_C_top": lambda v: cal.mce(welldata(v["arrays"]), bins=10, binning="equal_mass", lens="top_label"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant._metric import views_of
+from calibrant._gather import views_of
 from calibrant.metrics.debiased import l2ce_bounds, t_cal_null_deviation
 from calibrant.view import View
 

@@ -52,6 +52,18 @@ def test_a_number_that_is_off_is_called_off(data_folder: Path) -> None:
         assert not published.is_reproduced(case, [value + 3 * case.tolerance + 1e-9 for value in ours]), case.id
 
 
+@pytest.mark.parametrize(("bins", "printed"), [(10, 3.694947603203135), (15, 6.298957873650591)])
+def test_groups_by_quantile_to_every_digit(bins: int, printed: float, data_folder: Path) -> None:
+    """Without the row that calzone's open outermost edge loses, every digit it prints is reproduced."""
+    arrays = published.read_set(data_folder, "calzone_welldata")
+    score = arrays["p_class1"]
+    edges = published.quantile_edges(score, bins)
+    rows = published.welldata(arrays)
+    value = published.cal.hosmer_lemeshow(rows, bins=edges, binning="equal_width", where=score > score.min())
+    assert value == pytest.approx(printed, rel=1e-12)
+    assert published.hl_quantile(arrays, bins) != pytest.approx(printed, rel=1e-8)
+
+
 def test_script_prints_a_verdict_for_each(
     data_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._rules import EqualMass, EqualWidth, check_bins, equal_mass_cuts, table_by_groups
+from ._rules import EqualMass, EqualWidth, cells_by_starts, check_bins, equal_mass_cuts, table_by_groups
 from .bintable import BinTable
 from .errors import ArgumentError, UndefinedMetricError
 from .view import Prefix, View
@@ -192,10 +192,7 @@ class EqualArea:
 
     def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         cuts, _ = self._cuts(view)
-        starts = view.prefix.end[cuts]
-        cell = np.empty(view.n, np.intp)
-        cell[view.order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, view.n)))
-        return cell, len(starts)
+        return cells_by_starts(view, view.prefix.end[cuts])
 
     def _cuts(self, view: View) -> tuple[Array, Floats]:
         """The first tie group of each bin, and the edges, midway between neighbouring scores."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._convert import column, is_frame, is_number, numbers, pick_columns
-from ._metric import as_predictions
+from ._gather import as_predictions
 from .errors import ArgumentError, InputError, ShapeError
 from .predictions import Predictions
 from .selections import Selection, parse_selection, select

@@ -148,9 +148,7 @@ class EqualMass:
             starts = view.prefix.end[equal_mass_cuts(view.prefix, check_bins(self.bins))]
         else:
             starts = self._split_starts(view)
-        cell = np.empty(view.n, np.intp)
-        cell[view.order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, view.n)))
-        return cell, len(starts)
+        return cells_by_starts(view, starts)
 
     def _split_starts(self, view: View) -> Array:
         """The first row of each non-empty bin in rising order of score, cutting through ties."""
@@ -165,6 +163,13 @@ class EqualMass:
             return np.concatenate([[0], np.cumsum(sizes)])[:-1][sizes > 0]
         bin_of_row = np.arange(view.n) * count // view.n
         return np.flatnonzero(np.append(True, np.diff(bin_of_row) > 0))
+
+
+def cells_by_starts(view: View, starts: Array) -> tuple[NDArray[np.intp], int]:
+    """The bin of each row, given the first row of each bin in rising order of score."""
+    cell = np.empty(view.n, np.intp)
+    cell[view.order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, view.n)))
+    return cell, len(starts)
 
 
 def equal_mass_cuts(prefix: Prefix, count: int) -> Array:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ._metric import as_predictions, views_of
+from ._gather import as_predictions, views_of
 from ._results import frame_of, html_table, number
 from ._signature import PREDICTION_WORDS, unknown_word
 from .binning import Binning, Bins, bin_table

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from . import metrics as _metrics  # noqa: F401 - fills the catalogue
 from ._forecasts import constant_forecast, proportions, reference_of, with_forecast
-from ._metric import Metric, as_predictions, views_of
+from ._gather import as_predictions, views_of
+from ._metric import Metric
 from ._results import frame_of, html_table, number
 from ._signature import PREDICTION_WORDS, VIEW_WORDS, unknown_word
 from .binning import Binning, Bins, bin_cells

@@ -1,4 +1,4 @@
-"""evaluate: many metrics of one set of predictions, with what to know before reading them; recommend: which to use for what."""
+"""evaluate: many metrics of one set of predictions, with what to know before reading them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 from . import metrics as _metrics  # noqa: F401 - fills the catalogue
 from ._blocks import map_blocks, rows_per_block
 from ._convert import is_frame, is_number
-from ._metric import Metric, as_predictions, views_of
+from ._gather import as_predictions, views_of
+from ._metric import Metric
 from ._results import frame_of, html_table, number
 from ._signature import PREDICTION_WORDS, unknown_word
 from .errors import ArgumentError, CalibrantError, GroupError, LensError
@@ -22,7 +23,7 @@ from .registry import catalogue
 from .selections import parse_selection
 from .view import VectorView, View
 
-__all__ = ["Evaluation", "Header", "Recommendation", "Result", "Skipped", "evaluate", "recommend"]
+__all__ = ["Evaluation", "Header", "Result", "Skipped", "evaluate"]
 
 
 @dataclass(frozen=True)
@@ -340,79 +341,3 @@ def _top_k_accuracy(p: Predictions) -> dict[int, float]:
 
     ahead = np.concatenate(map_blocks(work, p.n, rows_per_block(p.k), columns=p.k))
     return {k: float(np.average(ahead < k, weights=p.weight)) for k in wanted}
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """Which metrics answer a use case, and why."""
-
-    use_case: str
-    question: str
-    metrics: tuple[str, ...]
-    why: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
-    def to_frame(self) -> Any:
-        """One row for each metric, as a frame of the library at hand."""
-        rows = [catalogue[id] for id in self.metrics]
-        return frame_of({"metric": self.metrics, "name": [m.name for m in rows], "summary": [m.summary for m in rows]})
-
-    def __repr__(self) -> str:
-        lines = [f"{self.use_case}: {self.question}", *(f"  {id:<12} {catalogue[id].summary}" for id in self.metrics)]
-        return "\n".join([*lines, self.why])
-
-    def _repr_html_(self) -> str:
-        rows = [[id, catalogue[id].name, catalogue[id].summary] for id in self.metrics]
-        return html_table(["metric", "name", "meaning"], rows, f"{self.use_case}: {self.question} {self.why}")
-
-
-# The five use cases of the survey of calibration metrics, and three that users ask for beside them.
-_USE_CASES = {
-    "classwise": (
-        "How well is each class calibrated, to compare models or recalibration?",
-        "Binned errors can be gamed by a constant forecast, so read a proper score (brier) beside them.",
-    ),
-    "multiclass": (
-        "Is the whole predicted distribution right, not only the predicted class?",
-        "Bins in many dimensions hold few rows each; vce orders the classes first, so that one dimension is left.",
-    ),
-    "direction": (
-        "Is the model over- or underconfident?",
-        "esce is one signed number; abc_above and abc_below show both sides where they would cancel; ecd needs no bins.",
-    ),
-    "local": (
-        "Is it right in every group or region, not only on average?",
-        "Errors of opposite sign cancel over all rows but not inside groups; pass groups= or features=.",
-    ),
-    "safety": (
-        "Could overconfidence do harm?",
-        "ecd and abc_below look at overconfidence alone; mce names the worst region.",
-    ),
-    "comparison": (
-        "Which of several models gives the better probabilities?",
-        "Strictly proper scores reward honest probabilities; they measure discrimination as well as calibration.",
-    ),
-    "familiar": (
-        "Which numbers do most papers print?",
-        "ece and mce with 15 equal-width bins; both depend on the bins and on the number of rows.",
-    ),
-}
-
-
-def recommend(use_case: str) -> Recommendation:
-    """Which metrics to use for ``"classwise"``, ``"multiclass"``, ``"direction"``, ``"local"``, ``"safety"``, ``"comparison"`` or ``"familiar"``.
-
-    >>> import calibrant as cal
-    >>> cal.recommend("direction").metrics
-    ('ecd', 'nses', 'expected_observed_ratio', 'spiegelhalter_z', 'esce', 'abc_above', 'abc_below')
-    """
-    if not isinstance(use_case, str) or use_case not in _USE_CASES:
-        raise ArgumentError("use_case", f"must be one of {', '.join(map(repr, _USE_CASES))}; got {use_case!r}")
-    question, why = _USE_CASES[use_case]
-    return Recommendation(use_case, question, tuple(m.id for m in catalogue.find(use_cases=use_case)), why)
-
-
-USE_CASES = tuple(_USE_CASES)

@@ -112,9 +112,7 @@ def ece_lb(labels, probs, *, norm=1, **options):
 
     def power(question, bins, importance):
         total = total_weight(question)
-        pairs = [
-            (question[i][2] / total, abs(question[i][0] - rate)) for members, *_, rate in bins for i in members
-        ]
+        pairs = [(question[i][2] / total, abs(question[i][0] - rate)) for members, *_, rate in bins for i in members]
         return weighted_power(pairs, norm)
 
     return rooted(over_bins(power, labels, probs, how, default=norm_default(norm), **options), norm)

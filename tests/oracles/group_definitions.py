@@ -163,12 +163,13 @@ def multiclass_ce(
 ):
     values = []
     for seen, columns in vectors(rows_of(labels, probs, counts, sample_weight), lens):
-        width = len(seen[0][1]) if columns is None and not str(lens).startswith("top_k") else columns
+        if columns is None:  # a remainder that completes the row to 1 is no coordinate
+            columns = 1 if lens == "top_k:1" else 2
         rows = [[nearest_double(p) for p in row] for _, row, _ in seen]
         total = sum(weight for _, _, weight in seen)
         with mp.workdps(DIGITS):
             value = digits(Fraction(0))
-            for members in simplex_cells([row[:width] for row in rows], bins):
+            for members in simplex_cells([row[:columns] for row in rows], bins):
                 gaps = [
                     sum(seen[i][2] * (rows[i][k] - int(seen[i][0] == k)) for i in members) / total
                     for k in range(len(rows[0]))
@@ -203,7 +204,7 @@ def tce(labels, probs, *, alpha=0.05, binning="pava", bins=10, min_block=10, max
         count = 0
         for block in blocks:
             ones = sum(outcome for _, outcome in block)
-            count += sum(two_sided(ones, len(block), score) <= alpha for score, _ in block)
+            count += sum(int(two_sided(ones, len(block), score) <= alpha) for score, _ in block)
         return Fraction(100 * count, len(rows))
 
     return each_question(rejected, labels, probs, **rest)

@@ -13,9 +13,13 @@ from .parts import combined, each_question, norm_default, rooted
 
 def over_vectors(formula, labels, probs, *, counts=None, sample_weight=None, lens="canonical", default="mean"):
     """`formula` of the rows seen through each view of the lens, and of whether weights are importance."""
-    every = vectors(rows_of(labels, probs, counts, sample_weight), lens)
+    values = []
     with mp.workdps(DIGITS):
-        return combined([formula(rows, sample_weight is not None) for rows, _ in every], default)
+        for rows, columns in vectors(rows_of(labels, probs, counts, sample_weight), lens):
+            if columns is None:  # of one score the other class has what is missing to 1, as a double
+                rows = [(label, [nearest_double(row[0]), row[1]], weight) for label, row, weight in rows]
+            values.append(formula(rows, sample_weight is not None))
+        return combined(values, default)
 
 
 def row_mean(loss, labels, probs, **rest):

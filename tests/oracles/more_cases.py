@@ -21,7 +21,7 @@ SEARCHED: list[Options] = [
     {"bins": "sweep", "binning": "equal_width"},
     {"bins": [0.05, 0.1, 0.25]},
     {"bins": "search", "binning": "equal_width"},
-    {"bins": 4, "binning": "equal_area"},
+    {"bins": 4, "binning": "equal_area", "style": "smooth"},
     {"bins": "tcal", "binning": "equal_mass"},
     {"bins": "search_pure", "binning": "equal_width"},
     {"bins": "cv", "binning": "equal_mass", "lens": "top_label"},
@@ -191,7 +191,10 @@ def by_rank(number: int, rng: Rng) -> Options:
 
 def simplex(number: int, rng: Rng) -> Options:
     lens = _pick(JOINT_LENSES, number)
-    options: Options = {"distance": _pick(("tv", "l1", "l2"), number), **_pick(({}, {"bins": 2}, {"bins": [1, 3]}), number // 2)}
+    options: Options = {
+        "distance": _pick(("tv", "l1", "l2"), number),
+        **_pick(({}, {"bins": 2}, {"bins": [1, 3]}), number // 2),
+    }
     if lens is None:
         return {**options, **({"class_weight": True} if options["distance"] == "l2" else {})}
     return {**options, "lens": lens}
@@ -199,11 +202,17 @@ def simplex(number: int, rng: Rng) -> Options:
 
 def equal_area(number: int, rng: Rng) -> Options:
     rules: list[Options] = [{"bins": 4}, {}, {"bins": 2}, {"bins": 1}, {"bins": [3, 9]}, {"bins": 40}]
-    return {**_pick(LENSES, number), **_pick(rules, number), "norm": NORMS[rng.integers(4)]}
+    # Scores one rounding apart leave no room for an edge between them.
+    style = _pick(CONDITIONED, number // 2)
+    return {**_pick(LENSES, number), **_pick(rules, number), "norm": NORMS[rng.integers(4)], "style": style}
 
 
 def monotone(number: int, rng: Rng) -> Options:
-    return {**_pick(LENSES, number), **_pick(({}, {"binning": "equal_width"}), number // 2), "norm": NORMS[rng.integers(4)]}
+    return {
+        **_pick(LENSES, number),
+        **_pick(({}, {"binning": "equal_width"}), number // 2),
+        "norm": NORMS[rng.integers(4)],
+    }
 
 
 def soft(number: int, rng: Rng) -> Options:
@@ -221,7 +230,13 @@ def differentiable(number: int, rng: Rng) -> Options:
 
 
 def log_sum_exp(number: int, rng: Rng) -> Options:
-    rules: list[Options] = [{}, {"bins": 2}, {"temperature": 0.2}, {"bins": 4, "binning": "equal_mass"}, {"bins": [3, 5]}]
+    rules: list[Options] = [
+        {},
+        {"bins": 2},
+        {"temperature": 0.2},
+        {"bins": 4, "binning": "equal_mass"},
+        {"bins": [3, 5]},
+    ]
     return {**_pick(({}, {}, {"lens": "top_label"}, {}, {"lens": "classwise"}), number), **_pick(rules, number // 2)}
 
 

@@ -103,7 +103,9 @@ def lse_ece(
             question.append((score, int(falling(row)[0] == label), weight))
         total = sum(weight for _, _, weight in question)
         cells = partition(question, sample_weight is not None, bins, binning)
-        gaps = [abs(sum(question[i][2] * (question[i][0] - question[i][1]) for i in members)) for members, _, _ in cells]
+        gaps = [
+            abs(sum(question[i][2] * (question[i][0] - question[i][1]) for i in members)) for members, _, _ in cells
+        ]
         values.append(sum(gaps) / total)
     return combined(values)
 
@@ -229,6 +231,8 @@ def topk_ece(labels, probs, *, k=None, bins=15, binning="equal_width", reading="
             score = min(nearest_double(sum(row[c] for c in chosen)), Fraction(1))
             question.append((score, int(label in chosen), weight))
         cells = partition(question, sample_weight is not None, bins, binning)
-        gaps = [abs(sum(question[i][2] * (question[i][0] - question[i][1]) for i in members)) for members, _, _ in cells]
+        gaps = [
+            abs(sum(question[i][2] * (question[i][0] - question[i][1]) for i in members)) for members, _, _ in cells
+        ]
         errors.append(sum(gaps) / sum(weight for _, _, weight in rows))
     return sum(errors) / len(errors)

@@ -221,7 +221,7 @@ def test_search_needs_ten_rows() -> None:
 @pytest.mark.parametrize(("data", "bins", "edges"), [(T1, 2, [0, 0.6, 1]), (T2, 4, [0, 0.3, 0.6, 0.9, 1])])
 def test_edges_of_equal_area(data: Any, bins: int, edges: list[float]) -> None:
     found = cal.calibration_curve(*data, bins=bins, binning="equal_area")
-    assert [found.low[0], *found.high] == pytest.approx(edges, abs=1e-12)
+    assert found.table.edges.tolist() == pytest.approx(edges, abs=1e-12)
     assert cal.ece_ea(*data, bins=bins) == pytest.approx(cal.ece(*data, bins=edges), abs=1e-12)
 
 

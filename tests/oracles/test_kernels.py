@@ -12,7 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant import _kernels
-from calibrant._metric import views_of
+from calibrant._gather import views_of
 from calibrant.binning import bin_table
 
 BINS = (1, 2, 3, 7, 10, 15, 49, 100, 997, 4096)

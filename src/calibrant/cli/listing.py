@@ -7,7 +7,7 @@ import json
 import click
 
 from .. import catalogue
-from ..evaluation import recommend
+from ..recommendation import recommend
 from ..registry import Metric
 from .screen import print_lines
 

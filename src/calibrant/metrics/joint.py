@@ -15,6 +15,7 @@ from ..binning import Binning, Bins
 from ..errors import ArgumentError, UndefinedMetricError
 from ..registry import metric
 from ..view import Block, VectorView
+from .norms import norm_root, weighted_power
 
 Floats = NDArray[np.float64]
 Variation = Literal["entropy", "confidence", "variation_ratio", "iqv", "gini"]
@@ -78,7 +79,7 @@ def _sums_by_bin(
         "variation": "What is compared: normalised ``'entropy'``, ``'confidence'``, Wilcox's ``'variation_ratio'``, index of qualitative variation ``'iqv'``, or ``'gini'``.",
         "bins": "Number of bins of the variation on [0, 1], or rising edges.",
     },
-    finish=lambda value, options: value if options["norm"] in (1, math.inf) else value ** (1 / options["norm"]),
+    finish=norm_root,
 )
 def vce(
     view: VectorView,
@@ -97,9 +98,7 @@ def vce(
     full = weight > 0
     share = weight[full, None]
     gap = np.abs(measure(seen[full] / share) - measure(stated[full] / share))
-    if norm == math.inf:
-        return float(gap.max())
-    return math.fsum(weight[full] / view.total * gap**norm)
+    return weighted_power(gap, weight[full] / view.total, norm)
 
 
 @metric(

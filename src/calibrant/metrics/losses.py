@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from .._checks import check_positive, weight_per_class
 from ..errors import ArgumentError
 from ..registry import metric
 from ..view import Block, VectorView
+from .norms import norm_root
 
 Floats = NDArray[np.float64]
 
@@ -161,11 +161,6 @@ def _normalised(probs: Floats, targets: Floats) -> Floats:
         return np.where(targets > 0.5, (1 - probs) / probs, probs / (1 - probs))
 
 
-def _norm_root(value: float, options: Mapping[str, Any]) -> float:
-    norm = options["norm"]
-    return value if norm in (1, math.inf) else float(value ** (1 / norm))
-
-
 @metric(
     "Pointwise norm error",
     family="point",
@@ -178,7 +173,7 @@ def _norm_root(value: float, options: Mapping[str, Any]) -> float:
     soft=False,
     aliases=("Lp error", "mean absolute error", "MAE", "Chebyshev error"),
     cite="survey",
-    finish=_norm_root,
+    finish=norm_root,
     pros="no bins; every binned error is at most this",
     cons="not proper except the square of norm 2; norm 1 rewards rounding to 0 and 1",
     notes="More than two classes: over all entries (reconstructed). The default norm is 1, since 2 is the root Brier score.",

@@ -12,7 +12,8 @@ from .._sums import accurate_sum
 from ..binning import Binning, Bins, bin_cells, bin_table
 from ..registry import metric, preset
 from ..view import View
-from .bins import ece, gaps_of_full_bins, norm_root
+from .bins import ece, gaps_of_full_bins
+from .norms import norm_root
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from .._sums import accurate_sum
 from ..binning import Binning, Bins, bin_table, check_bins
 from ..registry import metric
 from ..view import Block, VectorView, View
-from .bins import norm_root
+from .norms import norm_root
 
 Floats = NDArray[np.float64]
 
