@@ -321,4 +321,18 @@ REFERENCES = {
         "NeurIPS",
         arxiv="2306.04985",
     ),
+    "arrieta2022": Reference(
+        "Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu",
+        2022,
+        "Metrics of calibration for probabilistic predictions",
+        "JMLR 23",
+        arxiv="2205.09680",
+    ),
+    "guy2025": Reference("Guy et al.", 2025, "Measuring multi-calibration"),
+    "sadatsafavi2024": Reference(
+        "Sadatsafavi and Petkau",
+        2024,
+        "Non-parametric inference on calibration of predicted risks",
+        "Statistics in Medicine",
+    ),
 }

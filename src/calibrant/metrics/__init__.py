@@ -14,10 +14,12 @@ from . import debiased  # isort: skip
 from . import joint  # isort: skip
 from . import classwise  # isort: skip
 from . import grouped  # isort: skip
+from . import cumulative  # isort: skip
 
 __all__ = [
     "bins",
     "classwise",
+    "cumulative",
     "debiased",
     "grouped",
     "intervals",

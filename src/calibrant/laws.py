@@ -1,0 +1,46 @@
+"""Limit laws of cumulative differences under calibration: Brownian motion and bridge, as series that keep relative accuracy."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["bridge_survival", "maximum_survival", "range_survival"]
+
+# Terms beyond these are below the last digit wherever the series is used.
+TERMS = 60
+
+
+def _upper_normal(x: float) -> float:
+    return math.erfc(x / math.sqrt(2)) / 2
+
+
+def maximum_survival(x: float) -> float:
+    """P(largest |B(t)| on [0, 1] exceeds x), B Brownian motion: the law of ECCE-MAD in units of its scale."""
+    if x <= 0:
+        return 1.0
+    if x < 1:
+        odd = range(1, 2 * TERMS, 2)
+        cdf = 4 / math.pi * math.fsum((-1) ** (k // 2) / k * math.exp(-((k * math.pi) ** 2) / (8 * x * x)) for k in odd)
+        return 1 - cdf
+    return min(1.0, 4 * math.fsum((-1) ** k * _upper_normal((2 * k + 1) * x) for k in range(TERMS)))
+
+
+def range_survival(x: float) -> float:
+    """P(range of B(t) on [0, 1] exceeds x): the law of ECCE-R in units of its scale."""
+    if x <= 0:
+        return 1.0
+    if x < 1.5:
+        halves = [((k + 0.5) * math.pi) ** 2 for k in range(TERMS)]
+        return 1 - math.fsum((8 / x**2 + 2 / h) * math.exp(-2 * h / x**2) for h in halves)
+    return min(1.0, 8 * math.fsum((-1) ** (k - 1) * k * _upper_normal(k * x) for k in range(1, TERMS)))
+
+
+def bridge_survival(x: float) -> float:
+    """P(largest |bridge| exceeds x), the Kolmogorov distribution."""
+    if x <= 0:
+        return 1.0
+    if x < 1:
+        odd = range(1, 2 * TERMS, 2)
+        cdf = math.sqrt(2 * math.pi) / x * math.fsum(math.exp(-((k * math.pi) ** 2) / (8 * x * x)) for k in odd)
+        return 1 - cdf
+    return min(1.0, 2 * math.fsum((-1) ** (k - 1) * math.exp(-2 * k * k * x * x) for k in range(1, TERMS)))

@@ -1,0 +1,265 @@
+"""Cumulative differences: scores minus outcomes added up in order of score, and how far that path strays."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_whole
+from .._sums import accurate_sum
+from ..errors import ArgumentError, UndefinedMetricError
+from ..laws import bridge_survival
+from ..registry import metric, preset
+from ..view import Block, VectorView, View
+from .intervals import cce
+from .joint import ranked
+
+Floats = NDArray[np.float64]
+
+
+def path_of(view: View) -> Floats:
+    """Cumulative differences over all weight at the end of each tie group, 0 first; positive where scores are too high."""
+    return view.prefix.excess / view.total
+
+
+def null_scale(view: View) -> float:
+    """Standard deviation of the end of the path under calibration: the unit of its limit laws."""
+    own = view.weights if view.weight_kind != "importance" else view.weights**2
+    return math.sqrt(accurate_sum(own * view.score * (1 - view.score))) / view.total
+
+
+@metric(
+    "Maximum cumulative difference",
+    family="cumulative",
+    subfamily="path",
+    range=(0, 1),
+    ideal=0,
+    has_test=True,
+    cost="N log N",
+    recommended=True,
+    use_cases=("parameter-free",),
+    aliases=("ECCE-MAD", "KS", "KS calibration error", "Kolmogorov-Smirnov calibration error"),
+    cite="arrieta2022",
+    pros="no bins and no parameters; a test with a known law",
+    cons="anchored at the lowest score, so it is not the same seen from the other class; see `ecce_r`",
+)
+def ecce_mad(view: View) -> float:
+    """Largest distance from zero of the cumulative differences between scores and outcomes."""
+    return float(np.abs(path_of(view)).max())
+
+
+ecce_r = preset(
+    cce,
+    "ecce_r",
+    "Range of cumulative differences",
+    summary="Distance between the highest and the lowest point of the cumulative differences between scores and outcomes.",
+    family="cumulative",
+    subfamily="path",
+    has_test=True,
+    aliases=("ECCE-R", "Kuiper", "Kuiper calibration error", "ECCE"),
+    cite="arrieta2022",
+    pros="no bins and no parameters; the same seen from either class; a test with a known law",
+    cons="small errors everywhere can hide below one large interval",
+)
+
+
+def _mean_along(view: View, power: int) -> float:
+    """Mean over rows of |path|^power; rows of a tie share its residual, so the path is a line inside it."""
+    path = path_of(view)
+    start, end = path[:-1], path[1:]
+    rows = np.diff(view.prefix.weight if view.weight_kind == "counts" else view.prefix.end).astype(np.float64)
+    step = (end - start) / rows
+    if power == 2:
+        total = rows * start**2 + start * step * rows * (rows + 1) + step**2 * rows * (rows + 1) * (2 * rows + 1) / 6
+    else:
+        # The line crosses zero after `before` rows; the sums on both sides keep their sign.
+        crossing = np.divide(-start, step, out=np.zeros(len(step)), where=step != 0)
+        before = np.clip(np.floor(crossing), 0, rows)
+        first = before * start + step * before * (before + 1) / 2
+        total = np.abs(first) + np.abs(rows * start + step * rows * (rows + 1) / 2 - first)
+    share = np.diff(view.prefix.weight) / view.total
+    return accurate_sum(total / rows * share)
+
+
+@metric(
+    "Mean absolute cumulative difference",
+    family="cumulative",
+    subfamily="path",
+    range=(0, 1),
+    ideal=0,
+    cost="N log N",
+    aliases=("area under the cumulative difference",),
+    cite="arrieta2022",
+    pros="looks at the whole path, not only its peak",
+    cons="its law under calibration depends on the scores, so a test must resample",
+)
+def ecce_mean_abs(view: View) -> float:
+    """Mean over rows of the absolute cumulative difference."""
+    return _mean_along(view, 1)
+
+
+@metric(
+    "Mean squared cumulative difference",
+    family="cumulative",
+    subfamily="path",
+    range=(0, 1),
+    ideal=0,
+    cost="N log N",
+    aliases=("Cramer-von Mises calibration error",),
+    cite="arrieta2022",
+    pros="looks at the whole path, not only its peak",
+    cons="squared, so small errors vanish; its law under calibration depends on the scores",
+)
+def ecce_l2(view: View) -> float:
+    """Mean over rows of the squared cumulative difference."""
+    return max(0.0, _mean_along(view, 2))
+
+
+def _of_ranks(view: VectorView, first: int, last: int) -> View:
+    """The sum of the probabilities of ranks `first` to `last`, against the true class being one of them."""
+
+    def both(block: Block) -> Floats:
+        probs, shares = ranked(block)
+        return np.column_stack([probs[:, first:last].sum(axis=1), shares[:, first:last].sum(axis=1)])
+
+    score, share = np.vstack([both(block) for _, block in view.blocks()]).T
+    score = np.where(score > 1 - 1e-12, 1.0, score)  # all classes together are certain, up to rounding
+    outcome = np.clip(share, 0, 1) if view.is_soft else share.astype(np.uint8)
+    return View(np.ascontiguousarray(score), outcome, view.weight, view.weight_kind)
+
+
+def _check_rank(r: int, view: VectorView) -> int:
+    if check_whole(r, "r") > view.k:
+        raise ArgumentError("r", f"must be at most {view.k}, the number of classes; got {r}")
+    return int(r)
+
+
+@metric(
+    "Kolmogorov-Smirnov error of the r-th class",
+    family="cumulative",
+    subfamily="path",
+    range=(0, 1),
+    ideal=0,
+    has_test=True,
+    lens="canonical",
+    sketch=False,
+    cost="N K log N",
+    aliases=("KS top-r", "KS"),
+    cite="gupta2021",
+    pros="no bins; looks at any choice of the model, not only its first",
+    cons="one rank at a time",
+    explain={"r": "Which choice of the model: 1 is the predicted class."},
+)
+def ks_top_r(view: VectorView, *, r: int = 1) -> float:
+    """Largest cumulative difference between the r-th largest probability and the true class having that rank."""
+    rank = _check_rank(r, view)
+    return float(np.abs(path_of(_of_ranks(view, rank - 1, rank))).max())
+
+
+@metric(
+    "Kolmogorov-Smirnov error within the first r classes",
+    family="cumulative",
+    subfamily="path",
+    range=(0, 1),
+    ideal=0,
+    has_test=True,
+    lens="canonical",
+    sketch=False,
+    cost="N K log N",
+    aliases=("KS within-top-r",),
+    cite="gupta2021",
+    pros="no bins; asks what a short list of answers is worth",
+    cons="0 by construction when r is the number of classes",
+    explain={"r": "How many choices of the model are taken together."},
+)
+def ks_within_top_r(view: VectorView, *, r: int = 1) -> float:
+    """Largest cumulative difference between the sum of the r largest probabilities and the true class being among them."""
+    return float(np.abs(path_of(_of_ranks(view, 0, _check_rank(r, view)))).max())
+
+
+@metric(
+    "Brownian bridge test",
+    family="cumulative",
+    subfamily="test statistic",
+    range=(0, math.inf),
+    ideal=0,
+    ideal_for="nothing",
+    has_test=True,
+    soft=False,
+    cost="N log N",
+    aliases=("BBT", "BB"),
+    cite="sadatsafavi2024",
+    pros="separates the mean from the shape: both must be right; chi-square with 4 degrees of freedom under calibration",
+    cons="a test statistic, not a size of error: it grows with the number of rows",
+    certainty="certain; that the survey means this combination is fairly sure",
+    explain={
+        "form": "``'fisher'`` combines the tests of mean and bridge, ``'bridge'`` is the largest bridge value alone, ``'mean'`` the "
+        "standardised mean difference."
+    },
+)
+def bbt(view: View, *, form: Literal["fisher", "bridge", "mean"] = "fisher") -> float:
+    """Evidence against calibration from the mean difference and from the shape of the cumulative path, combined."""
+    own = view.weights if view.weight_kind != "importance" else view.weights**2
+    score, _, _ = view.sorted_rows
+    weight = np.ones(view.n) if view.weight is None else own[view.order]
+    time = np.append(0.0, np.cumsum(weight * score * (1 - score)))[view.prefix.end]
+    if time[-1] <= 0:
+        raise UndefinedMetricError("bbt", "every score is 0 or 1, so nothing could vary by chance")
+    path = view.prefix.excess / math.sqrt(time[-1])
+    largest = float(np.abs(path - time / time[-1] * path[-1]).max())
+    if form != "fisher":
+        return largest if form == "bridge" else abs(float(path[-1]))
+    chances = math.erfc(abs(path[-1]) / math.sqrt(2)) * bridge_survival(largest)
+    return -2 * math.log(chances) + 0.0 if chances > 0 else math.inf
+
+
+@metric(
+    "Multi-calibration metric",
+    family="cumulative",
+    subfamily="groups",
+    range=(0, math.inf),
+    ideal=0,
+    has_test=True,
+    needs=("groups",),
+    soft=False,
+    sketch=False,
+    cost="N log N",
+    use_cases=("local",),
+    aliases=("MCM", "multicalibration error", "MCE"),
+    cite="guy2025",
+    pros="the worst group relative to what chance allows there, in units of the whole",
+    cons="small groups are noisy; with many groups the largest is large by chance",
+    certainty="certain for the authors' code; that the printed formula is the same is fairly sure",
+    explain={"scale": "``'absolute'``, in ``'sigma'`` (standard deviations), or ``'relative'`` to the rarer outcome."},
+)
+def mcm(view: View, *, scale: Literal["absolute", "sigma", "relative"] = "absolute") -> float:
+    """Largest range of cumulative differences over all rows and each group, in units of its own chance."""
+    assert view.rows is not None
+    groups = view.rows.groups
+    assert groups is not None
+    parts = [view, *(_part(view, groups == code) for code in np.unique(groups))]
+    ratios = []
+    for part in parts:
+        spread, chance = float(np.ptp(path_of(part))), null_scale(part)
+        ratios.append(spread / chance if chance > 0 else 0.0 if spread <= 1e-12 else math.inf)
+    worst = max(ratios)
+    if scale == "sigma":
+        return worst
+    own = null_scale(view)
+    value = worst * own if own > 0 else worst
+    if scale == "absolute":
+        return value
+    rate = view.mean(view.outcome)
+    if min(rate, 1 - rate) <= 0:
+        raise UndefinedMetricError(
+            "mcm", "only one outcome occurs, so nothing is relative to the rarer one", "use scale='absolute'"
+        )
+    return value / min(rate, 1 - rate)
+
+
+def _part(view: View, rows: NDArray[np.bool_]) -> View:
+    weight = None if view.weight is None else view.weight[rows]
+    return View(view.raw_score[rows], view.raw_outcome[rows], weight, view.weight_kind)

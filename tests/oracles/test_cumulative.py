@@ -1,0 +1,212 @@
+"""Cumulative metrics against literal definitions in fractions, their limit laws against mpmath, and their null by enumeration."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import groupby, product
+
+import mpmath
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.laws import bridge_survival, maximum_survival, range_survival
+
+A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
+D = (
+    [0, 1, 1, 0, 2, 1, 2, 2],
+    [
+        [0.7, 0.2, 0.1],
+        [0.6, 0.3, 0.1],
+        [0.2, 0.7, 0.1],
+        [0.3, 0.5, 0.2],
+        [0.1, 0.3, 0.6],
+        [0.2, 0.2, 0.6],
+        [0.5, 0.1, 0.4],
+        [0.1, 0.1, 0.8],
+    ],
+)
+
+Rows = list[tuple[Fraction, Fraction, Fraction]]
+
+
+def tie_groups(rows: Rows) -> list[Rows]:
+    ordered = sorted(rows, key=lambda row: row[0])
+    return [list(group) for _, group in groupby(ordered, key=lambda row: row[0])]
+
+
+def path(rows: Rows) -> list[Fraction]:
+    """Sums of weight times (score - outcome) over all weight, at the end of each tie group."""
+    total = sum(w for _, _, w in rows)
+    points = [Fraction(0)]
+    for group in tie_groups(rows):
+        points.append(points[-1] + sum(w * (p - y) for p, y, w in group) / total)
+    return points
+
+
+def mean_along(rows: Rows, power: int, counted: bool) -> Fraction:
+    """Every row of a tie is given the group's mean residual, and an equal share of its weight."""
+    total = sum(w for _, _, w in rows)
+    value, now = Fraction(0), Fraction(0)
+    for group in tie_groups(rows):
+        mass = sum(w for _, _, w in group)
+        n = int(mass) if counted else len(group)
+        residual = sum(w * (p - y) for p, y, w in group) / n
+        for _ in range(n):
+            now += residual / total
+            value += mass / n / total * abs(now) ** power
+    return value
+
+
+def scale(rows: Rows, importance: bool) -> float:
+    total = sum(w for _, _, w in rows)
+    return math.sqrt(sum((w * w if importance else w) * p * (1 - p) for p, _, w in rows)) / total
+
+
+def bridge_statistics(rows: Rows, importance: bool) -> tuple[float, float]:
+    time, place = [Fraction(0)], [Fraction(0)]
+    for group in tie_groups(rows):
+        time.append(time[-1] + sum((w * w if importance else w) * p * (1 - p) for p, _, w in group))
+        place.append(place[-1] + sum(w * (p - y) for p, y, w in group))
+    root = math.sqrt(time[-1])
+    return abs(float(place[-1])) / root, max(
+        abs(float(c - t / time[-1] * place[-1])) / root for c, t in zip(place, time, strict=True)
+    )
+
+
+def draw(seed: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray], np.ndarray]:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 40))
+    p = rng.random(n) if seed % 3 else rng.integers(1, 10, n) / 10
+    y = (rng.random(n) < p).astype(int)
+    words = [{}, {"counts": rng.integers(1, 4, n)}, {"sample_weight": rng.random(n) + 0.1}][seed % 4 % 3]
+    return y, p, words, rng.integers(0, 3, n)
+
+
+def as_rows(y: np.ndarray, p: np.ndarray, words: dict[str, np.ndarray]) -> Rows:
+    weight = next(iter(words.values())) if words else np.ones(len(y), int)
+    return [(Fraction(float(a)), Fraction(int(b)), Fraction(float(w))) for a, b, w in zip(p, y, weight, strict=True)]
+
+
+@pytest.mark.parametrize("seed", [*range(30), *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(30, 200))])
+def test_cumulative_metrics_are_their_definitions(seed: int) -> None:
+    y, p, words, groups = draw(seed)
+    rows = as_rows(y, p, words)
+    points = path(rows)
+    close = {"rel": 1e-12, "abs": 1e-13}
+    assert cal.ecce_mad(y, p, **words) == pytest.approx(float(max(map(abs, points))), **close)
+    assert cal.ecce_r(y, p, **words) == pytest.approx(float(max(points) - min(points)), **close)
+    for power, metric in ((1, cal.ecce_mean_abs), (2, cal.ecce_l2)):
+        assert metric(y, p, **words) == pytest.approx(float(mean_along(rows, power, "counts" in words)), **close)
+    importance = "sample_weight" in words
+    mean, bridge = bridge_statistics(rows, importance)
+    assert cal.bbt(y, p, form="mean", **words) == pytest.approx(mean, rel=1e-11, abs=1e-13)
+    assert cal.bbt(y, p, form="bridge", **words) == pytest.approx(bridge, rel=1e-11, abs=1e-13)
+    chances = math.erfc(mean / math.sqrt(2)) * bridge_survival(bridge)
+    assert cal.bbt(y, p, **words) == pytest.approx(-2 * math.log(chances), rel=1e-9, abs=1e-11)
+    parts = [rows, *([row for row, g in zip(rows, groups, strict=True) if g == code] for code in set(groups.tolist()))]
+    ratios = [float(max(path(part)) - min(path(part))) / scale(part, importance) for part in parts]
+    assert cal.mcm(y, p, groups=groups, scale="sigma", **words) == pytest.approx(max(ratios), rel=1e-11)
+    assert cal.mcm(y, p, groups=groups, **words) == pytest.approx(max(ratios) * scale(rows, importance), rel=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ranks_are_taken_in_order_of_probability(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    probs = rng.multinomial(8, np.ones(4) / 4, 25) / 8
+    y = rng.integers(0, 4, 25)
+    for r in range(1, 5):
+        top, within = [], []
+        for label, row in zip(y, probs, strict=True):
+            order = sorted(range(4), key=lambda k, row=row: (-row[k], k))
+            top.append((Fraction(row[order[r - 1]]), Fraction(int(order[r - 1] == label)), Fraction(1)))
+            within.append((sum(Fraction(row[k]) for k in order[:r]), Fraction(int(label in order[:r])), Fraction(1)))
+        assert cal.ks_top_r(y, probs, r=r) == pytest.approx(float(max(map(abs, path(top)))), abs=1e-13)
+        assert cal.ks_within_top_r(y, probs, r=r) == pytest.approx(float(max(map(abs, path(within)))), abs=1e-13)
+
+
+CHECKED = [
+    ("ecce_mad", A, {}, 0.2),
+    ("ecce_mad", B, {}, 0.1),
+    ("ecce_r", A, {}, 0.225),
+    ("ecce_r", B, {}, 0.105),
+    ("ecce_mean_abs", A, {}, 0.13125),
+    ("ecce_mean_abs", B, {}, 0.0585),
+    ("ecce_l2", A, {}, 0.02171875),
+    ("ecce_l2", B, {}, 0.0044325),
+    ("ks_top_r", D, {"r": 1}, 0.225),
+    ("ks_top_r", D, {"r": 2}, 0.125),
+    ("ks_top_r", D, {"r": 3}, 0.075),
+    ("ks_within_top_r", D, {"r": 2}, 0.075),
+    ("ks_within_top_r", D, {"r": 3}, 0.0),
+    ("ecce_mad", D, {"lens": "class:0"}, 0.125),
+    ("ecce_r", D, {"lens": "class:0"}, 0.1375),
+    ("ecce_mad", D, {"lens": "class:1"}, 0.1),
+    ("ecce_r", D, {"lens": "class:1"}, 0.125),
+    ("ecce_mad", D, {"lens": "class:2"}, 0.0625),
+    ("ecce_r", D, {"lens": "class:2"}, 0.075),
+    ("bbt", A, {}, 2.451694187),
+    ("bbt", B, {}, 1.777876384),
+    ("bbt", A, {"form": "mean"}, 1.050451463),
+    ("bbt", A, {"form": "bridge"}, 0.2943075219),
+    ("bbt", B, {"form": "bridge"}, 0.5374074817),
+    ("mcm", A, {"groups": [0, 0, 1, 1]}, 0.225),
+    ("mcm", A, {"groups": [0, 0, 1, 1], "scale": "sigma"}, 1.181757896),
+    ("mcm", A, {"groups": [0, 0, 1, 1], "scale": "relative"}, 0.9),
+]
+
+
+@pytest.mark.parametrize(("id", "data", "words", "expected"), CHECKED, ids=[f"{c[0]} {c[2]}" for c in CHECKED])
+def test_checked_values(id: str, data: tuple[list[int], list], words: dict[str, object], expected: float) -> None:
+    assert cal.catalogue[id](*data, **words) == pytest.approx(expected, abs=5e-10)
+
+
+def test_identities() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        p = rng.random(30)
+        y = (rng.random(30) < p**2).astype(int)
+        mad, spread = cal.ecce_mad(y, p), cal.ecce_r(y, p)
+        assert abs(cal.esce(y, p)) <= mad + 1e-15
+        assert mad <= spread <= 2 * mad + 1e-15
+        assert mad <= cal.lp_error(y, p) + 1e-15
+        assert spread == pytest.approx(cal.ecce_r(1 - y, 1 - p), abs=1e-12)
+        assert spread == cal.cce(y, p)
+        assert cal.ecce_mean_abs(y, p) <= mad + 1e-15
+        assert cal.ecce_mean_abs(y, p) ** 2 <= cal.ecce_l2(y, p) + 1e-15 <= mad**2 + 1e-14
+        assert cal.mcm(y, p, groups=np.zeros(30)) == pytest.approx(spread, rel=1e-12)
+        assert cal.mcm(y, p, groups=np.arange(30) % 3) >= spread - 1e-15
+
+
+@pytest.mark.parametrize("x", [0.3, 0.5, 0.8, 0.999, 1.0, 1.2, 1.499, 1.5, 2.0, 3.0, 5.0, 8.0])
+def test_limit_laws_keep_relative_accuracy(x: float) -> None:
+    with mpmath.workdps(40):
+        odd = [2 * k + 1 for k in range(200)]
+        big = mpmath.mpf(x)
+        maximum = 1 - 4 / mpmath.pi * mpmath.fsum(
+            (-1) ** (k // 2) / mpmath.mpf(k) * mpmath.exp(-((k * mpmath.pi) ** 2) / (8 * big**2)) for k in odd
+        )
+        halves = [((k + mpmath.mpf(1) / 2) * mpmath.pi) ** 2 for k in range(200)]
+        spread = 1 - mpmath.fsum((8 / big**2 + 2 / h) * mpmath.exp(-2 * h / big**2) for h in halves)
+        bridge = 2 * mpmath.fsum((-1) ** (k - 1) * mpmath.exp(-2 * k * k * big**2) for k in range(1, 400))
+    assert maximum_survival(x) == pytest.approx(float(maximum), rel=1e-12 if x < 6 else 1e-9)
+    assert range_survival(x) == pytest.approx(float(spread), rel=1e-12 if x < 6 else 1e-9)
+    assert bridge_survival(x) == pytest.approx(float(bridge), rel=1e-12, abs=1e-300)
+
+
+@pytest.mark.parametrize(
+    ("metric", "data", "expected"),
+    [("ecce_mad", A, 0.5176), ("ecce_r", A, 0.5464), ("ecce_mad", B, 0.7893261387), ("ecce_r", B, 0.8795587636)],
+)
+def test_exact_null_by_enumeration_of_all_labels(
+    metric: str, data: tuple[list[int], list[float]], expected: float
+) -> None:
+    y, p = data
+    observed = cal.catalogue[metric](y, p)
+    chance = 0.0
+    for labels in product((0, 1), repeat=len(p)):
+        if cal.catalogue[metric](list(labels), p) >= observed - 1e-12:
+            chance += math.prod(s if label else 1 - s for s, label in zip(p, labels, strict=True))
+    assert chance == pytest.approx(expected, abs=1e-9)
