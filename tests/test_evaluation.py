@@ -168,6 +168,8 @@ def test_recommend_names_metrics_that_exist(use_case: str) -> None:
     [
         ({"by": REGION, "groups": REGION}, cal.GroupError, "both given"),
         ({"by": "region"}, cal.GroupError, "no frame"),
+        ({"by": REGION[:5]}, cal.ShapeError, "^by: has shape"),
+        ({"by": [None, *REGION[1:]]}, cal.GroupError, "^by: "),
         ({"metrics": []}, cal.ArgumentError, "empty"),
         ({"metrics": ["ecee"]}, cal.UnknownMetricError, "did you mean 'ece'"),
         ({"budget": 0}, cal.ArgumentError, "seconds"),

@@ -153,6 +153,16 @@ class TestTorchmetrics:
         assert torch_binary(torch.from_numpy(p), torch.from_numpy(y)) == 0
         assert cal.ece(y, torch.from_numpy(p)) == cal.ece(y, p.astype(np.float64)) > 0.1
 
+    def test_soft_labels_are_refused(self) -> None:
+        p, y = np.array([0.3, 0.6]), np.array([0.2, 0.7])
+        with pytest.raises(RuntimeError, match="target"):
+            torch_binary(p, y)
+        assert cal.ece(y, p, soft=True) == pytest.approx(0.1)
+
+    def test_one_class_among_the_labels_is_fine(self) -> None:
+        p, y = np.array([0.2, 0.7, 0.9]), np.array([1, 1, 1])
+        assert torch_binary(p, y, n_bins=10) == pytest.approx(cal.ece(y, p, bins=10))
+
     def test_no_row_gives_nan(self) -> None:
         assert math.isnan(torch_binary(np.zeros(0), np.zeros(0, np.int64)))
         with pytest.raises(cal.ShapeError, match="empty"):
@@ -250,6 +260,42 @@ class TestScikitLearn:
         assert np.isnan(score).any()
         with pytest.raises(cal.ProbabilityError, match="nan"):
             cal.calibration_curve([0, 1, 1], [0.2, np.nan, 0.9])
+
+    def test_scores_refuse_nan_and_logits(self, metrics: Any, curve: Any) -> None:
+        with pytest.raises(ValueError, match="NaN"):
+            metrics.log_loss([0, 1], [0.2, np.nan])
+        with pytest.raises(ValueError, match="greater than 1"):
+            metrics.log_loss([0, 1], [-1.0, 2.0])
+        with pytest.raises(ValueError, match="outside"):
+            curve([0, 1], [-1.0, 2.0])
+
+    def test_labels_must_be_hard_classes(self, metrics: Any, curve: Any) -> None:
+        with pytest.raises(ValueError, match="not belonging"):
+            metrics.log_loss([0, 3], [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]], labels=[0, 1, 2])
+        with pytest.raises(ValueError, match="y_true takes value in"):
+            curve([0.2, 0.7], [0.3, 0.6])
+        assert cal.calibration_curve([0.2, 0.7], [0.3, 0.6], soft=True, bins=1, interval=None).rate == pytest.approx(
+            [0.45]
+        )
+
+    def test_scores_zero_and_one_are_in_the_outer_bins(self, curve: Any) -> None:
+        y, p = [1, 0, 1, 0], [0.0, 0.02, 0.95, 1.0]
+        rate, score = curve(y, p, n_bins=10)
+        ours = cal.calibration_curve(y, p, bins=10)
+        assert rate == pytest.approx(ours.rate[[0, -1]])
+        assert score == pytest.approx(ours.mean_score[[0, -1]])
+
+    def test_two_columns_are_the_positive_class(self, metrics: Any, curve: Any) -> None:
+        y = np.array([0, 1])
+        assert metrics.brier_score_loss(y, TWO_COLUMNS) == pytest.approx(cal.brier(y, TWO_COLUMNS))
+        with pytest.raises(ValueError, match="1d array"):
+            curve(y, TWO_COLUMNS)
+
+    def test_log_loss_of_one_class_needs_its_labels(self, metrics: Any) -> None:
+        with pytest.raises(ValueError, match="only one label"):
+            metrics.log_loss([1, 1], [0.3, 0.6])
+        theirs = metrics.log_loss([1, 1], [0.3, 0.6], labels=[0, 1])
+        assert cal.nll([1, 1], [0.3, 0.6]) == pytest.approx(theirs)
 
     def test_there_is_no_calibration_error(self, metrics: Any) -> None:
         assert not [name for name in dir(metrics) if "calibration" in name]

@@ -14,8 +14,8 @@ __version__ = "0.1.0"
 
 # Where each public name lives; every other public name is a metric of the catalogue.
 _HOMES = {
-    "_partition": ("KDTree",),
-    "binning": ("Edges", "EqualMass", "EqualWidth"),
+    "_partition": ("KDTree", "SimplexGrid"),
+    "binning": ("Edges", "EqualArea", "EqualMass", "EqualWidth"),
     "bintable": ("BinTable",),
     "calibration": ("CalibrationCurve", "calibration_curve"),
     "continuous": ("ecd_density", "ecd_gaussian", "nees"),

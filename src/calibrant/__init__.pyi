@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from . import errors as errors
 from . import metrics as metrics
 from . import simulate as simulate
-from ._partition import KDTree as KDTree
-from .binning import Edges as Edges, EqualMass as EqualMass, EqualWidth as EqualWidth
+from ._partition import KDTree as KDTree, SimplexGrid as SimplexGrid
+from .binning import Edges as Edges, EqualArea as EqualArea, EqualMass as EqualMass, EqualWidth as EqualWidth
 from .bintable import BinTable as BinTable
 from .calibration import CalibrationCurve as CalibrationCurve, calibration_curve as calibration_curve
 from .continuous import ecd_density as ecd_density, ecd_gaussian as ecd_gaussian, nees as nees

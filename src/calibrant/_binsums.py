@@ -27,7 +27,7 @@ MAX_EXACT_BINS = 4096
 # Small enough to stay in cache, and for the sums of a block to be whole numbers that float64 holds exactly.
 BLOCK_ROWS = 1 << 15
 # Large enough to make a call of the compiled loop cheap; its sums overflow beyond 2^19 rows.
-COMPILED_ROWS = 1 << 18
+COMPILED_ROWS = 1 << 19
 
 
 class BinSums(NamedTuple):

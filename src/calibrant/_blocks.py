@@ -13,8 +13,11 @@ T = TypeVar("T")
 BLOCK_ENTRIES = 1 << 16
 # A thread that has less than this to do costs more to start than it saves.
 THREAD_ENTRIES = 1 << 18
-# Beyond this many threads the memory, not the cores, sets the pace.
+# Beyond this many threads the memory, not the cores, sets the pace; and beyond the second, threads that work block by small
+# block with NumPy wait for the interpreter more than they work.
 MAX_THREADS = 16
+MAX_THREADS_OF_SMALL_BLOCKS = 4
+LARGE_BLOCK = 1 << 18
 
 
 def rows_per_block(columns: int, entries: int = BLOCK_ENTRIES) -> int:
@@ -27,7 +30,8 @@ def map_blocks(work: Callable[[int, int], T], rows: int, step: int, *, columns: 
     if rows <= step:
         return [work(0, rows)] if rows else []
     spans = [(start, min(start + step, rows)) for start in range(0, rows, step)]
-    workers = min(len(spans), rows * columns // THREAD_ENTRIES, MAX_THREADS)
+    most = MAX_THREADS if step * columns >= LARGE_BLOCK else MAX_THREADS_OF_SMALL_BLOCKS
+    workers = min(len(spans), rows * columns // THREAD_ENTRIES, most)
     if workers > 1:
         workers = min(workers, _cores())
     return _in_threads(work, spans, workers) if workers > 1 else [work(start, stop) for start, stop in spans]

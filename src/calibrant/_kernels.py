@@ -73,22 +73,24 @@ def top_rows(
     Returns the first row that needs a closer look, or -1.
     """
     half = 0.5 * (1.0 + tolerance)
+    width = np.uint64(columns)  # unsigned positions spare numba the question whether one is negative
     for i in range(labels.size):
-        row, row_bits = probs[i * columns : (i + 1) * columns], bits[i * columns : (i + 1) * columns]
-        best = row_bits[0]
-        for k in range(columns):
-            best = max(best, row_bits[k])
+        first = np.uint64(i) * width
+        best = bits[first]
         total = zero
-        for k in range(columns):
-            total += row[k]
+        for k in range(width):
+            best = max(best, bits[first + k])
+        for k in range(width):
+            total += probs[first + k]
         label = labels[i]
         if best > one or not abs(total - 1.0) <= tolerance or label < 0 or label >= columns:
             return i
-        hit = row_bits[label] == best
-        if hit and row[label] <= half:  # two entries above half cannot tie
+        own = first + np.uint64(label)
+        hit = bits[own] == best
+        if hit and probs[own] <= half:  # two entries above half cannot tie
             earlier = 0
-            for k in range(label):
-                earlier += row_bits[k] == best
+            for k in range(np.uint64(label)):
+                earlier += bits[first + k] == best
             hit = earlier == 0
         top[i] = best
         correct[i] = hit
@@ -98,10 +100,7 @@ def top_rows(
 def top_rows_narrow(
     probs: Any, bits: Any, labels: Any, columns: int, one: Any, zero: Any, tolerance: float, top: Any, correct: Any
 ) -> int:
-    """`top_rows` for few classes: no branch depends on the data, and two rows at a time keep the adders busy.
-
-    Unsigned positions spare numba the question whether one is negative.
-    """
+    """`top_rows` for few classes: no branch depends on the data, and two rows at a time keep the adders busy."""
     width = np.uint64(columns)
     for start in range(0, labels.size, 2):
         i = np.uint64(start)
@@ -158,7 +157,7 @@ def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> Non
     for start in range(0, whole, 4):
         for lane in range(4):
             value = np.float64(score[start + lane])
-            slot = np.uint64(np.ceil(value * scale))
+            slot = np.uint64(np.int64(np.ceil(value * scale)))
             if double:
                 slot = min(slot, most)
                 slot += np.uint64(value > edges[slot])
@@ -168,7 +167,7 @@ def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> Non
             sums[lane, cell, 1] += fixed & LOW_MASK
     for last in range(whole, score.size):
         value = np.float64(score[last])
-        slot = np.uint64(np.ceil(value * scale))
+        slot = np.uint64(np.int64(np.ceil(value * scale)))
         if double:
             slot = min(slot, most)
             slot += np.uint64(value > edges[slot])
@@ -188,11 +187,10 @@ def fill_class_bins(probs: Any, labels: Any, bins: int, edges: Any, sums: Any, p
     scale = bins * (1.0 - 1e-12) if double else np.float64(bins)
     most = np.uint64(bins)
     for i in range(rows):
-        label = np.uint64(labels[i])
         first = np.uint64(0)
-        for k in range(np.uint64(columns)):
+        for k in range(columns):
             value = np.float64(probs[i, k])
-            slot = min(np.uint64(np.ceil(value * scale)), most)
+            slot = min(np.uint64(np.int64(np.ceil(value * scale))), most)
             if double:
                 slot = min(slot + np.uint64(value > edges[slot]), most)
             cell = first + slot
@@ -200,7 +198,12 @@ def fill_class_bins(probs: Any, labels: Any, bins: int, edges: Any, sums: Any, p
             fixed = np.int64(value * SCALE)
             sums[cell, 0] += (fixed >> LOW_BITS) + COUNT_UNIT
             sums[cell, 1] += fixed & LOW_MASK
-            positives[cell] += k == label
+        label = min(np.uint64(labels[i]), np.uint64(columns - 1))
+        value = np.float64(probs[i, label])
+        slot = min(np.uint64(np.int64(np.ceil(value * scale))), most)
+        if double:
+            slot = min(slot + np.uint64(value > edges[slot]), most)
+        positives[label * (most + np.uint64(1)) + slot] += 1
 
 
 def pool_blocks(outcome: Any, low: int, high: int, sizes: Any, sums: Any) -> int:

@@ -16,7 +16,7 @@ from ._gather import as_predictions, views_of
 from ._metric import Metric
 from ._results import frame_of, html_table, number
 from ._signature import PREDICTION_WORDS, unknown_word
-from .errors import ArgumentError, CalibrantError, GroupError, LensError
+from .errors import ArgumentError, CalibrantError, GroupError, InputError, LensError
 from .lenses import Lens
 from .predictions import Predictions
 from .registry import catalogue
@@ -226,7 +226,13 @@ def evaluate(
         raise ArgumentError("budget", f"must be a number of seconds above 0; got {budget!r}")
     chosen = choose_metrics(metrics)
     given = {"lens": lens, "bins": bins, "binning": binning}
-    predictions = parse_selection(where, as_predictions(y_true, y_prob, words))
+    try:
+        checked = as_predictions(y_true, y_prob, words)
+    except InputError as error:
+        if by is None or error.argument != "groups":
+            raise
+        raise type(error)("by", error.problem, error.remedy, row=error.row) from None
+    predictions = parse_selection(where, checked)
     if lens is not None:
         views_of(
             predictions, lens

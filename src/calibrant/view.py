@@ -190,12 +190,12 @@ class View(_Weighted):
             return path if len(ends) == len(path) else path[ends]
 
         if weight is None:
-            ones, excess = sums(outcome), sums(score - outcome)
+            ones, excess, total = sums(outcome), sums(score - outcome), sums(score)
             mass = square = ends
         else:
-            ones, excess = sums(weight * outcome), sums(weight * (score - outcome))
+            ones, excess, total = sums(weight * outcome), sums(weight * (score - outcome)), sums(weight * score)
             mass, square = sums(weight), sums(weight * weight)
-        return Prefix(ends, score[ends[1:] - 1], mass, ones, excess + ones, excess, square)
+        return Prefix(ends, score[ends[1:] - 1], mass, ones, total, excess, square)
 
     def as_vector(self) -> VectorView:
         """The same question with both answers as columns: (no, yes)."""

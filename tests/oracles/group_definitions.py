@@ -11,7 +11,7 @@ from mpmath import mp
 from scipy.stats import binomtest
 
 from .bin_definitions import simplex_cells
-from .counts_of_bins import partition
+from .counts_of_bins import effective_size, partition
 from .definitions import DIGITS, Undefined, cut_equal_mass, digits, nearest_double, questions, rows_of, vectors
 from .parts import averaged, combined, each_question
 
@@ -72,10 +72,11 @@ def fece(labels, probs, *, groups, relative=False, eps=0.0, **rest):
     def of_field(question, importance):
         if not relative:
             return error_of(question, cells)
-        total = Fraction(0)
+        total, weights = Fraction(0), [weight for _, _, weight in question]
+        unit = sum(weights) / effective_size(weights, importance)  # what a row weighs
         for members in cells:
             excess = abs(sum(question[i][2] * (question[i][0] - question[i][1]) for i in members))
-            events = sum(question[i][2] * question[i][1] for i in members) + Fraction(eps)
+            events = sum(question[i][2] * question[i][1] for i in members) + Fraction(eps) * unit
             if events == 0 and excess > 0:
                 return math.inf
             total += sum(question[i][2] for i in members) * excess / events if events else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 from mpmath import mp, mpf
@@ -81,7 +82,8 @@ def moved_inside(p, floor):
 def squared_over_variance(p, y):
     if p in (0, 1):
         return Fraction(0) if p == y else math.inf
-    return (y - p) ** 2 / (p * (1 - p))
+    value = (y - p) ** 2 / (p * (1 - p))
+    return math.inf if value > Fraction(sys.float_info.max) else value
 
 
 def nses(labels, probs, *, floor=None, **rest):

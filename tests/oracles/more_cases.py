@@ -288,7 +288,7 @@ def partitioned(number: int, rng: Rng) -> Options:
 
 
 def fields(number: int, rng: Rng) -> Options:
-    relative = _pick(({}, {"relative": True}), number // 2)
+    relative = _pick(({}, {"relative": True}, {"relative": True, "eps": 0.5}), number // 2)
     return {**_pick(GROUP_LENSES, number), **relative, "groups": draw_groups}
 
 

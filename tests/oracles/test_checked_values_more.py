@@ -303,6 +303,15 @@ def test_a_group_without_events() -> None:
     assert relative == math.inf
     eased = cal.fece([0, 1, 0], [0.2, 0.7, 0.1], groups=["a", "a", "b"], relative=True, eps=0.5)
     assert eased == pytest.approx((2 * 0.1 / 1.5 + 1 * 0.1 / 0.5) / 3, abs=1e-12)
+    for scale in (0.3, 10):
+        weight = scale * np.array([1, 2, 3])
+        words: dict[str, Any] = {"groups": ["a", "a", "b"], "relative": True, "eps": 0.5, "sample_weight": weight}
+        assert cal.fece([0, 1, 0], [0.2, 0.7, 0.1], **words) == pytest.approx(0.1917293233, abs=1e-10)
+
+
+def test_soft_bins_without_a_largest_gap() -> None:
+    with pytest.raises(cal.ArgumentError):
+        cal.sbece(*T1, form="label_binned", norm=INF)
 
 
 def test_single_threshold_is_compared_in_double_precision() -> None:

@@ -63,4 +63,6 @@ def test_metric_is_its_definition(name: str, number: int) -> None:
 
 
 def test_every_metric_has_a_definition() -> None:
-    assert not [name for name in cal.catalogue if name not in EVERY]
+    families = {"point", "bin"}
+    assert not [name for name in cal.catalogue if cal.catalogue[name].family in families and name not in EVERY]
+    assert not [name for name in EVERY if name not in cal.catalogue]

@@ -124,7 +124,8 @@ def fece(view: View, *, relative: bool = False, eps: float = 0.0) -> float:
         raise ArgumentError("eps", f"must not be negative; got {eps!r}")
     weight = np.bincount(group, view.weights)
     excess = np.abs(np.bincount(group, view.weights * (view.score - view.outcome)))
-    events = np.bincount(group, view.weights * view.outcome) + eps
+    # Importance has no unit, so eps counts in rows of the mean weight.
+    events = np.bincount(group, view.weights * view.outcome) + eps * view.total / view.effective_size
     terms = np.divide(weight * excess, events, out=np.where(excess > 0, np.inf, 0.0), where=events > 0)
     return float(terms.sum()) / view.total
 

@@ -140,7 +140,7 @@ def dawid_sebastiani(block: Block, *, floor: float | None = None) -> Floats:
     """Squared error over the promised variance, plus the logarithm of that variance."""
     probs = _floored(block.probs, floor)
     with np.errstate(divide="ignore"):
-        spread = np.log(probs) + np.log1p(-probs)
+        spread = np.log(probs) + np.log(_complement(probs))
     wrong = _normalised(probs, block.targets)
     # A sure mistake is infinitely bad however good the rest of the row is.
     total = np.where(np.isinf(wrong), 0, wrong) + np.where(np.isinf(wrong), 0, spread)
@@ -157,8 +157,18 @@ def _floored(probs: Floats, floor: float | None) -> Floats:
 
 def _normalised(probs: Floats, targets: Floats) -> Floats:
     """(y - p)^2 / (p (1 - p)): 0 for a sure and right entry, infinite for a sure and wrong one."""
+    rest = _complement(probs)
     with np.errstate(divide="ignore", over="ignore"):
-        return np.where(targets > 0.5, (1 - probs) / probs, probs / (1 - probs))
+        return np.where(targets > 0.5, rest / probs, probs / rest)
+
+
+def _complement(probs: Floats) -> Floats:
+    """1 - p; of two classes that complete each other it is the other column, which keeps what 1 - p would round away."""
+    rest = 1 - probs
+    if probs.shape[1] != 2:
+        return rest
+    other = probs[:, ::-1]
+    return np.where(np.abs(other - rest) <= np.finfo(np.float64).eps, other, rest)
 
 
 @metric(

@@ -13,6 +13,7 @@ from .._blocks import map_blocks, rows_per_block
 from .._checks import check_positive
 from .._sums import accurate_sum
 from ..binning import Binning, Bins, bin_table, check_bins
+from ..errors import ArgumentError
 from ..registry import metric
 from ..view import Block, VectorView, View
 from .norms import norm_root
@@ -65,6 +66,8 @@ def sbece(
 ) -> float:
     """Gap between confidence and accuracy over bins to which rows belong by a softmax of their distance."""
     count, width = check_bins(bins), check_positive(temperature, "temperature")
+    if form == "label_binned" and norm == math.inf:
+        raise ArgumentError("norm", "must be finite with form='label_binned': every row belongs to every bin a little")
     anchors = (np.arange(count) + 0.5) / count
     weights = view.weights
 
