@@ -23,6 +23,7 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/catalogue.py
 
 docs: $(VENV)/.docs
 	$(BIN)/python tools/make_metric_pages.py

@@ -218,6 +218,41 @@ def _sklearn_curve(y: np.ndarray, p: np.ndarray) -> Call:
     return call
 
 
+def _calibstats_debiased(y: np.ndarray, p: np.ndarray) -> Call:
+    from calibstats import debiased_ece
+
+    return lambda: float(debiased_ece(p, y, n_bins=BINS))
+
+
+def _probcal_debiased(y: np.ndarray, p: np.ndarray) -> Call:
+    from probcal.metrics import ece_debiased
+
+    return lambda: float(ece_debiased(y, p, n_bins=BINS, strategy="width"))
+
+
+def _probcal_sweep(y: np.ndarray, p: np.ndarray) -> Call:
+    from probcal.metrics import ece_sweep
+
+    return lambda: float(ece_sweep(y, p))
+
+
+def _probcal_each_class_mass(y: np.ndarray, p: np.ndarray) -> Call:
+    from probcal.metrics import ece
+
+    def call() -> float:
+        values = [ece((y == k).astype(np.int64), p[:, k], n_bins=BINS) for k in range(p.shape[1]) if (y == k).any()]
+        return float(np.mean(values))
+
+    return call
+
+
+def _sort_columns(y: np.ndarray, p: np.ndarray) -> Call:
+    def call() -> None:
+        np.sort(p, axis=0)
+
+    return call
+
+
 UNCERTAINTY = "uncertainty-calibration"
 TOP = [
     *_calibrant_twice("ece"),
@@ -270,6 +305,38 @@ CASES = [
         ],
     ),
     Case(
+        "class_wise_mass",
+        "Class-wise ECE, 15 bins of equal mass",
+        100_000,
+        100,
+        [
+            *_calibrant_twice("ace"),
+            Contender("sorting the columns with NumPy", "numpy", _sort_columns),
+            Contender("probcal, a call for each class", "probcal", _probcal_each_class_mass, QUANTILES),
+        ],
+    ),
+    Case(
+        "debiased",
+        "Debiased root mean squared error, 15 bins of equal width",
+        1_000_000,
+        1,
+        [
+            *_calibrant_twice("drmsce", binning="equal_width"),
+            Contender("calibstats", "calibstats", _calibstats_debiased, "bins closed on the left"),
+            Contender("probcal", "probcal", _probcal_debiased, "cuts each bin at 0, and is no root"),
+        ],
+    ),
+    Case(
+        "sweep",
+        "Monotonic sweep ECE",
+        1_000_000,
+        1,
+        [
+            *_calibrant_twice("ece_sweep"),
+            Contender("probcal", "probcal", _probcal_sweep, "tries at most 100 bins, at quantiles"),
+        ],
+    ),
+    Case(
         "brier",
         "Brier score",
         1_000_000,
@@ -306,7 +373,7 @@ def case_by_id(id: str) -> Case:
 def verdict(contender: Contender, value: float | None, expected: float) -> str:
     """``"agrees"``, ``"gives no such number"``, or by how much and why the value differs; empty where nobody knows why."""
     if value is None:
-        return "gives the curve only"
+        return "gives no such number"
     if math.isclose(value, expected, rel_tol=0, abs_tol=SAME):
         return "agrees"
     return f"differs by {abs(value - expected):.1g}: {contender.why}" if contender.why else ""

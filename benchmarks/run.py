@@ -41,7 +41,7 @@ IMPORTS = {
 }
 PACKAGES = [
     *("calibrant", "numpy", "scipy", "numba", "torch", "torchmetrics", "scikit-learn"),
-    *("relplot", "probcal", "netcal", "uncertainty-calibration"),
+    *("relplot", "probcal", "calibstats", "netcal", "uncertainty-calibration"),
 ]
 
 

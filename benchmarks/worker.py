@@ -76,6 +76,7 @@ def time_case(case: Case, labels: np.ndarray, probs: np.ndarray, repeat: int) ->
     assert expected is not None
     return {
         "read_ms": read * 1e3,
+        "read_best_ms": min(reads) * 1e3,
         "contenders": [
             {
                 "name": contender.name,
@@ -85,6 +86,7 @@ def time_case(case: Case, labels: np.ndarray, probs: np.ndarray, repeat: int) ->
                 "median_ms": statistics.median(times[contender.name]) * 1e3,
                 "best_ms": min(times[contender.name]) * 1e3,
                 "reads": statistics.median(times[contender.name]) / read,
+                "best_reads": min(times[contender.name]) / min(reads),
             }
             for contender in contenders
         ],

@@ -76,13 +76,16 @@ def stub() -> str:
             "",
         ]
     text = "\n".join(parts)
-    return subprocess.run(
-        [sys.executable, "-m", "ruff", "format", "--stdin-filename", "stub.pyi", "-"],
-        input=text,
-        text=True,
-        capture_output=True,
-        check=True,
-    ).stdout
+    for command in (["check", "--fix", "-q"], ["format"]):  # drops the imports that no signature needs
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(TARGET), "-"],
+            input=text,
+            text=True,
+            capture_output=True,
+            check=True,
+        )
+        text = done.stdout
+    return text
 
 
 def main() -> None:

@@ -1,66 +1,72 @@
 """Public names and their signatures; written by tools/make_stub.py from the catalogue, not by hand."""
 
-from collections.abc import Sequence
 from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
 
 from . import errors as errors
 from . import metrics as metrics
 from . import simulate as simulate
-from ._partition import KDTree as KDTree, SimplexGrid as SimplexGrid
-from .binning import Edges as Edges, EqualArea as EqualArea, EqualMass as EqualMass, EqualWidth as EqualWidth
-from .bintable import BinTable as BinTable
-from .calibration import CalibrationCurve as CalibrationCurve, calibration_curve as calibration_curve
-from .continuous import ecd_density as ecd_density, ecd_gaussian as ecd_gaussian, nees as nees
-from .decomposition import Decomposition as Decomposition, decompose as decompose, skill_score as skill_score
-from .evaluation import Evaluation as Evaluation, evaluate as evaluate
-from .lenses import (
-    Lens as Lens,
-    class_ as class_,
-    class_groups as class_groups,
-    class_hierarchy as class_hierarchy,
-    pair as pair,
-    rank as rank,
-    top_k as top_k,
-    within_top as within_top,
-)
-from .predictions import Predictions as Predictions
-from .recommendation import Recommendation as Recommendation, recommend as recommend
-from .registry import Metric as Metric, catalogue as catalogue, metric as metric, preset as preset
-from .selections import Selection as Selection, select as select
-from .simulate import (
-    Simulation as Simulation,
-    make_calibrated as make_calibrated,
-    make_miscalibrated as make_miscalibrated,
-    true_calibration_error as true_calibration_error,
-)
-from .view import VectorView as VectorView, View as View
-from .errors import (
-    AmbiguousMetricError as AmbiguousMetricError,
-    ArgumentError as ArgumentError,
-    CalibrantError as CalibrantError,
-    CalibrantWarning as CalibrantWarning,
-    ColumnError as ColumnError,
-    FileError as FileError,
-    GroupError as GroupError,
-    InputError as InputError,
-    InputTypeError as InputTypeError,
-    LabelError as LabelError,
-    LensError as LensError,
-    MissingDependencyError as MissingDependencyError,
-    ProbabilityError as ProbabilityError,
-    ShapeError as ShapeError,
-    SwappedArgumentsError as SwappedArgumentsError,
-    UndefinedMetricError as UndefinedMetricError,
-    UnknownArgumentError as UnknownArgumentError,
-    UnknownMetricError as UnknownMetricError,
-    WeightError as WeightError,
-    WeightsNotSupportedError as WeightsNotSupportedError,
-)
 from ._metric import Combine
+from ._partition import KDTree as KDTree
+from ._partition import SimplexGrid as SimplexGrid
 from .binning import Binning, Bins
+from .binning import Edges as Edges
+from .binning import EqualArea as EqualArea
+from .binning import EqualMass as EqualMass
+from .binning import EqualWidth as EqualWidth
+from .bintable import BinTable as BinTable
+from .calibration import CalibrationCurve as CalibrationCurve
+from .calibration import calibration_curve as calibration_curve
+from .continuous import ecd_density as ecd_density
+from .continuous import ecd_gaussian as ecd_gaussian
+from .continuous import nees as nees
+from .decomposition import Decomposition as Decomposition
+from .decomposition import decompose as decompose
+from .decomposition import skill_score as skill_score
+from .errors import AmbiguousMetricError as AmbiguousMetricError
+from .errors import ArgumentError as ArgumentError
+from .errors import CalibrantError as CalibrantError
+from .errors import CalibrantWarning as CalibrantWarning
+from .errors import ColumnError as ColumnError
+from .errors import FileError as FileError
+from .errors import GroupError as GroupError
+from .errors import InputError as InputError
+from .errors import InputTypeError as InputTypeError
+from .errors import LabelError as LabelError
+from .errors import LensError as LensError
+from .errors import MissingDependencyError as MissingDependencyError
+from .errors import ProbabilityError as ProbabilityError
+from .errors import ShapeError as ShapeError
+from .errors import SwappedArgumentsError as SwappedArgumentsError
+from .errors import UndefinedMetricError as UndefinedMetricError
+from .errors import UnknownArgumentError as UnknownArgumentError
+from .errors import UnknownMetricError as UnknownMetricError
+from .errors import WeightError as WeightError
+from .errors import WeightsNotSupportedError as WeightsNotSupportedError
+from .evaluation import Evaluation as Evaluation
+from .evaluation import evaluate as evaluate
+from .lenses import Lens as Lens
+from .lenses import class_ as class_
+from .lenses import class_groups as class_groups
+from .lenses import class_hierarchy as class_hierarchy
+from .lenses import pair as pair
+from .lenses import rank as rank
+from .lenses import top_k as top_k
+from .lenses import within_top as within_top
+from .predictions import Predictions as Predictions
+from .recommendation import Recommendation as Recommendation
+from .recommendation import recommend as recommend
+from .registry import Metric as Metric
+from .registry import catalogue as catalogue
+from .registry import metric as metric
+from .registry import preset as preset
+from .selections import Selection as Selection
+from .selections import select as select
+from .simulate import Simulation as Simulation
+from .simulate import make_calibrated as make_calibrated
+from .simulate import make_miscalibrated as make_miscalibrated
+from .simulate import true_calibration_error as true_calibration_error
+from .view import VectorView as VectorView
+from .view import View as View
 
 __version__: str
 

@@ -24,8 +24,9 @@ Slots = Callable[[Floats], Array]
 MAX_FAST_BINS = 1_000_000
 # Up to this the product of a single and the number of bins is exact enough to need no comparison with the edges.
 MAX_EXACT_BINS = 4096
-# Small enough to stay in cache, and for the sums of a block to be whole numbers that float64 holds exactly.
-BLOCK_ROWS = 1 << 15
+# Small enough to stay in cache and for float64 to hold the sums of a block exactly, large enough for two threads not to wait
+# for the interpreter.
+BLOCK_ROWS = 1 << 16
 # Large enough to make a call of the compiled loop cheap; its sums overflow beyond 2^19 rows.
 COMPILED_ROWS = 1 << 19
 
@@ -160,52 +161,58 @@ class _Totals:
     """Sums over all blocks; integers, so it does not matter which thread comes first."""
 
     def __init__(self, size: int) -> None:
-        self.parts = np.zeros((4, size), np.int64)
+        self.size = size
+        self.parts: list[Array] = []
+        """Rows, high part, low part, and positives where the cells do not tell them."""
         self.lock = Lock()
 
-    def add_packed(self, sums: Array, positives: Any = 0) -> None:
+    def add_packed(self, sums: Array, *positives: Array) -> None:
         """Add what a compiled loop has summed: count and high part in one number, and the low part."""
         packed, low = sums[:, 0], sums[:, 1]
-        self._add(packed // COUNT_UNIT, positives, packed % COUNT_UNIT, low)
+        self._add(packed // COUNT_UNIT, packed % COUNT_UNIT, low, *positives)
 
     def add_block(self, value: Floats, cell: Array, single: bool, positive: Array | None = None) -> None:
         """Add one block of scores (which are spoilt) to their cells, and the positive ones among these."""
-        size = self.parts.shape[1]
+        size = self.size
         rows = np.bincount(cell, minlength=size)
-        positives = 0 if positive is None else np.bincount(positive, minlength=size)
+        positives = () if positive is None else (np.bincount(positive, minlength=size),)
         rest: Any = 0
-        # Scores are added in units of 2^-38, what is left of them in units of 2^-62. No digit of a single above 2^-15 lies
-        # below 2^-38, so that only smaller ones leave anything.
-        small: Any = np.flatnonzero(value < 2.0**-15) if single else slice(None)
+        # Scores are added in units of 2^-37, what is left of them in units of 2^-62. No digit of a single above 2^-14 lies
+        # below 2^-37, so that only smaller ones leave anything.
+        small: Any = np.flatnonzero(value < 2.0**-14) if single else slice(None)
         if not single or len(small):
-            below = value[small] * 2.0**38
+            below = value[small] * 2.0**37
             whole = np.floor(below)
             below -= whole
-            below *= 2.0**24
+            below *= 2.0**25
             rest = np.bincount(cell[small], np.floor(below, out=below), size).astype(np.int64)
-            whole *= 2.0**-38
+            whole *= 2.0**-37
             value[small] = whole
-        # A block has at most 2^15 scores in a cell, so float64 holds the sum exactly.
-        upper = (np.bincount(cell, value, size) * 2.0**38).astype(np.int64)
-        self._add(rows, positives, upper >> 18, ((upper & ((1 << 18) - 1)) << 24) + rest)
+        # A block has at most 2^16 scores in a cell, so float64 holds the sum exactly.
+        upper = (np.bincount(cell, value, size) * 2.0**37).astype(np.int64)
+        self._add(rows, upper >> 17, ((upper & ((1 << 17) - 1)) << 25) + rest, *positives)
 
-    def _add(self, rows: Array, positives: Any, high: Array, low: Array) -> None:
+    def _add(self, rows: Array, high: Array, low: Array, *positives: Array) -> None:
         high += low >> LOW_BITS
         low &= LOW_MASK
         with self.lock:
-            for part, more in zip(self.parts, (rows, positives, high, low), strict=True):
+            if not self.parts:
+                self.parts = [rows, high, low, *positives]
+                return
+            for part, more in zip(self.parts, (rows, high, low, *positives), strict=True):
                 part += more
 
     def bins(self, shape: tuple[int, ...]) -> BinSums:
         """The sums by bin: the slot of the score 0 joins the first bin, to whose sum of scores it adds nothing."""
-        parts = self.parts.reshape(4, *shape)
-        parts[:2, ..., 1] += parts[:2, ..., 0]
-        rows, positives, high, low = parts[..., 1:]
-        return BinSums(rows, positives, high + (low >> LOW_BITS), low & LOW_MASK)
+        rows, high, low, positives = (part.reshape(shape) for part in self.parts)
+        for part in (rows, positives):
+            part[..., 1] += part[..., 0]
+        high += low >> LOW_BITS
+        low &= LOW_MASK
+        return BinSums(rows[..., 1:], positives[..., 1:], high[..., 1:], low[..., 1:])
 
     def bins_of_pairs(self) -> BinSums:
         """The same for cells that alternate between outcome 0 and 1."""
-        pairs = self.parts.reshape(4, -1, 2)
-        self.parts = pairs[..., 0] + pairs[..., 1]
-        self.parts[1] = pairs[0, :, 1]
+        positives = self.parts[0][1::2].copy()
+        self.parts = [*(part[::2] + part[1::2] for part in self.parts), positives]
         return self.bins((-1,))

@@ -10,13 +10,13 @@ __all__ = ["map_blocks", "rows_per_block", "sort_in_place"]
 
 T = TypeVar("T")
 
-BLOCK_ENTRIES = 1 << 16
+BLOCK_ENTRIES = 1 << 17
 # A thread that has less than this to do costs more to start than it saves.
 THREAD_ENTRIES = 1 << 18
-# Beyond this many threads the memory, not the cores, sets the pace; and beyond the second, threads that work block by small
-# block with NumPy wait for the interpreter more than they work.
+# Beyond this many threads the memory, not the cores, sets the pace.
 MAX_THREADS = 16
-MAX_THREADS_OF_SMALL_BLOCKS = 4
+# Threads that go from one small block to the next with NumPy soon wait for the interpreter more than they work.
+MAX_THREADS_OF_SMALL_BLOCKS = 2
 LARGE_BLOCK = 1 << 18
 
 

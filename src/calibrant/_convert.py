@@ -78,12 +78,15 @@ def _name(dtype: np.dtype[Any]) -> str:
 
 
 def _as_array(value: Any, argument: str) -> tuple[Array, str]:
+    # The common first: to ask whether an array is masked, NumPy has to import masked arrays.
+    if type(value) is np.ndarray:
+        return value, _name(value.dtype)
+    if isinstance(value, (list, tuple)):
+        return _from_sequence(value, argument), "float64"
     if isinstance(value, np.ma.MaskedArray):
         return _unmasked(value, argument), value.dtype.name
     if isinstance(value, np.ndarray):
         return np.asarray(value), _name(value.dtype)
-    if isinstance(value, (list, tuple)):
-        return _from_sequence(value, argument), "float64"
     if type(value).__module__.split(".")[0] == "torch":
         return _from_tensor(value, argument)
     if value is None:

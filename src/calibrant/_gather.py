@@ -14,7 +14,7 @@ from .lenses import AnyView, Lens, parse_lens
 from .predictions import Predictions
 from .view import View
 
-__all__ = ["as_predictions", "combine_values", "views_of"]
+__all__ = ["are_kept", "as_predictions", "combine_values", "views_of"]
 
 # Views of several classes are kept for the next metric up to this many entries.
 KEPT_ENTRIES = 4_000_000
@@ -42,10 +42,14 @@ def views_of(predictions: Predictions, lens: str | Lens) -> list[AnyView]:
     known: list[AnyView] | None = predictions.views.get(parsed.name)
     if known is None:
         known = parsed.views(predictions)
-        # What a view has sorted and summed is several times its size: too much to keep for many classes.
-        if len(known) == 1 or len(known) * predictions.n <= KEPT_ENTRIES:
+        if are_kept(known):
             predictions.views[parsed.name] = known
     return known
+
+
+def are_kept(views: list[AnyView]) -> bool:
+    """Whether views stay for the next metric; what they have sorted and summed is too much to keep for many classes."""
+    return len(views) == 1 or len(views) * views[0].n <= KEPT_ENTRIES
 
 
 def combine_values(values: list[float], views: list[AnyView], how: Any, class_weight: Any) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._blocks import map_blocks
-from ._gather import as_predictions, combine_values, views_of
+from ._gather import are_kept, as_predictions, combine_values, views_of
 from ._references import REFERENCES
 from ._signature import (
     PREDICTION_WORDS,
@@ -274,9 +274,10 @@ class Metric:
         if class_weight is not None and "class_weight" in options:
             options["class_weight"], class_weight = class_weight, None
         # The first may find what all classes share; then one view a task, for sorting runs outside the interpreter's lock.
-        values = [self._formula_value(views[0], options)]
+        keep = are_kept(views)
+        values = [self._formula_value(views[0], options, keep)]
         rest = views[1:]
-        values += map_blocks(lambda a, b: self._formula_value(rest[a], options), len(rest), 1, columns=views[0].n)
+        values += map_blocks(lambda a, b: self._formula_value(rest[a], options, keep), len(rest), 1, columns=views[0].n)
         default = "max" if options.get("norm") == math.inf else self.combine
         value = combine_values(values, views, default if combine is None else combine, class_weight)
         if self.finish is not None:
@@ -288,9 +289,12 @@ class Metric:
         # Rounding may step out of the range by an ulp; further out is where options widen it.
         return inside if abs(value - inside) <= 1e-12 else value
 
-    def _formula_value(self, view: AnyView, options: dict[str, Any]) -> float:
+    def _formula_value(self, view: AnyView, options: dict[str, Any], keep: bool = True) -> float:
         try:
-            return self._plain_value(view, options)
+            value = self._plain_value(view, options)
+            if not keep and isinstance(view, View):
+                view.forget()
+            return value
         except UndefinedMetricError as error:
             if error.argument == self.id:
                 raise

@@ -20,6 +20,8 @@ Array = NDArray[Any]
 NARROW = 24
 # How much one call of a compiled loop goes over: enough to make the call cheap, little enough for threads to share.
 COMPILED_ENTRIES = 1 << 19
+# The same for NumPy, where a block is gone over several times and has to stay in cache.
+NUMPY_ENTRIES = 1 << 18
 
 
 def check_vector(probs: Array) -> None:
@@ -29,7 +31,7 @@ def check_vector(probs: Array) -> None:
         block = probs[start:stop]
         return bool(block.min() >= 0 and block.max() <= 1)  # NaN fails both
 
-    step = rows_per_block(probs.size // len(probs))
+    step = rows_per_block(probs.size // len(probs), NUMPY_ENTRIES)
     for number, good in enumerate(map_blocks(fine, len(probs), step)):
         if not good:
             block = probs[number * step : (number + 1) * step]
@@ -109,7 +111,7 @@ def _check_matrix_numpy(probs: Array, labels: Array | None, tolerance: float) ->
     rows, columns = probs.shape
     top = np.empty(rows, probs.dtype)
     correct = None if labels is None else np.empty(rows, np.uint8)
-    lane = np.arange(min(rows, rows_per_block(columns)))
+    lane = np.arange(min(rows, rows_per_block(columns, NUMPY_ENTRIES)))
     narrow = columns <= NARROW
     # Sums in the dtype that came are fast; one that could be off by its own rounding is taken again in float64.
     rounding = _rounding(min(columns, 64), probs.dtype)  # NumPy adds long rows pairwise
@@ -124,13 +126,14 @@ def _check_matrix_numpy(probs: Array, labels: Array | None, tolerance: float) ->
             block, axis = np.ascontiguousarray(probs[start:stop]), 1
             where = block.argmax(axis=1)
             best = block[place, where]
-        with np.errstate(over="ignore", invalid="ignore"):  # infinities are named below, not warned about
-            off = np.abs(block.sum(axis=axis) - 1)
-            if not off.max() + rounding <= tolerance:
-                off = np.abs(block.sum(axis=axis, dtype=np.float64) - 1)
-        if not (block.min() >= 0 and best.max() <= 1 and off.max() <= tolerance):
-            good = ((block >= 0) & (block <= 1)).all(axis=axis) & (off <= tolerance)
-            return start + int(np.argmin(good))
+        inside = bool(block.min() >= 0 and best.max() <= 1)  # NaN fails
+        off = _off_one(block, axis, None) if inside else None
+        if off is None or not off.max() + rounding <= tolerance:
+            with np.errstate(over="ignore", invalid="ignore"):  # infinities are named below, not warned about
+                off = _off_one(block, axis, np.float64)
+            if not (inside and off.max() <= tolerance):
+                good = ((block >= 0) & (block <= 1)).all(axis=axis) & (off <= tolerance)
+                return start + int(np.argmin(good))
         top[start:stop] = best
         if labels is not None and correct is not None:
             label = labels[start:stop]
@@ -147,6 +150,10 @@ def _check_matrix_numpy(probs: Array, labels: Array | None, tolerance: float) ->
     if found:
         _raise_for_row(probs, found[0], tolerance)
     return top, correct
+
+
+def _off_one(block: Array, axis: int, dtype: Any) -> Array:
+    return np.abs(block.sum(axis=axis, dtype=dtype) - 1)
 
 
 def _bits(probs: Array) -> tuple[Array, Any]:

@@ -197,6 +197,12 @@ class View(_Weighted):
             mass, square = sums(weight), sums(weight * weight)
         return Prefix(ends, score[ends[1:] - 1], mass, ones, total, excess, square)
 
+    def forget(self) -> None:
+        """Drop what was sorted and summed, which is several times the size of the view."""
+        for name in ("score", "outcome", "order", "sorted_rows", "prefix", "weights"):
+            self.__dict__.pop(name, None)
+        self.tables.clear()
+
     def as_vector(self) -> VectorView:
         """The same question with both answers as columns: (no, yes)."""
         soft = self.raw_outcome if self.is_soft else None

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import calibrant as cal
+from calibrant import _kernels
 
 from .cases import INF, ONE_HOT, P3, TWO, Y3, P, Y, with_entry
 
@@ -87,7 +88,14 @@ def test_infinite_loss_is_a_value() -> None:
     assert cal.nll([1, 0], [0.0, 0.5]) == math.inf
 
 
-LARGE = 2_100_000  # enough rows for the compiled loops to be taken
+LARGE = 2_100_000  # several blocks
+
+
+@pytest.fixture(params=[0, math.inf], ids=["compiled", "numpy"])
+def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiled loops are taken, or they are not."""
+    monkeypatch.setattr(_kernels, "MIN_ENTRIES", request.param)
+    monkeypatch.setattr(_kernels, "_cache", {})
 
 
 def spoiled(row: int, value: float, dtype: Any) -> tuple[Any, Any]:
@@ -97,6 +105,7 @@ def spoiled(row: int, value: float, dtype: Any) -> tuple[Any, Any]:
     return (rng.random(LARGE) < 0.5).astype(np.int64), probs
 
 
+@pytest.mark.usefixtures("form")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1e-30, 1.0000002])
 def test_first_bad_entry_of_many_is_named(value: float, dtype: Any) -> None:
@@ -107,6 +116,7 @@ def test_first_bad_entry_of_many_is_named(value: float, dtype: Any) -> None:
     assert caught.value.row == 1_999_999
 
 
+@pytest.mark.usefixtures("form")
 @pytest.mark.parametrize("value", [2, -1, 7])
 def test_first_bad_label_of_many_is_named(value: int) -> None:
     labels, probs = spoiled(0, 0.5, np.float64)
@@ -119,6 +129,7 @@ def test_first_bad_label_of_many_is_named(value: int) -> None:
         cal.ece(labels, probs)
 
 
+@pytest.mark.usefixtures("form")
 @pytest.mark.parametrize("columns", [10, 30])
 @pytest.mark.parametrize(("value", "words"), [(np.nan, "is nan"), (-0.25, "is -0.25"), (0.75, "sums to")])
 def test_first_bad_row_of_many_columns_is_named(value: float, words: str, columns: int) -> None:
