@@ -123,6 +123,8 @@ def test_loops_write_nowhere_else_when_arrays_change_behind_their_back(monkeypat
         lens = "auto" if probs.ndim == 1 else "classwise"
         with suppress(cal.UndefinedMetricError):  # what the value is does not matter: the process lives
             cal.ece(checked, lens=lens, bins=10)
+    # And it still knows what it is doing.
+    assert cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2) == pytest.approx(0.2)
 
 
 def spoil(labels: Any, probs: Any) -> None:
