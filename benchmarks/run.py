@@ -147,6 +147,12 @@ def _versions(python: str) -> dict[str, str]:
     return {"python": platform.python_version(), **json.loads(done.stdout)}
 
 
+def _put_into(known: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Known results with some cases measured anew."""
+    by_id = {case["id"]: case for case in [*known["cases"], *new["cases"]]}
+    return {**known, **new, "cases": [by_id[case.id] for case in CASES if case.id in by_id]}
+
+
 def _unexplained(results: dict[str, Any]) -> list[str]:
     return [
         f"{case['title']}, {entry['name']}: {entry['value']!r}"
@@ -161,7 +167,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="small arrays, the packages at hand, no page")
     parser.add_argument("--repeat", type=int, help="how often each call is timed")
-    parser.add_argument("--only", nargs="*", help="ids of cases")
+    parser.add_argument("--only", nargs="*", help="ids of cases; the others keep what they had in the results")
     parser.add_argument("--out", type=Path, default=HERE / "results.json", help="where the results go")
     chosen = parser.parse_args()
     python = sys.executable if chosen.quick else peers_python()
@@ -185,8 +191,10 @@ def main() -> int:
         results["import_seconds"] = import_seconds(python, 1 if chosen.quick else 7, names)
         for name, seconds in results["import_seconds"].items():
             print(f"import {name:<30} {seconds:.3f} s", flush=True)
+    if chosen.only and chosen.out.exists():
+        results = _put_into(json.loads(chosen.out.read_text()), results)
     chosen.out.write_text(json.dumps(results, indent=1) + "\n")
-    if not chosen.quick and not chosen.only:
+    if not chosen.quick:
         write_page(results, ROOT / "docs" / "benchmarks.md")
     for line in _unexplained(results):
         print(f"differs, and nobody knows why: {line}", file=sys.stderr)

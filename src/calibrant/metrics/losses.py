@@ -114,8 +114,8 @@ def ranked_probability(block: Block) -> Floats:
 )
 def nses(block: Block, *, floor: float | None = None) -> Floats:
     """Squared error over the variance that the forecast promises: above 1 for overconfidence."""
-    probs = _floored(block.probs, floor)
-    return _normalised(probs, block.targets).mean(axis=1)
+    probs, rest = _floored(block.probs, floor)
+    return _normalised(probs, rest, block.targets).mean(axis=1)
 
 
 @metric(
@@ -138,26 +138,27 @@ def nses(block: Block, *, floor: float | None = None) -> Floats:
 )
 def dawid_sebastiani(block: Block, *, floor: float | None = None) -> Floats:
     """Squared error over the promised variance, plus the logarithm of that variance."""
-    probs = _floored(block.probs, floor)
+    probs, rest = _floored(block.probs, floor)
     with np.errstate(divide="ignore"):
-        spread = np.log(probs) + np.log(_complement(probs))
-    wrong = _normalised(probs, block.targets)
+        spread = np.log(probs) + np.log(rest)
+    wrong = _normalised(probs, rest, block.targets)
     # A sure mistake is infinitely bad however good the rest of the row is.
     total = np.where(np.isinf(wrong), 0, wrong) + np.where(np.isinf(wrong), 0, spread)
     return np.where(np.isinf(wrong).any(axis=1), math.inf, total.mean(axis=1))
 
 
-def _floored(probs: Floats, floor: float | None) -> Floats:
+def _floored(probs: Floats, floor: float | None) -> tuple[Floats, Floats]:
+    """The probabilities, moved inside where asked, and what is missing to 1."""
     if floor is None:
-        return probs
+        return probs, _complement(probs)
     if not 0 < floor < 0.5:
         raise ArgumentError("floor", f"must lie between 0 and 0.5; got {floor!r}", "for example 1e-6")
-    return np.clip(probs, floor, 1 - floor)
+    inside = np.clip(probs, floor, 1 - floor)
+    return inside, 1 - inside
 
 
-def _normalised(probs: Floats, targets: Floats) -> Floats:
+def _normalised(probs: Floats, rest: Floats, targets: Floats) -> Floats:
     """(y - p)^2 / (p (1 - p)): 0 for a sure and right entry, infinite for a sure and wrong one."""
-    rest = _complement(probs)
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(targets > 0.5, rest / probs, probs / rest)
 
