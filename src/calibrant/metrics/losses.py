@@ -140,7 +140,7 @@ def dawid_sebastiani(block: Block, *, floor: float | None = None) -> Floats:
     """Squared error over the promised variance, plus the logarithm of that variance."""
     probs, rest = _floored(block.probs, floor)
     with np.errstate(divide="ignore"):
-        spread = np.log(probs) + np.log(rest)
+        spread = np.log(probs) + np.log1p(-probs)
     wrong = _normalised(probs, rest, block.targets)
     # A sure mistake is infinitely bad however good the rest of the row is.
     total = np.where(np.isinf(wrong), 0, wrong) + np.where(np.isinf(wrong), 0, spread)
@@ -150,7 +150,7 @@ def dawid_sebastiani(block: Block, *, floor: float | None = None) -> Floats:
 def _floored(probs: Floats, floor: float | None) -> tuple[Floats, Floats]:
     """The probabilities, moved inside where asked, and what is missing to 1."""
     if floor is None:
-        return probs, _complement(probs)
+        return probs, 1 - probs
     if not 0 < floor < 0.5:
         raise ArgumentError("floor", f"must lie between 0 and 0.5; got {floor!r}", "for example 1e-6")
     inside = np.clip(probs, floor, 1 - floor)
@@ -161,15 +161,6 @@ def _normalised(probs: Floats, rest: Floats, targets: Floats) -> Floats:
     """(y - p)^2 / (p (1 - p)): 0 for a sure and right entry, infinite for a sure and wrong one."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(targets > 0.5, rest / probs, probs / rest)
-
-
-def _complement(probs: Floats) -> Floats:
-    """1 - p; of two classes that complete each other it is the other column, which keeps what 1 - p would round away."""
-    rest = 1 - probs
-    if probs.shape[1] != 2:
-        return rest
-    other = probs[:, ::-1]
-    return np.where(np.abs(other - rest) <= np.finfo(np.float64).eps, other, rest)
 
 
 @metric(
