@@ -335,4 +335,118 @@ REFERENCES = {
         "Non-parametric inference on calibration of predicted risks",
         "Statistics in Medicine",
     ),
+    "wang2024": Reference(
+        "Wang and Golebiowski",
+        2023,
+        "Towards unbiased calibration using meta-regularization",
+        "TMLR 2024",
+        arxiv="2303.15057",
+    ),
+    "blasiok2024": Reference(
+        "Blasiok and Nakkiran",
+        2024,
+        "Smooth ECE: principled reliability diagrams via kernel smoothing",
+        "ICLR",
+        arxiv="2309.12236",
+    ),
+    "chidambaram2024": Reference(
+        "Chidambaram, Lee, McSwiggen and Rezchikov",
+        2024,
+        "How flawed is ECE? An analysis via logit smoothing",
+        "ICML",
+        arxiv="2402.10046",
+    ),
+    "popordanoska2022": Reference(
+        "Popordanoska, Sayer and Blaschko",
+        2022,
+        "A consistent and differentiable Lp canonical calibration error estimator",
+        "NeurIPS",
+        arxiv="2210.07810",
+    ),
+    "zhang2020": Reference(
+        "Zhang, Kailkhura and Han",
+        2020,
+        "Mix-n-Match: ensemble and compositional methods for uncertainty calibration in deep learning",
+        "ICML",
+        arxiv="2003.07329",
+    ),
+    "kumar2018": Reference(
+        "Kumar, Sarawagi and Jain",
+        2018,
+        "Trainable calibration measures for neural networks from kernel mean embeddings",
+        "ICML",
+    ),
+    "widmann2019": Reference(
+        "Widmann, Lindsten and Zachariah",
+        2019,
+        "Calibration tests in multi-class classification: a unifying framework",
+        "NeurIPS",
+        arxiv="1910.11385",
+    ),
+    "widmann2021": Reference(
+        "Widmann, Lindsten and Zachariah", 2021, "Calibration tests beyond classification", "ICLR", arxiv="2210.13355"
+    ),
+    "vashistha2025": Reference("Vashistha and Farahi", 2025, "Kernel local calibration error"),
+    "chatterjee2024": Reference(
+        "Chatterjee, Niu and Bhattacharya",
+        2024,
+        "A kernel-based conditional two-sample test using nearest neighbors",
+        arxiv="2407.16550",
+    ),
+    "moskvichev2025": Reference("Moskvichev and Sejdinovic", 2025, "Conditional kernel calibration error"),
+    "austin2019": Reference(
+        "Austin and Steyerberg",
+        2019,
+        "The integrated calibration index (ICI) and related metrics for quantifying the calibration of logistic regression models",
+        "Statistics in Medicine 38",
+        doi="10.1002/sim.8281",
+    ),
+    "vanhoorde2015": Reference(
+        "Van Hoorde, Van Huffel, Timmerman, Bourne and Van Calster",
+        2015,
+        "A spline-based tool to assess and visualize the calibration of multiclass risk predictions",
+        "Journal of Biomedical Informatics 54",
+        doi="10.1016/j.jbi.2014.12.016",
+    ),
+    "harrell2015": Reference(
+        "Harrell", 2015, "Regression modeling strategies", "Springer", doi="10.1007/978-3-319-19425-7"
+    ),
+    "kull2017": Reference(
+        "Kull, Silva Filho and Flach",
+        2017,
+        "Beyond sigmoids: how to obtain well-calibrated probabilities from binary classifiers with beta calibration",
+        "Electronic Journal of Statistics 11",
+        doi="10.1214/17-EJS1338SI",
+    ),
+    "gweon2023": Reference(
+        "Gweon", 2023, "A power-controlled reliability assessment for multi-class probabilistic classifiers"
+    ),
+    "luo2022": Reference("Luo et al.", 2022, "Local calibration: metrics and recalibration", "UAI", arxiv="2102.10809"),
+    "platt1999": Reference(
+        "Platt",
+        1999,
+        "Probabilistic outputs for support vector machines and comparisons to regularized likelihood methods",
+        "Advances in Large Margin Classifiers",
+    ),
+    "zadrozny2002": Reference(
+        "Zadrozny and Elkan",
+        2002,
+        "Transforming classifier scores into accurate multiclass probability estimates",
+        "KDD",
+        doi="10.1145/775047.775151",
+    ),
+    "dimitriadis2021": Reference(
+        "Dimitriadis, Gneiting and Jordan",
+        2021,
+        "Stable reliability diagrams for probabilistic classifiers",
+        "PNAS 118",
+        doi="10.1073/pnas.2016191118",
+    ),
+    "rahimi2020": Reference(
+        "Rahimi, Shaban, Cheng, Hartley and Boots",
+        2020,
+        "Intra order-preserving functions for calibration of multi-class neural networks",
+        "NeurIPS",
+        arxiv="2003.06820",
+    ),
 }

@@ -9,12 +9,39 @@ import pytest
 
 import calibrant as cal
 
-from . import bin_definitions, definitions, group_definitions, loss_definitions, soft_definitions, vector_definitions
+from . import (
+    bin_definitions,
+    curve_definitions,
+    definitions,
+    density_definitions,
+    embedding_definitions,
+    fitted_definitions,
+    group_definitions,
+    kernel_definitions,
+    local_definitions,
+    loess_definitions,
+    loss_definitions,
+    pair_definitions,
+    soft_definitions,
+    vector_definitions,
+)
 from .cases import OPTIONS, Case, draw_case, public_value
 from .more_cases import MORE_OPTIONS
 
-EVERY = {**OPTIONS, **MORE_OPTIONS}
+# Each of these brings its definitions, the options to draw, and where fitting or quadrature costs digits, the tolerances.
+FITTED = (
+    pair_definitions,
+    kernel_definitions,
+    density_definitions,
+    embedding_definitions,
+    local_definitions,
+    curve_definitions,
+    loess_definitions,
+    fitted_definitions,
+)
+EVERY = {**OPTIONS, **MORE_OPTIONS} | {name: draw for module in FITTED for name, draw in module.OPTIONS.items()}
 MODULES = (
+    *FITTED,
     definitions,
     vector_definitions,
     loss_definitions,
@@ -24,7 +51,9 @@ MODULES = (
 )
 TOLERANCE = 1e-12
 # Where a root is sought, a distribution function evaluated, or a variance near 0 is divided by.
-TOLERANCES = {"calibration_in_the_large": 1e-9, "ece_db": 1e-9, "hosmer_lemeshow": 1e-9}
+TOLERANCES = {"calibration_in_the_large": 1e-9, "ece_db": 1e-9, "hosmer_lemeshow": 1e-9} | {
+    name: tolerance for module in FITTED for name, tolerance in module.TOLERANCES.items()
+}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -63,6 +92,6 @@ def test_metric_is_its_definition(name: str, number: int) -> None:
 
 
 def test_every_metric_has_a_definition() -> None:
-    families = {"point", "bin"}
+    families = {"point", "bin", "kernel", "curve"}
     assert not [name for name in cal.catalogue if cal.catalogue[name].family in families and name not in EVERY]
     assert not [name for name in EVERY if name not in cal.catalogue]

@@ -14,20 +14,38 @@ from . import debiased  # isort: skip
 from . import joint  # isort: skip
 from . import classwise  # isort: skip
 from . import grouped  # isort: skip
+from . import regressions  # isort: skip
+from . import smooth  # isort: skip
+from . import densities  # isort: skip
+from . import pairwise  # isort: skip
+from . import embeddings  # isort: skip
+from . import local  # isort: skip
+from . import indices  # isort: skip
+from . import fitted  # isort: skip
+from . import coefficients  # isort: skip
 from . import cumulative  # isort: skip
 
 __all__ = [
     "bins",
     "classwise",
+    "coefficients",
     "cumulative",
     "debiased",
+    "densities",
+    "embeddings",
+    "fitted",
     "grouped",
+    "indices",
     "intervals",
     "joint",
+    "local",
     "losses",
+    "pairwise",
     "partly",
     "points",
+    "regressions",
     "signed",
+    "smooth",
     "soft",
     "totals",
     "windows",

@@ -1,0 +1,1 @@
+"""Kernel widths by named rules, and the weighted quantiles behind them."""

@@ -1,0 +1,1 @@
+"""Gaussian kernel sums over scores."""

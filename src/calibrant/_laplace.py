@@ -1,0 +1,1 @@
+"""Sums over all pairs of scores with an exponential kernel, in the time of a sort."""

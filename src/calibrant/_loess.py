@@ -1,0 +1,1 @@
+"""Local polynomial regression (LOESS and LOWESS)."""

@@ -1,0 +1,1 @@
+"""How far a fitted calibration curve is from the diagonal: mean, percentiles, maximum, mean square."""

@@ -1,0 +1,1 @@
+"""Errors near one point: of the scores, of the features, or of both."""

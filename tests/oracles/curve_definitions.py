@@ -1,0 +1,4 @@
+"""Slow forms of metrics."""
+
+OPTIONS = {}
+TOLERANCES = {}
