@@ -225,3 +225,73 @@ def pool_blocks(outcome: Any, low: int, high: int, sizes: Any, sums: Any) -> int
             sizes[count - 1] = joint
             sums[count - 1] += sums[count]
     return count
+
+
+def lipschitz_loop(gap: Any, path: Any) -> float:
+    """The dynamic programme of `largest_lipschitz_sum`; breakpoint 0 is stored at 0, breakpoint k at ``path[k - 1]``.
+
+    Side 0 is a heap of breakpoints with the lowest on top, side 1 one with the highest; those used up are dropped when met.
+    """
+    count = gap.size + 1
+    place = np.empty(count)
+    weight = np.zeros(count)
+    heap = np.zeros((2, count), np.int64)
+    size = np.ones(2, np.int64)
+    place[0] = 0.0
+    weight[0] = 2.0
+    value = 0.0
+    for i in range(gap.size):
+        new = i + 1
+        zero = path[i]
+        place[new] = zero
+        weight[new] = 2.0 * gap[i]
+        for side in range(2):
+            sign = 1 - 2 * side
+            own = heap[side]
+            at = size[side]
+            size[side] += 1
+            while at > 0:
+                parent = (at - 1) >> 1
+                other = own[parent]
+                if not (sign * zero < sign * place[other] or (zero == place[other] and sign * new < sign * other)):
+                    break
+                own[at] = other
+                at = parent
+            own[at] = new
+            left = gap[i]
+            while left > 0.0:
+                top = own[0]
+                taken = min(left, weight[top])
+                if side == 0:
+                    value -= taken * (place[top] - zero)
+                weight[top] -= taken
+                left -= taken
+                if weight[top] <= 0.0:
+                    size[side] -= 1
+                    last = own[size[side]]
+                    at = 0
+                    while True:
+                        child = 2 * at + 1
+                        if child >= size[side]:
+                            break
+                        low = own[child]
+                        if child + 1 < size[side]:
+                            high = own[child + 1]
+                            if sign * place[high] < sign * place[low] or (
+                                place[high] == place[low] and sign * high < sign * low
+                            ):
+                                child += 1
+                                low = high
+                        if not (
+                            sign * place[low] < sign * place[last]
+                            or (place[low] == place[last] and sign * low < sign * last)
+                        ):
+                            break
+                        own[at] = low
+                        at = child
+                    own[at] = last
+    end = path[gap.size]
+    value -= end
+    for k in range(count):
+        value += weight[k] * max(0.0, end - place[k])
+    return value

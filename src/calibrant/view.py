@@ -15,7 +15,7 @@ from ._extras import WeightKind
 from ._sums import accurate_sum
 from .predictions import Predictions, frozen
 
-__all__ = ["Block", "ClassColumns", "Prefix", "Rows", "VectorView", "View"]
+__all__ = ["Block", "ClassColumns", "Prefix", "Rows", "Ties", "VectorView", "View"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -65,6 +65,18 @@ class Prefix(NamedTuple):
     """Sum of weight times (score - outcome)."""
     square: Array
     """Sum of squared weights."""
+
+
+class Ties(NamedTuple):
+    """Rows with equal scores taken together, in rising order of score."""
+
+    score: Floats
+    """The distinct scores."""
+    weight: Floats
+    outcome: Floats
+    """Sum of weight times outcome."""
+    excess: Floats
+    """Sum of weight times (score - outcome)."""
 
 
 class ClassColumns:
@@ -197,9 +209,24 @@ class View(_Weighted):
             mass, square = sums(weight), sums(weight * weight)
         return Prefix(ends, score[ends[1:] - 1], mass, ones, total, excess, square)
 
+    @cached_property
+    def ties(self) -> Ties:
+        """Sums over the rows of each distinct score."""
+        score, outcome, weight = self.sorted_rows
+        starts = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
+
+        def sums(values: Floats) -> Floats:
+            return values if len(starts) == len(score) else np.add.reduceat(values, starts)
+
+        if weight is None:
+            mass = np.diff(starts, append=len(score)).astype(np.float64)
+            return Ties(score[starts], mass, sums(outcome), sums(score - outcome))
+        weight = weight.astype(np.float64)
+        return Ties(score[starts], sums(weight), sums(weight * outcome), sums(weight * (score - outcome)))
+
     def forget(self) -> None:
         """Drop what was sorted and summed, which is several times the size of the view."""
-        for name in ("score", "outcome", "order", "sorted_rows", "prefix", "weights"):
+        for name in ("score", "outcome", "order", "sorted_rows", "prefix", "ties", "weights"):
             self.__dict__.pop(name, None)
         self.tables.clear()
 

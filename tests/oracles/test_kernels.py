@@ -17,7 +17,7 @@ from calibrant.binning import bin_table
 
 BINS = (1, 2, 3, 7, 10, 15, 49, 100, 997, 4096)
 FIELDS = ("low", "high", "rows", "weight", "positives", "score_sum", "excess", "square")
-LOOPS = ("fill_bins", "fill_class_bins", "pool_blocks", "scan_pairs", "top_rows", "top_rows_narrow")
+LOOPS = ("fill_bins", "fill_class_bins", "lipschitz_loop", "pool_blocks", "scan_pairs", "top_rows", "top_rows_narrow")
 
 _machine_code: dict[str, Any] = {}
 

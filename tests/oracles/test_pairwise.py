@@ -1,0 +1,185 @@
+"""Metrics over pairs of scores and those without bins: values checked by hand, identities, and the same at any size."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant import _kernels
+from calibrant._laplace import LONGEST, laplace_pair_sum, laplace_sums
+from calibrant._lipschitz import largest_lipschitz_sum
+from calibrant._spectral import CosineSeries
+
+A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
+D = (
+    [0, 1, 1, 0, 2, 1, 2, 2],
+    [
+        [0.7, 0.2, 0.1],
+        [0.6, 0.3, 0.1],
+        [0.2, 0.7, 0.1],
+        [0.3, 0.5, 0.2],
+        [0.1, 0.3, 0.6],
+        [0.2, 0.2, 0.6],
+        [0.5, 0.1, 0.4],
+        [0.1, 0.1, 0.8],
+    ],
+)
+
+CHECKED: list[tuple[str, Any, dict[str, Any], float]] = [
+    ("mmce", A, {}, 0.1780944313),
+    ("mmce", A, {"lens": "top_label"}, 0.1233310412),
+    ("mmce", B, {}, 0.0893140789),
+    ("mmce", B, {"lens": "top_label"}, 0.08082860321),
+    ("mmce", D, {}, 0.1588273171),
+    ("mmce", D, {"lens": "classwise"}, 0.0854119377),
+    ("mmce_w", A, {}, 0.2247958886),
+    ("mmce_w", A, {"lens": "top_label"}, 0.5380518428),
+    ("mmce_w", B, {}, 0.1296053736),
+    ("mmce_w", B, {"lens": "top_label"}, 0.4041142131),
+    ("mmce_w", D, {}, 0.3176546341),
+    ("lkce", A, {}, 0.189094191),
+    ("lkce", B, {}, 0.09133027205),
+    ("lkce", D, {}, 0.1422727846),
+    ("smece", A, {"bandwidth": 0.01}, 0.25),
+    ("smece", A, {"bandwidth": 0.05}, 0.249681627),
+    ("smece", A, {"bandwidth": 0.1}, 0.2353464106),
+    ("smece", A, {"bandwidth": 0.2}, 0.2003939315),
+    ("smece", A, {"bandwidth": 0.5}, 0.2),
+    ("smece", A, {}, 0.200349353),
+    ("smece", B, {"bandwidth": 0.05}, 0.2146803269),
+    ("smece", B, {"bandwidth": 0.1}, 0.1104770477),
+    ("smece", B, {"bandwidth": 0.2}, 0.1),
+    ("smece", B, {}, 0.1068677451),
+    ("smce", A, {}, 0.2075),
+    ("smce", B, {}, 0.112),
+    ("dce_lower", A, {}, 0.2),
+    ("dce_lower", B, {}, 0.1),
+    ("dce_lower", B, {"grid": 20}, 0.1),
+    ("dce_lower", A, {"grid": 200}, 0.2),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "options", "value"), CHECKED)
+def test_checked_values(name: str, data: Any, options: dict[str, Any], value: float) -> None:
+    digits = len(f"{value:.12g}".split(".")[1])
+    assert getattr(cal, name)(*data, **options) == pytest.approx(value, abs=0.51 * 10.0**-digits)
+
+
+def drawn(n: int, seed: int = 0, places: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([n, seed])
+    p = rng.beta(0.7, 0.9, n)
+    if places:
+        p = np.round(p * places) / places
+    return (rng.random(n) < p**1.2).astype(int), p
+
+
+@pytest.mark.parametrize("width", [1e-5, 1 / LONGEST / 1.01, 1 / LONGEST, 0.02, 0.4, 1.0, 50.0])
+def test_kernel_sums_are_double_sums(width: float) -> None:
+    rng = np.random.default_rng(3)
+    x = np.sort(np.concatenate([rng.random(200), [0.0, 1.0, 0.5, 0.5]]))
+    v = rng.normal(size=len(x))
+    kernel = np.exp(-np.abs(x[:, None] - x) / width)
+    assert np.allclose(laplace_sums(x, v, width), kernel @ v, rtol=0, atol=1e-12)
+    assert laplace_pair_sum(x, v, width) == pytest.approx(v @ kernel @ v, abs=1e-10)
+
+
+def test_wide_and_narrow_kernels_meet_their_limits() -> None:
+    y, p = drawn(300)
+    gap = float(np.mean(y - p))
+    assert cal.mmce(y, p, bandwidth=1e9) == pytest.approx(abs(gap), abs=1e-9)
+    assert cal.mmce(y, p, bandwidth=1e-12) == pytest.approx(math.sqrt(np.sum((y - p) ** 2)) / len(p), abs=1e-9)
+    assert cal.smece(y, p, bandwidth=50) == pytest.approx(abs(gap), abs=1e-12)
+    y, p = drawn(300, places=20)
+    groups = math.fsum(abs(np.sum((y - p)[p == score])) for score in np.unique(p)) / len(p)
+    assert cal.smece(y, p, bandwidth=1e-3) == pytest.approx(groups, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_errors_without_bins_bound_each_other(seed: int) -> None:
+    y, p = drawn(50 + 13 * seed, seed, places=10 if seed % 2 else None)
+    gap, absolute = abs(np.mean(y - p)), np.mean(np.abs(y - p))
+    smooth, weak, laplace = cal.smece(y, p), cal.smce(y, p), cal.lkce(y, p)
+    moved = cal.dce_lower(y, p)
+    assert gap - 1e-12 <= smooth <= absolute + 1e-12
+    assert gap - 1e-12 <= weak <= min(absolute, math.sqrt(2) * laplace) + 1e-12
+    assert math.sqrt(2 / 3) * gap - 1e-12 <= laplace <= absolute + 1e-12
+    assert moved / 2 - 0.01 <= weak <= 2 * moved + 0.01  # distinct scores above 100 are moved to cells first
+    assert smooth == pytest.approx(cal.smece(1 - y, 1 - p), abs=1e-9)
+    assert weak == pytest.approx(cal.smce(1 - y, 1 - p), abs=1e-12)
+    falls = [cal.smece(y, p, bandwidth=width) for width in np.geomspace(0.005, 2, 12)]
+    assert all(second <= first + 1e-9 for first, second in pairwise(falls))
+    assert cal.smece(y, p, bandwidth=smooth) == pytest.approx(smooth, abs=1e-9)
+
+
+def test_two_points_have_a_closed_form() -> None:
+    for p, y in [((0.3, 0.8), (1, 0)), ((0.1, 0.4), (1, 0)), ((0.5, 0.9), (1, 0))]:
+        first, second = abs(y[0] - p[0]), abs(y[1] - p[1])
+        wanted = (max(first, second) - (1 - abs(p[0] - p[1])) * min(first, second)) / 2
+        assert cal.smce(y, p) == pytest.approx(wanted, abs=1e-15)
+
+
+def test_balanced_outcomes_double_the_weighted_error() -> None:
+    y, p = drawn(400)
+    events, others = np.flatnonzero(y)[:100], np.flatnonzero(1 - y)[:100]
+    rows = np.concatenate([events, others])
+    assert cal.mmce_w(y[rows], p[rows]) == pytest.approx(2 * cal.mmce(y[rows], p[rows]), abs=1e-12)
+    assert cal.mmce_w([0, 0], [0.2, 0.9]) == 0
+    assert cal.mmce_w([1, 0], [0.0, 1.0]) == pytest.approx(math.sqrt(2 - 2 * math.exp(-2.5)), abs=1e-12)
+
+
+def test_published_code_divides_twice() -> None:
+    y, p = np.array(B[0]), np.array(B[1])
+    kernel = np.exp(-np.abs(p[:, None] - p) / 0.4)
+    events, others = y.sum(), (1 - y).sum()
+    up, down = y * (1 - p), (1 - y) * p
+    square = (
+        up @ kernel @ up / events**4
+        + down @ kernel @ down / others**4
+        - 2 * up @ kernel @ down / (events * others) ** 2
+    )
+    assert cal.mmce_w(y, p, normalisation="code") == pytest.approx(math.sqrt(square), abs=1e-12)
+
+
+def test_compiled_and_plain_dynamic_programme_give_the_same_bits() -> None:
+    numba = pytest.importorskip("numba")
+    assert numba
+    machine = _kernels._compile(_kernels.lipschitz_loop)
+    assert machine is not None
+    rng = np.random.default_rng(1)
+    for n in (1, 2, 3, 50, 3000):
+        x = np.sort(np.unique(np.round(rng.random(n), 3)))
+        r = np.round(rng.normal(size=len(x)), 2)  # sums that tie
+        plain = largest_lipschitz_sum(x, r)
+        assert plain == max(0.0, machine(np.diff(x), np.cumsum(r)))
+        assert plain == max(0.0, _kernels.lipschitz_loop(np.diff(x), np.cumsum(r)))
+
+
+def test_a_mass_anywhere_is_smoothed_as_by_direct_sums() -> None:
+    position = np.array([0.0, 1e-9, 0.123456789, 0.5, 1 - 1e-9, 1.0])
+    mass = np.array([0.2, -0.1, 0.3, -0.25, 0.1, -0.2])
+    series = CosineSeries(position, mass, 0.02)
+    frequency = np.pi * np.arange(len(series.terms))
+    wanted = 2 * np.cos(frequency[:, None] * position) @ mass
+    wanted[0] /= 2
+    damped = np.exp(-((frequency * 0.02) ** 2) / 2)
+    assert np.abs((series.terms - wanted) * damped).max() < 1e-9
+
+
+def test_narrow_widths_are_refused_and_small_errors_found() -> None:
+    with pytest.raises(cal.ArgumentError, match=r"at least 0\.0001"):
+        cal.smece(*A, bandwidth=1e-5)
+    y = [0] * 50 + [1] * 50
+    assert cal.smece(y, np.full(100, 0.5)) == pytest.approx(0, abs=1e-15)
+    assert cal.smece(y, np.full(100, 0.50001)) == pytest.approx(1e-5, abs=1e-12)
+
+
+def test_many_scores_are_moved_within_half_a_cell() -> None:
+    y, p = drawn(2000)
+    exact = cal.dce_lower(y, np.round(p, 2))
+    assert cal.dce_lower(y, p) == pytest.approx(exact, abs=0.0051)
