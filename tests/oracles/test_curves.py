@@ -1,0 +1,330 @@
+"""Fitted curves and their coefficients: printed values, identities, separation, and large data against small."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import calibrant as cal
+from calibrant import curves
+from calibrant._logistic import SeparatedError, fit_logistic, groups_of, logit, separating_side
+from calibrant.view import View
+
+P_A, Y_A = [0.1, 0.4, 0.8, 0.9], [0, 1, 1, 1]
+P_B = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
+Y_B = [0, 1, 0, 0, 1, 0, 1, 1, 1, 1]
+
+
+def view_of(y: Any, p: Any, **weights: Any) -> View:
+    kind = next(iter(weights), "unit")
+    return View(np.asarray(p, float), np.asarray(y, np.uint8), weights.get(kind), kind)  # type: ignore[arg-type]
+
+
+B = view_of(Y_B, P_B)
+
+
+def printed(text: str) -> Any:
+    """Half a unit of the last digit."""
+    return pytest.approx(float(text), abs=0.5000001 * 10.0 ** -len(text.partition(".")[2]))
+
+
+VALUES = [
+    ("cox_intercept", "B", {}, "0.6035855103"),
+    ("cox_slope", "B", {}, "0.9985078395"),
+    ("sbct", "B", {}, "1.271093205"),
+    ("pws", "A", {}, "1.912290488"),
+    ("pws", "A", {"covariance": "HC0"}, "134.1969525"),
+    ("pws", "A", {"covariance": "ols"}, "25.2416"),
+    ("pws", "B", {}, "1.613773663"),
+    ("pws", "B", {"covariance": "HC0"}, "3.737582662"),
+    ("pws", "B", {"covariance": "ols"}, "0.5755703422"),
+    ("fott_pl", "B", {"knots": 0, "clipped": False}, "0.1"),
+    ("fott_pl", "B", {"knots": 0, "clipped": False, "norm": 2}, "0.01007575758"),
+    ("fott_pl", "B", {"knots": [0, 0.5, 1], "clipped": False}, "0.1003030303"),
+    ("fott_pl", "B", {"knots": 1, "clipped": False, "norm": 2}, "0.01507575758"),
+    ("fott_pl", "B", {}, "0.0963636364"),
+    ("fott_pl", "B", {"norm": 2}, "0.009579889807"),
+    ("fott_pl", "B", {"knots": 1}, "0.0866666667"),
+    ("fott_pl", "B", {"knots": 1, "norm": 2}, "0.01185261708"),
+    ("fott_pl3", "B", {}, "0.1000000000"),
+    ("fott_platt", "B", {}, "0.1000000000"),
+    ("fott_beta", "B", {}, "0.1000000000"),
+    ("fott_isotonic", "A", {}, "0.25"),
+    ("fott_isotonic", "A", {"norm": 2}, "0.105"),
+    ("fott_isotonic", "B", {}, "0.1233333333"),
+    ("fott_isotonic", "B", {"norm": 2}, "0.02583333333"),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "options", "text"), VALUES)
+def test_printed_values(name: str, data: str, options: dict[str, Any], text: str) -> None:
+    y, p = (Y_A, P_A) if data == "A" else (Y_B, P_B)
+    assert getattr(cal, name)(y, p, **options) == printed(text)
+
+
+def test_the_curves_have_the_printed_shapes() -> None:
+    free, rising = curves.beta(B, constrained=False), curves.beta(B)
+    assert [free.a, free.b, free.c] == [printed("-0.4664696976"), printed("3.627458449"), printed("-2.605616519")]
+    assert [rising.a, rising.b, rising.c] == [0, printed("2.82676748"), printed("-1.609556854")]
+    fit = curves.fit_line(groups_of(B))
+    errors = np.sqrt(np.diag(fit.covariance))
+    assert errors.tolist() == [printed("0.8136341578"), printed("0.6745414033")]
+    assert fit.log_likelihood / -10 == printed("0.4895914875")
+    assert curves.piecewise_linear(B, [0, 1]).heights == (printed("0.11515152"), printed("1.08484848"))
+    middle = curves.piecewise_linear(B, [0, 0.5, 1]).heights
+    assert middle == (printed("0.24015152"), printed("0.475"), printed("1.20984848"))
+    assert curves.isotonic(B)(P_B) == pytest.approx([0, *[1 / 3] * 3, 0.5, 0.5, 1, 1, 1, 1], abs=1e-15)
+    centered = curves.centered_isotonic(B)
+    assert centered.scores == pytest.approx([0.05, 0.25, 0.5, 0.65, 0.75, 0.85, 0.95])
+    assert centered.rates == pytest.approx([0, 1 / 3, 1 / 2, 1, 1, 1, 1])
+    wanted = [0, 1 / 6, 1 / 3, 0.4, 7 / 15, 2 / 3, 1, 1, 1, 1]
+    assert centered(P_B) == pytest.approx(wanted, abs=1e-15)
+    smooth = [
+        "0.450071",
+        "0.443126",
+        "0.232762",
+        "0.164582",
+        "0.380394",
+        "0.641957",
+        "0.865094",
+        "0.941977",
+        "0.935240",
+        "0.998114",
+    ]
+    assert curves.spline(B)(P_B).tolist() == [printed(text) for text in smooth]
+
+
+def test_the_line_through_its_own_output_is_the_diagonal() -> None:
+    rates = curves.logistic(B)(np.array(P_B))
+    assert rates.sum() == pytest.approx(sum(Y_B), abs=1e-12)
+    assert rates @ logit(P_B) == pytest.approx(np.array(Y_B) @ logit(P_B), abs=1e-12)
+    assert cal.cox_slope(Y_B, rates) == pytest.approx(1, abs=1e-11)
+    assert cal.cox_intercept(Y_B, rates) == pytest.approx(0, abs=1e-11)
+    assert cal.fott_platt(Y_B, rates) == pytest.approx(0, abs=1e-12)
+
+
+def test_the_slope_says_over_and_under() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.beta(0.6, 0.6, 20_000)
+    z = logit(p)
+    for slope, shift in ((0.5, 0.0), (2.0, 0.3)):
+        y = (rng.random(len(p)) < 1 / (1 + np.exp(-(shift + slope * z)))).astype(int)
+        error = np.sqrt(np.diag(curves.fit_line(groups_of(view_of(y, p))).covariance))
+        assert error.max() < 0.05
+        assert cal.cox_slope(y, p) == pytest.approx(slope, abs=4 * error[1])
+        assert cal.cox_intercept(y, p) == pytest.approx(shift, abs=4 * error[0])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_separation_is_found_exactly(seed: int) -> None:
+    """The pattern of signs against a linear programme, for curves with one and with two zeros."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 9))
+    p, y = rng.integers(1, 8, n) / 8, rng.integers(0, 2, n)
+    low, high = curves.beta_features(p)
+    different = len(np.unique(p))
+    for columns in ([low + high], [low, high]):
+        if different <= len(columns):
+            continue
+        x = np.column_stack([np.ones(n), *columns]) * np.where(y == 1, 1, -1)[:, None]
+        found = linprog(-x.sum(axis=0), A_ub=-x, b_ub=np.zeros(n), bounds=(-1, 1))
+        assert bool(separating_side(groups_of(view_of(y, p)), len(columns))) == (-found.fun > 1e-9)
+
+
+def test_infinite_slopes_are_refused_and_named() -> None:
+    for y, p in ((Y_A, P_A), ([0, 0, 1, 1], [0.2, 0.5, 0.5, 0.9]), ([1, 1, 0], [0.1, 0.2, 0.3]), ([1, 1], [0.1, 0.2])):
+        for metric in (cal.cox_slope, cal.cox_intercept):
+            with pytest.raises(cal.UndefinedMetricError, match=f"{metric.id}.*infinite.*firth"):
+                metric(y, p)
+            assert math.isfinite(metric(y, p, penalty="firth"))
+        with pytest.raises(SeparatedError):
+            curves.logistic(view_of(y, p))
+    with pytest.raises(cal.UndefinedMetricError, match="all scores are the same"):
+        cal.cox_slope([0, 1, 1], [0.3, 0.3, 0.3])
+
+
+def test_what_separation_leaves_is_the_rates_seen() -> None:
+    y, p = [0, 0, 1, 1, 1], [0.2, 0.5, 0.5, 0.5, 0.9]
+    limit = (0.2 + 3 * abs(2 / 3 - 0.5) + 0.1) / 5
+    for metric in (cal.fott_platt, cal.fott_beta, cal.fott_pl3):
+        assert metric(y, p) == pytest.approx(limit, abs=1e-14)
+    # Nearly separated data come near to it: many rows, of which one is on the wrong side.
+    many = np.repeat([[0.2, 0], [0.6, 1]], 100_000, axis=0)
+    near = np.vstack([many, [0.2, 1], [0.6, 0]])
+    assert cal.fott_platt(near[:, 1].astype(int), near[:, 0]) == pytest.approx(
+        cal.fott_platt(many[:, 1].astype(int), many[:, 0]), abs=1e-4
+    )
+    tests = [cal.sbct(rows[:, 1].astype(int), rows[:, 0]) for rows in (many, near)]
+    assert tests[0] == pytest.approx(-2 * 100_000 * (math.log(0.8) + math.log(0.6)), rel=1e-12)
+    assert tests[1] == pytest.approx(tests[0], rel=1e-3)
+
+
+def test_firth_is_shrunk_and_vanishes() -> None:
+    assert abs(cal.cox_slope(Y_B, P_B, penalty="firth")) < abs(cal.cox_slope(Y_B, P_B))
+    counts = np.full(10, 10**7)
+    firth = cal.cox_slope(Y_B, P_B, penalty="firth", counts=counts)
+    assert firth == pytest.approx(cal.cox_slope(Y_B, P_B), abs=1e-6)
+
+
+def test_the_sandwich_knows_that_importance_is_not_rows() -> None:
+    rng = np.random.default_rng(2)
+    p = rng.random(500)
+    y = rng.random(500) < p
+    plain = curves.fit_line(groups_of(view_of(y, p)))
+    weighed = curves.fit_line(groups_of(view_of(y, p, importance=np.full(500, 7.0))))
+    assert weighed.covariance == pytest.approx(plain.covariance, rel=1e-9)
+    assert weighed.sandwich == pytest.approx(plain.sandwich, rel=1e-9)
+    assert np.sqrt(np.diag(plain.sandwich)) == pytest.approx(np.sqrt(np.diag(plain.covariance)), rel=0.2)
+    uneven = curves.fit_line(groups_of(view_of(y, p, importance=rng.exponential(size=500))))
+    assert (np.diag(uneven.sandwich) > 1.2 * np.diag(plain.sandwich)).all()
+
+
+def test_an_offset_leaves_what_is_beyond_it() -> None:
+    groups = groups_of(B)
+    z = logit(groups.score)
+    columns = np.column_stack([np.ones(10), z])
+    whole = fit_logistic(groups, columns).coefficients
+    beyond = fit_logistic(groups, columns, offset=z).coefficients
+    assert beyond == pytest.approx(whole - [0, 1], abs=1e-12)
+    shift = fit_logistic(groups, np.ones((10, 1)), offset=z)
+    assert shift.coefficients[0] == printed("0.6040498931")
+    assert math.sqrt(shift.covariance[0, 0]) == printed("0.786401516")
+    assert fit_logistic(groups, columns, offset=z, ridge=1e9).coefficients == pytest.approx([0, 0], abs=1e-6)
+
+
+def test_several_distances() -> None:
+    wanted = {1: 0.25, 2: 0.105, math.inf: 0.6}
+    for norm, value in wanted.items():
+        assert cal.fott_isotonic(Y_A, P_A, norm=norm) == pytest.approx(value, abs=1e-14)
+
+
+def test_binned_maps_are_binned_errors() -> None:
+    rng = np.random.default_rng(3)
+    p = rng.random(400)
+    y = (rng.random(400) < p**2).astype(int)
+    assert cal.fott_ew(y, p) == cal.ece(y, p)
+    assert cal.fott_em(y, p) == cal.ece_em(y, p) == cal.ece_fott(y, p)
+
+
+def test_likelihood_keeps_the_mean() -> None:
+    """A curve of greatest likelihood with an intercept has the mean of the outcomes, so no error below the mean gap."""
+    rng = np.random.default_rng(4)
+    p = rng.beta(2, 3, 300)
+    y = (rng.random(300) < np.sqrt(p)).astype(int)
+    gap = abs(np.mean(p - y))
+    for metric in (cal.fott_platt, cal.fott_beta, cal.fott_pl3, cal.fott_isotonic):
+        assert metric(y, p) >= gap - 1e-12
+
+
+def test_the_number_of_knots_is_chosen() -> None:
+    rng = np.random.default_rng(5)
+    p = rng.random(6000)
+    wave = np.clip(p + 0.2 * np.sin(4 * np.pi * p), 0.01, 0.99)
+    y = (rng.random(6000) < wave).astype(int)
+    truth = np.mean(np.abs(wave - p))
+    for metric, tolerance in ((cal.fott_pl, 0.02), (cal.fott_pl3, 0.03)):
+        assert metric(y, p) == pytest.approx(truth, abs=tolerance)
+        assert metric(y, p, knots=0) < truth / 2
+        order = rng.permutation(6000)
+        assert metric(y[order], p[order]) == pytest.approx(metric(y, p), abs=1e-12)
+        coarse = np.round(p, 2)
+        counts = rng.integers(0, 4, 6000)
+        repeated = np.repeat(np.arange(6000), counts)
+        assert metric(y, coarse, counts=counts) == pytest.approx(metric(y[repeated], coarse[repeated]), abs=1e-12)
+    straight = (rng.random(6000) < 0.2 + 0.6 * p).astype(int)
+    assert cal.fott_pl(straight, p) == pytest.approx(cal.fott_pl(straight, p, knots=0), abs=1e-3)
+
+
+def test_unseen_pieces_stay_on_the_diagonal() -> None:
+    curve = curves.piecewise_linear(view_of([0, 1, 1, 0], [0.1, 0.15, 0.12, 0.18]), [0, 0.2, 0.5, 0.8, 1])
+    assert curve([0.9, 0.95, 1.0]) == pytest.approx([0.9, 0.95, 1.0], abs=1e-12)
+
+
+def test_knots_are_checked() -> None:
+    for knots in (-1, 1.5, [0.2], [0.5, 0.5], [1, 0], "many", [0, math.nan, 1]):
+        with pytest.raises(cal.ArgumentError, match="knots"):
+            cal.fott_pl(Y_B, P_B, knots=knots)
+    with pytest.raises(cal.UndefinedMetricError, match="at least 6 rows"):
+        cal.fott_spline(Y_A, P_A)
+    with pytest.raises(cal.ArgumentError, match="pieces"):
+        cal.fott_iop(Y_B, P_B, pieces=0)
+    with pytest.raises(cal.WeightsNotSupportedError):
+        cal.pws(Y_B, P_B, covariance="HAC", counts=[2] * 10)
+
+
+def test_one_piece_is_temperature_scaling() -> None:
+    """With one piece the map is softmax(s ln p); its slope makes the mean log-probability right, up to the small price."""
+    rng = np.random.default_rng(6)
+    p = rng.dirichlet(np.ones(4), 20_000)
+    sharp = p**0.5 / (p**0.5).sum(axis=1, keepdims=True)
+    y = (rng.random((20_000, 1)) > sharp.cumsum(axis=1)).sum(axis=1)
+    tempered = np.mean(np.abs(sharp - p).sum(axis=1) / 2)
+    assert cal.fott_iop(y, p, pieces=1) == pytest.approx(tempered, abs=0.02)
+    assert cal.fott_iop(y, p) == pytest.approx(tempered, abs=0.02)
+    assert cal.fott_iop(y, sharp) < 0.02
+    assert cal.fott_iop([0, 1, 2], np.full((3, 3), 1 / 3)) == 0
+
+
+def test_kernel_regression_is_its_sum() -> None:
+    rng = np.random.default_rng(7)
+    p, w = rng.random(60), rng.exponential(size=60)
+    y = rng.integers(0, 2, 60)
+    fixed = curves.kernel(view_of(y, p, importance=w), 0.1)
+    at = np.array([0.0, 0.31, 0.77, 300.0])
+    near = np.exp(-0.5 * ((at[:3, None] - p) / 0.1) ** 2) * w
+    assert fixed(at[:3]) == pytest.approx(near @ y / near.sum(axis=1), abs=1e-13)
+    assert fixed(at[3:])[0] == pytest.approx(y[p.argmax()], abs=1e-9)
+    assert fixed(0.31).shape == ()
+    pilot = np.exp(-0.5 * ((p[:, None] - p) / 0.1) ** 2) @ w
+    widths = 0.1 / np.sqrt(pilot / np.exp(np.average(np.log(pilot), weights=w)))
+    near = np.exp(-0.5 * ((at[:3, None] - p) / widths) ** 2) * w / widths
+    adaptive = curves.kernel(view_of(y, p, importance=w), 0.1, adaptive=True)
+    assert adaptive(at[:3]) == pytest.approx(near @ y / near.sum(axis=1), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["logistic", "beta", "isotonic", "centered_isotonic", "spline"])
+def test_curves_stay_within_0_and_1_and_are_plain(name: str) -> None:
+    rng = np.random.default_rng(8)
+    p = rng.random(200)
+    curve = getattr(curves, name)(view_of(rng.random(200) < p, p))
+    rates = curve(np.linspace(0, 1, 101))
+    assert (rates >= 0).all()
+    assert (rates <= 1).all()
+    if name != "spline":
+        assert (np.diff(rates) >= 0).all()
+    for value in vars(curve).values():
+        assert isinstance(value, float | str | tuple)
+
+
+def test_many_rows_are_the_same_as_their_groups() -> None:
+    """Blocks and threads against one pass: 400 000 rows with 200 scores, as rows and as counts."""
+    rng = np.random.default_rng(9)
+    score = (1 + np.arange(200)) / 201
+    ones = rng.binomial(2000, score**1.3)
+    zeros = 2000 - ones
+    p, y = np.repeat(np.tile(score, 2), [*ones, *zeros]), np.repeat([1, 0], [ones.sum(), zeros.sum()])
+    counts = np.concatenate([ones, zeros])
+    for name in ("cox_slope", "sbct", "pws", "fott_pl", "fott_pl3", "fott_platt", "fott_beta", "fott_spline"):
+        metric = getattr(cal, name)
+        kept = counts > 0
+        wanted = metric(np.repeat([1, 0], 200)[kept], np.tile(score, 2)[kept], counts=counts[kept])
+        assert metric(y, p) == pytest.approx(wanted, rel=1e-10), name
+
+
+def test_hac_without_lags_is_hc0() -> None:
+    assert cal.pws(Y_B, P_B, covariance="HAC", lags=0) == pytest.approx(cal.pws(Y_B, P_B, covariance="HC0"), rel=1e-12)
+    assert cal.pws(Y_B, P_B, covariance="HAC", lags=3) != pytest.approx(cal.pws(Y_B, P_B, covariance="HC0"))
+
+
+def test_few_scores_have_fewer_terms() -> None:
+    """With one score the parabola is a constant: the squared z of the mean, and the likelihood ratio of one rate."""
+    y, p = [0, 1, 1, 1, 0, 1], [0.4] * 6
+    assert cal.pws(y, p) == pytest.approx((4 - 2.4) ** 2 / (6 * 0.24), rel=1e-12)
+    wanted = 2 * (4 * math.log(4 / 6 / 0.4) + 2 * math.log(2 / 6 / 0.6))
+    assert cal.sbct(y, p) == pytest.approx(wanted, rel=1e-10)
+    with pytest.raises(cal.UndefinedMetricError):
+        cal.pws([0, 1, 1], [0.0, 1.0, 1.0])
