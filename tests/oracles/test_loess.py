@@ -1,0 +1,276 @@
+"""Fitted curves and their indices: checked values, what they reproduce exactly, edges, and the fast forms against the slow ones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant._loess import Groups, local_fits, loess, lowess, reach, tie_groups, weighted_quantile
+from calibrant.view import View
+
+from . import loess_definitions as slow
+
+P = np.array([0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
+Y = np.array([0, 1, 0, 0, 1, 0, 1, 1, 1, 1])
+INDICES = (cal.ici, cal.e50, cal.e90, cal.emax)
+SMOOTHERS = ("loess", "lowess", "rcs", "logistic")
+
+
+def groups_of(p: Any, y: Any, **weights: Any) -> Groups:
+    return tie_groups(View(np.asarray(p, dtype=float), np.asarray(y, dtype=np.uint8), **weights))
+
+
+def drawn(n: int, kind: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and scores that are evenly spread, rare events, or confident."""
+    rng = np.random.default_rng([seed, n])
+    p = {
+        "uniform": rng.random(n),
+        "rare": 1 / (1 + np.exp(-rng.normal(-3, 1.5, n))),
+        "confident": np.clip(1 - rng.exponential(0.05, n), 0.1, 1),
+        "u-shaped": rng.beta(0.3, 0.5, n),
+    }[kind]
+    return (rng.random(n) < p**1.3).astype(int), p
+
+
+CHECKED = [
+    (cal.ici, {}, "0.1075733151"),
+    (cal.e50, {}, "0.1019085161"),
+    (cal.e90, {}, "0.1983480532"),
+    (cal.emax, {}, "0.2193195661"),
+    (cal.ici, {"bounded": True}, "0.1037654009"),
+    (cal.ici, {"degree": 1, "span": 1}, "0.1112543582"),
+    (cal.eci, {}, "1.750846632"),
+    (cal.ici, {"smoother": "lowess"}, "0.1181681732"),
+    (cal.e90, {"smoother": "lowess"}, "0.1798258125"),
+    (cal.emax, {"smoother": "lowess"}, "0.2766103539"),
+]
+
+
+@pytest.mark.parametrize(("metric", "options", "printed"), CHECKED)
+def test_checked_values(metric: Any, options: dict[str, Any], printed: str) -> None:
+    half_a_digit = 0.5 * 10.0 ** -len(printed.split(".")[1])
+    assert abs(metric(Y, P, **options) - float(printed)) <= half_a_digit * 1.001
+
+
+def test_checked_curve() -> None:
+    wanted = [0.26931957, 0.31822208, 0.33584917, 0.23203214, 0.45859168]
+    wanted += [0.54140832, 0.69062382, 0.94601789, 1.03807914, 0.99247027]
+    found = loess(groups_of(P, Y), 0.75, 2, "direct", False)
+    assert np.abs(found - wanted).max() <= 0.5e-8
+
+
+@pytest.mark.parametrize(
+    "options", [{"degree": 1}, {"degree": 2, "span": 0.4}, {"surface": "interpolate"}, {"smoother": "lowess"}]
+)
+@pytest.mark.parametrize("n", [5, 300, 6000])
+def test_a_line_is_reproduced(options: dict[str, Any], n: int) -> None:
+    """Outcomes equal to the scores, as soft labels: the fit is exact, and all indices are 0."""
+    p = np.random.default_rng(n).random(n)
+    for metric in INDICES:
+        assert metric(p, p, soft=True, **options) <= 1e-10
+    assert cal.eci(p, p, soft=True, **options) <= 1e-10
+
+
+@pytest.mark.parametrize("smoother", SMOOTHERS)
+@pytest.mark.parametrize("n", [100, 4000])
+def test_order_of_the_indices(smoother: str, n: int) -> None:
+    y, p = drawn(n, "uniform")
+    mean, median, ninety, largest = (metric(y, p, smoother=smoother) for metric in INDICES)
+    assert median <= ninety <= largest
+    assert mean <= largest
+    assert cal.ep(y, p, q=1.0, smoother=smoother) == largest
+    assert cal.ep(y, p, q=0.5, smoother=smoother) == median
+    assert mean**2 <= cal.eci(y, p, smoother=smoother, scale=1) <= largest**2 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("smoother", SMOOTHERS)
+def test_one_score_has_the_rate_for_a_curve(smoother: str) -> None:
+    y = [1, 0, 0, 1, 1]
+    for metric in INDICES:
+        assert metric(y, [0.3] * 5, smoother=smoother) == pytest.approx(0.3, abs=1e-15)
+    assert cal.eci(y, [0.3] * 5, smoother=smoother) == pytest.approx(9, abs=1e-12)
+    assert cal.ici([1], [0.3], smoother=smoother) == pytest.approx(0.7, abs=1e-15)
+
+
+def test_few_rows_are_interpolated_or_averaged() -> None:
+    """A neighbourhood of one row, or of ties alone, is their mean."""
+    assert cal.ici([0, 1], [0.2, 0.9]) == pytest.approx(0.15, abs=1e-12)
+    assert cal.emax([0, 1, 1], [0.2, 0.2, 0.9], span=0.4) == pytest.approx(0.3, abs=1e-12)
+
+
+def test_a_span_above_one_stretches_the_bandwidth() -> None:
+    wide = cal.ici(Y, P, span=1e8)
+    line = np.polynomial.Polynomial.fit(P, Y, 2)
+    assert wide == pytest.approx(np.abs(line(P) - P).mean(), abs=1e-9)
+    found = loess(groups_of(P, Y), 2.25, 2, "direct", False)
+    rows = [(x, y, 1.0) for x, y in zip(P.tolist(), Y.tolist(), strict=True)]
+    assert found == pytest.approx([slow.local_polynomial(rows, x, 2.25, 2)[0] for x in P], abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "rare", "confident", "u-shaped"])
+@pytest.mark.parametrize("n", [2500, 12000])
+def test_nodes_move_the_curve_by_little(kind: str, n: int) -> None:
+    y, p = drawn(n, kind)
+    groups = groups_of(p, y)
+    fast = loess(groups, 0.75, 2, "direct", False)
+    some = np.unique(np.linspace(0, len(groups.score) - 1, 300).astype(int))
+    at = groups.score[some]
+    exact, _ = local_fits(groups, at, reach(groups, at, math.floor(0.75 * n + 1e-5)), 2)
+    assert 0 < np.abs(fast[some] - exact).max() < 1e-4
+
+
+def test_a_short_span_gets_more_nodes() -> None:
+    y, p = drawn(20000, "uniform")
+    groups = groups_of(p, y)
+    fast = loess(groups, 0.02, 1, "direct", False)
+    at = groups.score[::97]
+    exact, _ = local_fits(groups, at, reach(groups, at, 400), 1)
+    assert np.abs(fast[::97] - exact).max() < 5e-3  # of a curve that jumps with every row
+    assert np.abs(fast[::97] - exact).mean() < 3e-4
+
+
+def test_exact_is_a_fit_at_every_score() -> None:
+    y, p = drawn(2600, "rare")
+    assert cal.ici(y, p, exact=True) != cal.ici(y, p)
+    assert cal.ici(y, p, exact=True) == pytest.approx(cal.ici(y, p), abs=1e-6)
+    assert cal.ici(y[:2000], p[:2000], exact=True) == cal.ici(y[:2000], p[:2000])
+
+
+def test_a_score_that_fills_its_neighbourhood_keeps_its_mean() -> None:
+    """Most rows are sure: their curve is their own rate, and the others do not see them."""
+    y, p = drawn(20000, "uniform", 3)
+    p = np.where(np.arange(20000) < 17000, 1.0, p)
+    groups = groups_of(p, y)
+    fast = loess(groups, 0.75, 2, "direct", False)
+    assert fast[-1] == pytest.approx(y[:17000].mean(), abs=1e-12)
+    slow_fit = loess(groups, 0.75, 2, "direct", True)
+    assert np.abs(fast - slow_fit).max() < 2e-3
+    assert np.abs(fast - slow_fit).mean() < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["uniform", "rare", "confident"])
+def test_lowess_of_many_rows(kind: str) -> None:
+    y, p = drawn(20000, kind)
+    groups = groups_of(p, y)
+    delta = 0.01 * float(np.ptp(p))
+    exact = lowess(groups, 2 / 3, delta, True)
+    assert np.abs(lowess(groups, 2 / 3, delta, False) - exact).max() < 3e-6
+    few = groups_of(p[:400], y[:400])
+    rows = [(x, r, 1.0) for x, r in zip(few.score.tolist(), few.rate.tolist(), strict=True)]
+    for share in (0.01, 0.0):
+        curve = slow.lowess_curve(rows, 2 / 3, share)
+        found = lowess(few, 2 / 3, share * (rows[-1][0] - rows[0][0]), False)
+        assert found == pytest.approx([curve[x] for x, _, _ in rows], abs=1e-10)
+
+
+@pytest.mark.parametrize("places", [2, 3, 6])
+def test_the_tree_of_many_rows(places: int) -> None:
+    y, p = drawn(700, "u-shaped")
+    p = np.round(p, places)
+    groups = groups_of(p, y)
+    rows = slow.plain_rows([(x, label, 1) for x, label in zip(p.tolist(), y.tolist(), strict=True)], False)
+    curve = slow.loess_curve(rows, 0.5, 2, "interpolate")
+    found = loess(groups, 0.5, 2, "interpolate", False)
+    assert found == pytest.approx([curve[x] for x in groups.score.tolist()], abs=1e-9)
+
+
+def test_reach_is_the_distance_to_the_nearest_rows() -> None:
+    rng = np.random.default_rng(1)
+    p = np.round(rng.random(200), 2)
+    counts = rng.integers(1, 5, 200)
+    groups = groups_of(p, p > 0.5, weight=counts, weight_kind="counts")
+    at = rng.uniform(-0.1, 1.1, 50)
+    every = np.abs(np.repeat(p, counts) - at[:, None])
+    every.sort(axis=1)
+    for near in (1, 2, 17, 400, int(counts.sum())):
+        assert reach(groups, at, near) == pytest.approx(every[:, near - 1], abs=0)
+
+
+def test_quantiles_are_those_of_repeated_rows() -> None:
+    rng = np.random.default_rng(2)
+    for n in (1, 2, 7, 50):
+        values, counts = np.round(rng.random(n), 1), rng.integers(1, 5, n)
+        q = np.array([0, 0.1, 0.25, 0.5, 0.9, 0.99, 1])
+        found = weighted_quantile(values, counts.astype(float), q.tolist())
+        assert found == pytest.approx(np.quantile(np.repeat(values, counts), q), abs=1e-14)
+        equal = weighted_quantile(values, np.full(n, 0.1) / 0.1, q.tolist())
+        assert equal == pytest.approx(np.quantile(values, q), abs=1e-14)
+
+
+def test_importance_multiplies_the_kernel() -> None:
+    """Weights on one side pull the curve there, and scaling them does nothing."""
+    weight = np.where(Y == 1, 3.0, 1.0)
+    up = loess(groups_of(P, Y, weight=weight, weight_kind="importance"), 0.75, 2, "direct", False)
+    assert (up >= loess(groups_of(P, Y), 0.75, 2, "direct", False) - 1e-12).mean() > 0.7
+    assert cal.ici(Y, P, sample_weight=weight) == pytest.approx(cal.ici(Y, P, sample_weight=weight * 1e-200), abs=1e-13)
+
+
+def test_logistic_curve_of_forecasts_bent_on_the_log_odds() -> None:
+    """Where the truth is a line on the log-odds, both logistic curves find it."""
+    p = np.linspace(0.02, 0.98, 60)
+    odds = np.log(p / (1 - p))
+    truth = 1 / (1 + np.exp(-(0.3 + 0.7 * odds)))
+    for smoother in ("rcs", "logistic"):
+        assert cal.ici(truth, p, soft=True, smoother=smoother) == pytest.approx(np.abs(truth - p).mean(), abs=1e-9)
+
+
+@pytest.mark.parametrize("smoother", ["rcs", "logistic"])
+def test_no_logistic_curve_of_separated_outcomes(smoother: str) -> None:
+    for y in (P > 0.5, np.ones(10)):
+        with pytest.raises(cal.UndefinedMetricError, match="ici"):
+            cal.ici(y.astype(int), P, smoother=smoother)
+
+
+def test_eci_of_several_classes() -> None:
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet([1, 1, 1], 4000)
+    true = np.array([rng.choice(3, p=row) for row in p])
+    bold = p**2 / (p**2).sum(axis=1, keepdims=True)
+    off = (100 / 2) * np.square(bold - p).sum(axis=1).mean()
+    assert cal.eci(true, p) < 0.3
+    for smoother in ("auto", "loess"):
+        assert cal.eci(true, bold, smoother=smoother) == pytest.approx(off, rel=0.25)
+    assert cal.eci(true, bold, scale=1) == pytest.approx(cal.eci(true, bold) / 100, rel=1e-12)
+    assert cal.eci(true, p, relative=True) < 0.05 < cal.eci(true, bold, relative=True) < 1
+    assert cal.eci(true, p, penalty=1e12) < 1e-9  # the forecast itself
+    ten = rng.dirichlet(np.ones(10), 200)
+    y = rng.integers(0, 10, 200)
+    assert cal.eci(y, ten) == cal.eci(y, ten, smoother="loess")
+
+
+def test_two_classes_are_one_curve() -> None:
+    both = np.column_stack([1 - P, P])
+    assert cal.eci(Y, both) == pytest.approx(cal.eci(1 - Y, both[:, ::-1]), abs=1e-10)
+    assert cal.eci(Y, both, relative=True) == pytest.approx(cal.eci(Y, P, relative=True), abs=1e-12)
+    with pytest.raises(cal.UndefinedMetricError):
+        cal.eci([0, 1], [0.3, 0.3], relative=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"span": 0},
+        {"span": math.inf},
+        {"degree": 3},
+        {"degree": 1.5},
+        {"knots": 6},
+        {"delta": -1},
+        {"smoother": "spline"},
+        {"surface": "flat"},
+    ],
+)
+def test_options_are_checked(options: dict[str, Any]) -> None:
+    with pytest.raises(cal.ArgumentError) as caught:
+        cal.ici(Y, P, **options)
+    assert caught.value.argument == next(iter(options))
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.1, math.nan, True, "half"])
+def test_the_quantile_is_checked(q: Any) -> None:
+    with pytest.raises(cal.ArgumentError) as caught:
+        cal.ep(Y, P, q=q)
+    assert caught.value.argument == "q"
