@@ -1,0 +1,303 @@
+"""Kernel regression and kernel density metrics: checked values, identities, limits, and fast sums against slow ones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+
+import calibrant as cal
+from calibrant import _bandwidths, _gaussian
+from calibrant.metrics import densities, regressions
+
+from . import density_definitions
+
+A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
+C = ([0, 1, 1, 0], [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.3, 0.5], [0.4, 0.35, 0.25]])
+
+CHECKED: list[tuple[str, Any, dict[str, Any], str]] = [
+    ("msce", A, {"bandwidth": 0.05}, "0.1049999947"),
+    ("msce", A, {"bandwidth": 0.1}, "0.1012160116"),
+    ("msce", A, {"bandwidth": 0.2}, "0.05463927281"),
+    ("msce", A, {}, "0.06091486086"),
+    ("msce", B, {"bandwidth": 0.1}, "0.024268282"),
+    ("msce", B, {"bandwidth": 0.2}, "0.01652785183"),
+    ("msce", B, {}, "0.01656532467"),
+    ("sece", A, {}, "0.2499999924"),
+    ("sece", A, {"bandwidth": 0.1}, "0.2445074498"),
+    ("sece", A, {"bandwidth": 0.2}, "0.2073482318"),
+    ("sece", B, {"bandwidth": 0.05}, "0.2459471281"),
+    ("sece", B, {"bandwidth": 0.1}, "0.1184932328"),
+    ("sece", B, {"bandwidth": 0.2}, "0.09782023834"),
+    ("ls_ece", A, {}, "0.2063409099"),
+    ("ls_ece", A, {"bandwidth": 0.1}, "0.2502399674"),
+    ("bkde", A, {"bandwidth": 0.05}, "0.3795953203"),
+    ("bkde", A, {"bandwidth": 0.1}, "0.3419506097"),
+    ("bkde", A, {"bandwidth": 0.1, "norm": 2}, "0.2220391756"),
+    ("bkde", A, {"bandwidth": 0.5}, "0.3109770448"),
+    ("bkde", B, {"bandwidth": 0.1}, "0.1990292987"),
+    ("bkde", B, {"bandwidth": 0.1, "norm": 2}, "0.08266205531"),
+    ("bkde", B, {"bandwidth": 0.5}, "0.1561471637"),
+    ("bkde", A, {"bandwidth": 0.1, "norm": 2, "debiased": "ratio"}, "0.2165801816"),
+    ("bkde", B, {"bandwidth": 0.1, "norm": 2, "debiased": "ratio"}, "-0.02834285876"),
+    ("dkde", C, {"bandwidth": 0.1}, "0.668661794"),
+    ("dkde", C, {"bandwidth": 0.1, "norm": 2}, "0.1939199159"),
+    ("dkde", C, {"bandwidth": 0.5}, "0.7010462401"),
+    ("dkde", C, {"bandwidth": 0.5, "norm": 2}, "0.219738945"),
+    ("dkde", A, {"bandwidth": 0.1}, "0.6839012194"),
+]
+GRIDDED: list[tuple[Any, dict[str, Any], float]] = [
+    (A, {}, 0.2073765606),
+    (A, {"norm": 2}, 0.06991383587),
+    (A, {"bandwidth": 0.1}, 0.2298388015),
+    (B, {}, 0.0999825299),
+    (B, {"norm": 2}, 0.01662425084),
+    (B, {"bandwidth": 0.1}, 0.1102075796),
+]
+
+
+def draw(n: int, seed: int = 0, kind: str = "beta") -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    p = {"uniform": rng.random(n), "sure": 1 - 10 ** rng.uniform(-9, -0.3, n), "beta": rng.beta(0.3, 0.5, n)}[kind]
+    return (rng.random(n) < p**1.3).astype(int), p
+
+
+def curve_of(y: Any, p: Any, width: float) -> np.ndarray:
+    kernel = np.exp(-0.5 * ((np.asarray(p)[:, None] - np.asarray(p)) / width) ** 2)
+    return kernel @ np.asarray(y) / kernel.sum(axis=1)
+
+
+@pytest.mark.parametrize(("name", "data", "options", "printed"), CHECKED)
+def test_checked_values(name: str, data: Any, options: dict[str, Any], printed: str) -> None:
+    digits = len(printed.split(".")[1])
+    assert abs(getattr(cal, name)(*data, **options) - float(printed)) <= 0.5000001 * 10**-digits
+
+
+@pytest.mark.parametrize(("data", "options", "wanted"), GRIDDED)
+def test_checked_values_on_the_grid(data: Any, options: dict[str, Any], wanted: float) -> None:
+    assert abs(cal.skde(*data, **options) - wanted) <= 1e-7
+    # Without sharing scores between grid points the value is the printed one to its last digit.
+    assert abs(float(density_definitions.skde(*data, binned=False, **options)) - wanted) <= 1e-9
+
+
+def widths_seen(data: Any) -> dict[str, float]:
+    view = cal.View(np.array(data[1]), np.array(data[0], np.uint8))
+    score, ties = _bandwidths.tie_groups(view)
+    return {rule: _bandwidths.rule_width(view, score, ties, rule) for rule in _bandwidths.RULES}
+
+
+def test_bandwidths() -> None:
+    assert abs(widths_seen(A)["default"] - 0.2969786085) <= 5e-11
+    assert abs(widths_seen(B)["default"] - 0.2024937321) <= 5e-11
+    for data in (A, B):
+        p = np.array(data[1])
+        smaller = min(p.std(ddof=1), np.subtract(*np.quantile(p, [0.75, 0.25])) / 1.34)
+        assert math.isclose(widths_seen(data)["silverman"], 0.9 * smaller * len(p) ** -0.2, rel_tol=1e-14)
+        assert math.isclose(widths_seen(data)["scott"], 1.06 * p.std(ddof=1) * len(p) ** -0.2, rel_tol=1e-14)
+    # The likelihood of so few rows takes the end of its grid.
+    for data in (A, B):
+        assert cal.bkde(*data) == cal.bkde(*data, bandwidth=1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_weighted_quantiles_are_those_of_repeated_rows(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    score, counts = np.sort(rng.random(20)), rng.integers(1, 5, 20)
+    repeated = np.repeat(score, counts)
+    for share in (0.0, 0.1, 0.25, 0.5, 0.75, 1.0):
+        found = _bandwidths.window_mean(score, counts.astype(float), share, float(counts.sum()))
+        assert math.isclose(found, np.quantile(repeated, share), rel_tol=1e-13)
+        # Only ratios matter, and equal ratios are unit weights.
+        scaled = _bandwidths.window_mean(score, np.full(20, 0.3), share, 20.0)
+        assert math.isclose(scaled, np.quantile(score, share), rel_tol=1e-12)
+
+
+def test_equal_quartiles_leave_the_deviation() -> None:
+    p = [0.5] * 8 + [0.1, 0.9]
+    y = [0, 1] * 5
+    assert cal.msce(y, p) == cal.msce(y, p, bandwidth="scott")
+
+
+@pytest.mark.parametrize("data", [A, B])
+def test_limits_of_kernel_regression(data: Any) -> None:
+    y, p = map(np.array, data)
+    assert math.isclose(cal.msce(y, p, bandwidth=1e6), np.mean((y.mean() - p) ** 2), rel_tol=1e-9)
+    assert math.isclose(cal.sece(y, p, bandwidth=1e6), np.mean(np.abs(y.mean() - p)), rel_tol=1e-9)
+    assert math.isclose(cal.msce(y, p, bandwidth=1e-3), cal.brier(y, p), rel_tol=1e-12)
+    assert math.isclose(cal.sece(y, p, bandwidth=1e-3), np.mean(np.abs(y - p)), rel_tol=1e-12)
+    assert math.isclose(cal.ls_ece(y, p, bandwidth=1e-5), np.mean(np.abs(y - p)), rel_tol=1e-8)
+    for width in (0.05, 0.1, 0.3):
+        assert cal.sece(y, p, bandwidth=width) ** 2 <= cal.msce(y, p, bandwidth=width)
+    assert cal.msce(y, p, adaptive=True) != cal.msce(y, p)
+
+
+def test_one_score_has_the_mean_outcome_as_its_curve() -> None:
+    y, p = [0, 1, 1, 0, 1], [0.3] * 5
+    for options in ({}, {"bandwidth": 0.1}, {"bandwidth": "scott"}, {"bandwidth": "loo_cv"}, {"adaptive": True}):
+        assert math.isclose(cal.msce(y, p, **options), 0.09)
+        assert math.isclose(cal.sece(y, p, **options), 0.3)
+    assert math.isclose(cal.skde(y, p), 0.3)
+    assert math.isclose(cal.skde(y, p, norm=2), 0.09)
+    assert math.isclose(cal.msce([1], [0.3]), 0.49)
+    # Left out, a row sees the mean of the four others.
+    assert math.isclose(cal.bkde(y, p), (2 * abs(0.75 - 0.3) + 3 * abs(0.5 - 0.3)) / 5)
+
+
+def test_leave_one_out_needs_others() -> None:
+    for metric in (cal.bkde, cal.dkde):
+        with pytest.raises(cal.UndefinedMetricError, match="at least 2 rows"):
+            metric([1], [0.3])
+        with pytest.raises(cal.UndefinedMetricError):
+            metric([1], [0.3], sample_weight=[3.0])
+        assert metric([1], [0.3], counts=[3]) == metric([1, 1, 1], [0.3, 0.3, 0.3])
+    with pytest.raises(cal.UndefinedMetricError):
+        cal.msce([1], [0.3], bandwidth="loo_cv")
+    with pytest.raises(cal.UndefinedMetricError, match="at least 3 rows"):
+        cal.bkde([0, 1], [0.3, 0.6], norm=2, debiased="ratio")
+    with pytest.raises(cal.UndefinedMetricError, match="larger bandwidth"):
+        cal.bkde([0, 1, 1], [0.1, 0.5, 0.9], norm=2, debiased="ratio", bandwidth=1e-4)
+
+
+def test_options_are_checked() -> None:
+    for metric in (cal.msce, cal.sece, cal.ls_ece, cal.bkde, cal.dkde, cal.skde):
+        for wrong in (0, -1, math.inf, "wide", None):
+            with pytest.raises(cal.ArgumentError):
+                metric(*B, bandwidth=wrong)
+    with pytest.raises(cal.ArgumentError, match="norm=2"):
+        cal.bkde(*B, debiased="ratio")
+    for metric in (cal.bkde, cal.dkde, cal.skde):
+        with pytest.raises(cal.ArgumentError, match="finite"):
+            metric(*B, norm=math.inf)
+
+
+def test_limits_of_beta_kernels() -> None:
+    y, p = map(np.array, B)
+    others = (y.sum() - y) / (len(y) - 1)
+    assert math.isclose(cal.bkde(y, p, bandwidth=1e8), np.mean(np.abs(others - p)), rel_tol=1e-6)
+    none = np.zeros(10, int)
+    assert math.isclose(cal.bkde(none, p), p.mean())
+    assert math.isclose(cal.bkde(none, p, norm=2), np.mean(p**2))
+    one = none.copy()
+    one[3] = 1  # alone, it sees no event
+    assert math.isclose(cal.bkde(one, p, bandwidth=0.1, scale=2), published_estimate(one, p, 0.1), rel_tol=1e-12)
+    assert math.isclose(cal.bkde(y, p, scale=2), 2 * cal.bkde(y, p))
+
+
+def published_estimate(y: np.ndarray, p: np.ndarray, width: float) -> float:
+    """`get_ece_kde` of a single column as its code goes: a matrix of log kernels, the diagonal shut, ratios, times two."""
+    beta = gammaln(p / width + 1) + gammaln((1 - p) / width + 1) - gammaln(1 / width + 2)
+    log_kernel = np.log(p)[:, None] * (p / width) + np.log(1 - p)[:, None] * ((1 - p) / width) - beta
+    np.fill_diagonal(log_kernel, -np.inf)
+    top = log_kernel + np.where(y == 1, 0.0, -np.inf)
+    with np.errstate(divide="ignore"):
+        ratio = np.exp(np.log(np.exp(top).sum(axis=1)) - np.log(np.exp(log_kernel).sum(axis=1)))
+    return 2 * float(np.mean(np.abs(ratio - p)))
+
+
+def test_published_code_gives_twice_the_value() -> None:
+    y, p = draw(400, 3, "uniform")
+    for width in (0.5, 0.05, 0.005):
+        assert math.isclose(published_estimate(y, p, width), cal.bkde(y, p, bandwidth=width, scale=2), rel_tol=1e-9)
+        two = np.column_stack([1 - p, p])
+        assert math.isclose(cal.dkde(y, two, bandwidth=width), cal.bkde(y, p, bandwidth=width, scale=2), rel_tol=1e-9)
+    assert math.isclose(cal.dkde(y, p), 2 * cal.bkde(y, p), rel_tol=1e-9)
+
+
+def test_many_classes_and_zeros_do_not_underflow() -> None:
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet(np.full(120, 0.02), 40)
+    y = np.array([rng.choice(120, p=row) for row in p])
+    for width in (1e-5, 0.1, 1):
+        assert 0 <= cal.dkde(y, p, bandwidth=width) <= 2
+    order = rng.permutation(120)
+    assert math.isclose(cal.dkde(np.argsort(order)[y], p[:, order]), cal.dkde(y, p), rel_tol=1e-9)
+
+
+def test_only_events_leave_the_mean_of_what_is_missing() -> None:
+    _, p = draw(200, 1, "uniform")
+    every = density_definitions.grid_density([(float(v), 1) for v in p], 0.1)
+    inside = (density_definitions.GRID >= 0) & (density_definitions.GRID <= 1)
+    t, f = density_definitions.GRID[inside], every[inside]
+    wanted = np.trapezoid((1 - t) * f, t) / np.trapezoid(f, t)
+    assert math.isclose(cal.skde(np.ones(200, int), p, bandwidth=0.1), wanted, rel_tol=1e-12)
+
+
+def test_one_event_takes_the_spread_of_all() -> None:
+    y, p = np.zeros(50, int), draw(50, 2)[1]
+    y[7] = 1
+    width = p.std() * 100**-0.2
+    assert math.isclose(cal.skde(y, p), cal.skde(y, p, bandwidth=width), rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "sure", "beta"])
+def test_lattices_change_hardly_anything(kind: str) -> None:
+    y, p = draw(3000, 7, kind)
+    assert len(p) > _gaussian.DIRECT
+    for metric in (cal.msce, cal.sece):
+        for width in (0.05, 0.004):
+            assert abs(metric(y, p, bandwidth=width) - metric(y, p, bandwidth=width, exact=True)) <= 1e-9
+    assert abs(cal.ls_ece(y, p) - cal.ls_ece(y, p, exact=True)) <= 1e-9
+    for width in (0.1, 1e-3, 1e-5):
+        assert abs(cal.bkde(y, p, bandwidth=width) - cal.bkde(y, p, bandwidth=width, exact=True)) <= 1e-6
+
+
+def test_fast_sums_are_plain_sums() -> None:
+    y, p = draw(2500, 8)
+    mean = curve_of(y, p, 0.05)
+    assert abs(cal.sece(y, p) - np.mean(np.abs(mean - p))) <= 1e-9
+    assert abs(cal.msce(y, p, bandwidth=0.05) - np.mean((mean - p) ** 2)) <= 1e-9
+
+
+def test_searches_agree_with_and_without_lattice(monkeypatch: pytest.MonkeyPatch) -> None:
+    y, p = draw(1200, 9)
+    lattice = cal.bkde(y, p), cal.msce(y, p, bandwidth="loo_cv")
+    monkeypatch.setattr(densities, "SEARCHED", 2000)
+    monkeypatch.setattr(_gaussian, "SEARCHED", 2000)
+    direct = cal.bkde(y, p), cal.msce(y, p, bandwidth="loo_cv")
+    assert lattice == pytest.approx(direct, abs=1e-9)
+
+
+def test_rows_with_little_company_are_summed_directly() -> None:
+    y, p = draw(2500, 10, "uniform")
+    p = 0.4 + 0.1 * p
+    p[:3], y[:3] = (0.01, 0.7, 0.99), (0, 1, 1)
+    for width in (1e-3, 1e-5):
+        assert abs(cal.bkde(y, p, bandwidth=width) - cal.bkde(y, p, bandwidth=width, exact=True)) <= 1e-6
+    fast, slow = (cal.msce(y, p, bandwidth="loo_cv", exact=exact) for exact in (False, True))
+    assert abs(fast - slow) <= 1e-9
+
+
+def test_integral_of_the_gap_by_simple_means() -> None:
+    y, p = draw(300, 11, "uniform")
+    log_odds = np.log(p / (1 - p))
+    t = np.linspace(-25, 25, 100_001)
+    gap = np.zeros(len(t))
+    for h, outcome in zip(log_odds, y, strict=True):
+        gap += (outcome - 1 / (1 + np.exp(-t))) * np.exp(-0.5 * (t - h) ** 2)
+    wanted = np.trapezoid(np.abs(gap), t) / (300 * math.sqrt(2 * math.pi))
+    assert abs(cal.ls_ece(y, p) - wanted) <= 1e-7
+    assert abs(cal.ls_ece(1 - y, 1 - p) - cal.ls_ece(y, p)) <= 1e-12
+
+
+def test_quadrature_weights_integrate_polynomials() -> None:
+    at = np.arange(-2.0, 4.0)
+    for power in range(6):
+        assert math.isclose(float(at**power @ regressions.SIX), 1 / (power + 1), abs_tol=1e-14)
+
+
+def test_bandwidth_of_many_vectors_ignores_the_order_of_rows_and_classes() -> None:
+    rng = np.random.default_rng(12)
+    p = rng.dirichlet(np.ones(3), 700)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    assert len(p) > densities.JUDGED
+    rows, columns = rng.permutation(700), np.array([2, 0, 1])
+    wanted = cal.dkde(y, p)
+    assert math.isclose(cal.dkde(y[rows], p[rows]), wanted, rel_tol=1e-12)
+    assert math.isclose(cal.dkde(np.argsort(columns)[y], p[:, columns]), wanted, rel_tol=1e-10)
+    counts = rng.integers(1, 3, 700)
+    repeated = np.repeat(np.arange(700), counts)
+    assert math.isclose(cal.dkde(y, p, counts=counts), cal.dkde(y[repeated], p[repeated]), rel_tol=1e-12)
