@@ -1,0 +1,444 @@
+"""Kernel errors of whole distributions: published values, identities, edges, and the fast forms against slow ones."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant import _blocks, _pairs
+from calibrant._gather import views_of
+from calibrant.metrics import embeddings
+
+from . import embedding_definitions as slow
+
+A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
+C = ([0, 1, 1, 0], [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.3, 0.5], [0.4, 0.35, 0.25]])
+D = (
+    [0, 1, 1, 0, 2, 1, 2, 2],
+    [
+        [0.7, 0.2, 0.1],
+        [0.6, 0.3, 0.1],
+        [0.2, 0.7, 0.1],
+        [0.3, 0.5, 0.2],
+        [0.1, 0.3, 0.6],
+        [0.2, 0.2, 0.6],
+        [0.5, 0.1, 0.4],
+        [0.1, 0.1, 0.8],
+    ],
+)
+# Biased, unbiased and linear, with half a unit of the last printed digit.
+VALUES: list[tuple[Any, dict[str, Any], tuple[str, str, str]]] = [
+    (A, {"bandwidth": 0.4}, ("0.06343525289", "0.01458033718", "-0.0127659775")),
+    (A, {}, ("0.06459580003", "0.01612773338", "-0.01479027908")),
+    (B, {"bandwidth": 0.4}, ("0.01595400938", "-0.02060665624", "-0.0506220509")),
+    (C, {}, ("0.1174707414", "0.01287765526", "-0.05756519635")),
+    (C, {"bandwidth": 0.3}, ("0.1174707414", "0.01287765526", "-0.05756519635")),
+    (C, {"distance": "l2"}, ("0.1188462855", "0.01471171402", "-0.0572947632")),
+    (C, {"bandwidth": 1}, ("0.1231492768", "0.02044903577", "-0.1154085594")),
+    (D, {}, ("0.0270103626", "-0.03877387131", "-0.1743053954")),
+    (D, {"bandwidth": 0.4}, ("0.0270103626", "-0.03877387131", "-0.1743053954")),
+]
+
+
+def draw(n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Overconfident predictions."""
+    rng = np.random.default_rng([seed, n, k])
+    p = rng.dirichlet(np.ones(k), n)
+    truth = p**0.5 / (p**0.5).sum(axis=1, keepdims=True)
+    y = (rng.random((n, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(0, k - 1)
+    return y, p[:, 1].copy() if k == 2 else p
+
+
+@pytest.mark.parametrize(("data", "options", "printed"), VALUES)
+def test_published_values(data: Any, options: dict[str, Any], printed: tuple[str, ...]) -> None:
+    for metric, text in zip((cal.skce_b, cal.skce_uq, cal.skce_ul), printed, strict=True):
+        digits = len(text.partition(".")[2])
+        assert metric(*data, **options) == pytest.approx(float(text), abs=0.5 * 10**-digits)
+
+
+@pytest.mark.parametrize(
+    ("labels", "unbiased", "biased"),
+    [([1, 0], -2 * math.exp(-1), 1 - math.exp(-1)), ([0, 0], 0, 0.5), ([0, 1], 0, 0)],
+)
+def test_exact_values_of_two_sure_forecasts(labels: list[int], unbiased: float, biased: float) -> None:
+    """The exact tests of the reference package: a gaussian kernel of width 1."""
+    options: dict[str, Any] = {"kernel": "gaussian", "bandwidth": 1}
+    for p in ([[1.0, 0.0], [0.0, 1.0]], [0.0, 1.0]):
+        assert cal.skce_uq(labels, p, **options) == pytest.approx(unbiased, abs=1e-15)
+        assert cal.skce_ul(labels, p, **options) == pytest.approx(unbiased, abs=1e-15)
+        assert cal.skce_b(labels, p, **options) == pytest.approx(biased, abs=1e-15)
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+@pytest.mark.parametrize("options", [{}, {"kernel": "gaussian"}, {"distance": "l2", "bandwidth": 0.1}])
+def test_biased_is_unbiased_and_the_diagonal(k: int, options: dict[str, Any]) -> None:
+    y, p = draw(200, k)
+    rows = np.column_stack([1 - p, p]) if k == 2 else p
+    own = np.square(np.eye(k)[y] - rows).sum(axis=1)
+    n = len(y)
+    expected = (n - 1) / n * cal.skce_uq(y, p, **options) + own.sum() / n**2
+    assert cal.skce_b(y, p, **options) == pytest.approx(expected, abs=1e-14)
+    # Rows that are right by chance: k (1{y = y'} - p_y' - p'_y + <p, p'>) is the same product.
+    assert own == pytest.approx(1 - 2 * rows[np.arange(n), y] + np.square(rows).sum(axis=1), abs=1e-14)
+
+
+def test_blocks_lead_from_pairs_to_all_pairs() -> None:
+    y, p = draw(60, 3)
+    assert cal.skce_ul(y, p, block=60) == pytest.approx(cal.skce_uq(y, p), abs=1e-14)
+    halves = [cal.skce_uq(y[part], p[part], bandwidth=0.3) for part in (slice(0, 30), slice(30, 60))]
+    assert cal.skce_ul(y, p, block=30, bandwidth=0.3) == pytest.approx(sum(halves) / 2, abs=1e-14)
+    assert cal.skce_ul(y, p, block=29, bandwidth=0.3) == pytest.approx(
+        cal.skce_ul(y[:58], p[:58], block=29, bandwidth=0.3), abs=1e-15
+    )
+
+
+def test_a_wide_kernel_sees_the_mean_residual() -> None:
+    y, p = draw(300, 4)
+    mean = (np.eye(4)[y] - p).mean(axis=0)
+    for options in ({}, {"kernel": "gaussian"}):
+        assert cal.skce_b(y, p, bandwidth=1e9, **options) == pytest.approx(float(mean @ mean), rel=1e-7)
+        assert cal.ucme(y, p, bandwidth=1e9, **options) == pytest.approx(float(mean @ mean) / 4, rel=1e-7)
+
+
+def test_two_classes_are_twice_the_product_of_residuals() -> None:
+    """On a line the exponential kernel is summed in the time of a sort; l2 is the same with another width."""
+    y, p = draw(700, 2)
+    residual = y - p
+    near = np.exp(-np.abs(p[:, None] - p) / 0.2)
+    expected = 2 * float(residual @ near @ residual) / len(y) ** 2
+    assert cal.skce_b(y, p, bandwidth=0.2) == pytest.approx(expected, abs=1e-14)
+    assert cal.skce_b(y, p, bandwidth=0.2 * math.sqrt(2), distance="l2") == pytest.approx(expected, abs=1e-14)
+
+
+@pytest.mark.parametrize(("n", "k"), [(700, 3), (1000, 10), (999, 5)])
+def test_tiles_add_up_to_all_pairs(n: int, k: int) -> None:
+    y, p = draw(n, k)
+    near = np.exp(-np.abs(p[:, None] - p[None]).sum(axis=2) / 2 / 0.25)
+    residual = np.eye(k)[y] - p
+    terms = near * (residual @ residual.T)
+    assert cal.skce_b(y, p, bandwidth=0.25) == pytest.approx(terms.mean(), abs=1e-13)
+    np.fill_diagonal(terms, 0)
+    assert cal.skce_uq(y, p, bandwidth=0.25) == pytest.approx(terms.sum() / n / (n - 1), abs=1e-13)
+
+
+@pytest.mark.parametrize("metric", [cal.skce_b, cal.skce_uq, cal.ucme, cal.ckce, cal.skce_ul], ids=lambda m: m.id)
+def test_the_number_of_threads_changes_not_a_bit(metric: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    y, p = draw(400 if metric is cal.ckce else 1500, 4)
+    found = set()
+    for cores in (1, 2, 7):
+        monkeypatch.setattr(_blocks, "_cores", lambda cores=cores: cores)
+        found.add(metric(y, p))
+    assert len(found) == 1
+
+
+# The median distance, beyond 1000 rows.
+
+
+def median_width(y: Any, p: Any, **words: Any) -> float:
+    view = views_of(cal.Predictions(y, p, **words), "canonical")[0]
+    vector = _pairs.one_column(view if isinstance(view, cal.VectorView) else view.as_vector())
+    return _pairs.choose_kernel(_pairs.cloud_of(vector), "exponential", "tv", "median").width
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+def test_the_median_of_many_rows_is_near_that_of_all(k: int) -> None:
+    y, p = draw(2600, k)
+    rows = p[:, None] if k == 2 else p
+    gaps = [np.abs(rows[i + 1 :] - rows[i]).sum(axis=1) for i in range(len(rows))]
+    assert median_width(y, p) == pytest.approx(float(np.median(np.concatenate(gaps))) / (1 if k == 2 else 2), rel=0.03)
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+def test_many_rows_have_no_order(k: int) -> None:
+    """Neither the rows of the median, nor the locations, landmarks and parts follow the order of rows or classes."""
+    y, p = draw(1700, k)
+    p = p.astype(np.float32).astype(np.float64)
+    rng = np.random.default_rng(1)
+    order, classes = rng.permutation(len(y)), rng.permutation(k)
+    options: dict[Any, dict[str, Any]] = {cal.ckce: {"landmarks": 50, "normalize": True}}
+    for metric in (cal.skce_b, cal.skce_uq, cal.ucme, cal.ckce):
+        words = options.get(metric, {"normalize": True})
+        wanted = metric(y, p, **words)
+        assert metric(y[order], p[order], **words) == pytest.approx(wanted, abs=1e-12)
+        if k > 2:
+            assert metric(np.argsort(classes)[y], p[:, classes], **words) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_many_counts_are_repeated_rows() -> None:
+    y, p = draw(400, 3)
+    counts = np.random.default_rng(2).integers(0, 9, 400)
+    for metric in (cal.skce_b, cal.skce_uq, cal.ucme, cal.ckce):
+        repeated = metric(np.repeat(y, counts), np.repeat(p, counts, axis=0))
+        assert metric(y, p, counts=counts) == pytest.approx(repeated, abs=1e-12)
+
+
+def test_equal_importance_of_many_rows_is_none() -> None:
+    y, p = draw(2000, 3)
+    for scale in (0.1, 1e-300, 7e5):
+        words = {"sample_weight": np.full(2000, scale)}
+        assert median_width(y, p, **words) == median_width(y, p)
+        assert cal.skce_uq(y, p, **words) == pytest.approx(cal.skce_uq(y, p), abs=1e-13)
+
+
+def test_the_median_may_be_zero() -> None:
+    """Then the mean distance is taken; and all predictions alike are a kernel of 1."""
+    p = np.array([[0.5, 0.3, 0.2]] * 9 + [[0.2, 0.5, 0.3]])
+    y = np.array([0, 1, 2, 0, 0, 1, 1, 2, 0, 1])
+    assert median_width(y, p) == pytest.approx(0.3 * 9 / 45)
+    assert cal.skce_uq(y, p) == pytest.approx(cal.skce_uq(y, p, bandwidth=0.06), abs=1e-15)
+    residual = (np.eye(3)[y] - p[0]).mean(axis=0)
+    assert cal.skce_b(y, p[[0] * 10]) == pytest.approx(float(residual @ residual), abs=1e-16)
+    assert cal.skce_uq([0, 1], [0.3, 0.3]) == pytest.approx(2 * -0.3 * 0.7, abs=1e-15)
+
+
+# Many rows: parts instead of all pairs.
+
+
+def test_parts_are_blocks_of_an_order_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    y, p = draw(1200, 3)
+    monkeypatch.setattr(embeddings, "MOST_PAIR_WORK", 1200**2 * 18 / 4)
+    by_top = np.argsort(p.max(axis=1))
+    residual = np.eye(3)[y] - p
+    terms, pairs = 0.0, 0
+    for start in range(4):
+        rows = by_top[start::4]
+        near = np.exp(-np.abs(p[rows][:, None] - p[rows][None]).sum(axis=2) / 2 / 0.3)
+        block = near * (residual[rows] @ residual[rows].T)
+        terms += block.sum() - np.trace(block)
+        pairs += len(rows) * (len(rows) - 1)
+    unbiased = terms / pairs
+    assert cal.skce_uq(y, p, bandwidth=0.3) == pytest.approx(unbiased, abs=1e-14)
+    biased = 1199 / 1200 * unbiased + np.square(residual).sum() / 1200**2
+    assert cal.skce_b(y, p, bandwidth=0.3) == pytest.approx(biased, abs=1e-14)
+    for metric in (cal.skce_b, cal.skce_uq):
+        exact = metric(y, p, exact=True)
+        assert metric(y, p) != exact
+        assert metric(y, p) == pytest.approx(exact, abs=0.003)
+        assert metric(y, p, counts=np.full(1200, 2)) == pytest.approx(
+            metric(np.repeat(y, 2), np.repeat(p, 2, axis=0)), abs=1e-12
+        )
+
+
+def test_calibrated_forecasts_in_parts_are_not_negative(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    monkeypatch.setattr(embeddings, "MOST_PAIR_WORK", 1.0)
+    for _ in range(5):
+        p = rng.dirichlet(np.ones(3), 2000)
+        y = (rng.random((2000, 1)) > p.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+        assert 0 <= cal.skce_b(y, p) < 0.01
+        assert abs(cal.skce_uq(y, p)) < 0.01
+
+
+def test_two_classes_are_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    y, p = draw(1500, 2)
+    wanted = cal.skce_uq(y, p)
+    monkeypatch.setattr(embeddings, "MOST_PAIR_WORK", 1.0)
+    assert cal.skce_uq(y, p) == wanted
+    assert cal.skce_uq(y, p, kernel="gaussian") != cal.skce_uq(y, p, kernel="gaussian", exact=True)
+
+
+def test_memory_stays_far_below_all_pairs() -> None:
+    """4000 rows: all pairs would be 128 MB."""
+    code = """
+import resource, numpy as np, calibrant as cal
+rng = np.random.default_rng(0)
+p = rng.dirichlet(np.ones(10), 4000)
+y = rng.integers(10, size=4000)
+cal.skce_uq(y[:300], p[:300])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+cal.skce_uq(y, p)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 60_000  # kilobytes
+
+
+# Test locations.
+
+
+def test_locations_may_be_given() -> None:
+    y, p = draw(50, 3)
+    places, classes = [[0.2, 0.3, 0.5], [0.8, 0.1, 0.1], [0.8, 0.1, 0.1]], [2, 0, 1]
+    squares = []
+    for place, c in zip(places, classes, strict=True):
+        near = np.exp(-np.abs(p - place).sum(axis=1) / 2 / 0.4)
+        squares.append(float((near * ((y == c) - p[:, c])).mean()) ** 2)
+    assert cal.ucme(y, p, locations=(places, classes), bandwidth=0.4) == pytest.approx(np.mean(squares), abs=1e-15)
+    y, p = draw(50, 2)
+    one, two = ([0.2, 0.7], [1, 0]), ([[0.8, 0.2], [1 - 0.7, 0.7]], [1, 0])
+    assert cal.ucme(y, p, locations=one) == cal.ucme(y, p, locations=two)
+    assert cal.ucme(y, p, locations=one) == pytest.approx(
+        np.mean([np.mean(np.exp(-np.abs(p - t) / median_width(y, p)) * (y - p)) ** 2 for t in (0.2, 0.7)]), abs=1e-15
+    )
+
+
+def test_locations_are_columns_of_the_lens() -> None:
+    """`top_k:1` has the top label first and the rest second."""
+    y, p = draw(60, 4)
+    top, right = p.max(axis=1), (p.argmax(axis=1) == y).astype(int)
+    asked = ([[0.7, 0.3], [0.4, 0.6]], [0, 1])
+    wanted = cal.ucme(right, top, locations=([0.7, 0.4], [1, 0]))
+    assert cal.ucme(y, p, lens="top_k:1", locations=asked) == pytest.approx(wanted, abs=1e-15)
+    near = np.exp(-np.abs(top[:, None] - [0.7, 0.4]) / 0.2)
+    expected = np.square((near * (right - top)[:, None]).mean(axis=0)).mean()
+    assert cal.ucme(y, p, lens="top_k:1", locations=asked, bandwidth=0.2) == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    "locations",
+    [
+        0,
+        "ten",
+        2.5,
+        (),
+        ([[0.2, 0.3, 0.5]], [3]),
+        ([[0.2, 0.3, 0.5]], [-1]),
+        ([[0.2, 0.3, 0.5]], [0, 1]),
+        ([[0.2, 0.8]], [0]),
+        ([[0.2, 0.3, math.nan]], [0]),
+        ([[0.2, -0.3, 1.1]], [0]),
+        ([[0.2, 0.3, 0.5]], [0.5]),
+        ([], []),
+        ([["a", "b", "c"]], [0]),
+    ],
+)
+def test_bad_locations_are_refused(locations: Any) -> None:
+    with pytest.raises(cal.ArgumentError) as caught:
+        cal.ucme(*C, locations=locations)
+    assert caught.value.argument == "locations"
+
+
+# The ridge regression.
+
+
+def test_a_strong_ridge_leaves_the_biased_estimate() -> None:
+    """(G + N l)^-1 tends to 1 / (N l): the norm is then that of the mean embedding over l^2."""
+    y, p = draw(150, 3)
+    assert cal.ckce(y, p, ridge=1e6) * 1e12 == pytest.approx(cal.skce_b(y, p), rel=1e-5)
+
+
+def low_rank(y: np.ndarray, p: np.ndarray, count: int, ridge: float) -> float:
+    """The definition with the Gram matrix G replaced by G_nm G_mm^-1 G_mn, landmarks in the middle of equal parts of the rows."""
+    n, k = p.shape
+    place = np.floor((np.arange(count) + 0.5 - 1e-6) * n / count).astype(int)
+    marks = np.argsort(p.max(axis=1))[place]
+    gram = np.exp(-np.abs(p[:, None] - p[None]).sum(axis=2) / 2 / 0.4)
+    gram = gram[:, marks] @ np.linalg.inv(gram[np.ix_(marks, marks)]) @ gram[marks]
+    residual = np.eye(k)[y] - p
+    inverse = np.linalg.inv(gram + n * ridge * np.eye(n))
+    return float(np.trace(inverse @ gram @ inverse @ residual @ residual.T))
+
+
+@pytest.mark.parametrize("k", [3, 10])
+@pytest.mark.parametrize("count", [1, 7, 100, 199])
+def test_landmarks_span_the_fit(k: int, count: int) -> None:
+    y, p = draw(200, k)
+    found = cal.ckce(y, p, landmarks=count, ridge=0.05, bandwidth=0.4)
+    assert found == pytest.approx(low_rank(y, p, count, 0.05), rel=1e-9)
+    assert cal.ckce(y, p, landmarks=200) == cal.ckce(y, p, landmarks=5000) == cal.ckce(y, p)
+    assert cal.ckce(y, p, landmarks=199) == pytest.approx(cal.ckce(y, p), rel=0.01)
+
+
+def test_more_predictions_than_a_matrix_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    y, p = draw(300, 3)
+    whole = cal.ckce(y, p)
+    monkeypatch.setattr(embeddings, "EXACT_PREDICTIONS", 300)
+    monkeypatch.setattr(embeddings, "LANDMARKS", 100)
+    assert cal.ckce(y, p) == whole
+    monkeypatch.setattr(embeddings, "EXACT_PREDICTIONS", 299)
+    assert cal.ckce(y, p) == cal.ckce(y, p, landmarks=100) != whole
+
+
+# Order, soft labels, options, edges.
+
+
+def test_sorted_rows_are_told_of() -> None:
+    y, p = draw(100, 3)
+    for order, word in ((np.argsort(y, kind="stable"), "labels"), (np.argsort(-p.max(axis=1)), "scores")):
+        with pytest.warns(cal.CalibrantWarning, match=word) as caught:
+            cal.skce_ul(y[order], p[order])
+        assert caught[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            mixed = cal.skce_ul(y[order], p[order], rng=0)
+            assert mixed == cal.skce_ul(y[order], p[order], rng=np.random.default_rng(0))
+            cal.skce_ul(y[order][:19], p[order][:19])
+    rows = np.random.default_rng(5).permutation(100)
+    assert cal.skce_ul(y, p, rng=5) == pytest.approx(cal.skce_ul(y[rows], p[rows]), abs=1e-15)
+
+
+def test_very_many_classes_are_told_of() -> None:
+    y, p = draw(30, 101)
+    with pytest.warns(cal.CalibrantWarning, match="101 classes"):
+        cal.skce_ul(y, p)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert math.isfinite(cal.skce_uq(y, p))
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_shares_are_mixtures_of_labels(k: int) -> None:
+    """Every estimate without the diagonal is linear in each label: a half and half row is the mean of the two labels."""
+    y, p = draw(40, k)
+    shares = np.eye(k)[y]
+    shares[0] = 0
+    shares[0, :2] = 0.5
+    for metric in (cal.skce_uq, cal.skce_ul):
+        both = [metric(np.append(c, y[1:]), p) for c in (0, 1)]
+        assert metric(shares, p, soft=True) == pytest.approx(sum(both) / 2, abs=1e-15)
+    residual = shares - (np.column_stack([1 - p, p]) if k == 2 else p)
+    mean = residual.mean(axis=0)
+    assert cal.skce_b(shares, p, soft=True, bandwidth=1e9) == pytest.approx(float(mean @ mean), abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("metric", "options", "argument"),
+    [
+        (cal.skce_b, {"kernel": "gaussian", "distance": "tv"}, "distance"),
+        (cal.skce_b, {"kernel": "laplace"}, "kernel"),
+        (cal.skce_uq, {"bandwidth": 0}, "bandwidth"),
+        (cal.skce_uq, {"bandwidth": "mean"}, "bandwidth"),
+        (cal.skce_ul, {"bandwidth": "mean"}, "bandwidth"),
+        (cal.skce_ul, {"bandwidth": math.inf}, "bandwidth"),
+        (cal.skce_uq, {"exact": "yes"}, "exact"),
+        (cal.skce_ul, {"block": 1}, "block"),
+        (cal.skce_ul, {"block": 2.0}, "block"),
+        (cal.ckce, {"ridge": 0}, "ridge"),
+        (cal.ckce, {"landmarks": 0}, "landmarks"),
+    ],
+)
+def test_bad_options_are_refused(metric: Any, options: dict[str, Any], argument: str) -> None:
+    with pytest.raises(cal.ArgumentError) as caught:
+        metric(*C, **options)
+    assert caught.value.argument == argument
+
+
+def test_one_row_has_no_pairs() -> None:
+    for metric in (cal.skce_uq, cal.skce_ul):
+        with pytest.raises(cal.UndefinedMetricError):
+            metric([1], [[0.2, 0.5, 0.3]])
+    with pytest.raises(cal.UndefinedMetricError):
+        cal.skce_uq([1, 0], [0.2, 0.4], sample_weight=[1.0, 0.0])
+    with pytest.raises(cal.UndefinedMetricError):
+        cal.skce_ul(*C, block=5)
+    assert cal.skce_uq([1], [0.2], counts=[2]) == pytest.approx(2 * 0.64)
+    assert cal.skce_b([1], [0.2]) == pytest.approx(2 * 0.64)
+    assert cal.ucme([1], [0.2]) == pytest.approx(0.64)
+    assert cal.ckce([1], [0.2], ridge=1) == pytest.approx(2 * 0.64 / 4)
+
+
+def test_the_gaussian_kernel_is_what_it_says() -> None:
+    y, p = draw(25, 4)
+    options: dict[str, Any] = {"kernel": "gaussian", "bandwidth": 0.3}
+    near = np.exp(-np.square(p[:, None] - p[None]).sum(axis=2) / (2 * 0.3**2))
+    residual = np.eye(4)[y] - p
+    assert cal.skce_b(y, p, **options) == pytest.approx((near * (residual @ residual.T)).mean(), abs=1e-15)
+    assert cal.skce_b(y, p, **options) == pytest.approx(slow.skce_b(y.tolist(), p.tolist(), **options), abs=1e-15)
