@@ -24,6 +24,7 @@ from . import indices  # isort: skip
 from . import fitted  # isort: skip
 from . import coefficients  # isort: skip
 from . import cumulative  # isort: skip
+from . import subpopulations  # isort: skip
 
 __all__ = [
     "bins",
@@ -47,6 +48,7 @@ __all__ = [
     "signed",
     "smooth",
     "soft",
+    "subpopulations",
     "totals",
     "windows",
 ]

@@ -118,7 +118,7 @@ def ecce_l2(view: View) -> float:
     return max(0.0, _mean_along(view, 2))
 
 
-def _of_ranks(view: VectorView, first: int, last: int) -> View:
+def rank_view(view: VectorView, first: int, last: int) -> View:
     """The sum of the probabilities of ranks `first` to `last`, against the true class being one of them."""
 
     def both(block: Block) -> Floats:
@@ -156,7 +156,7 @@ def _check_rank(r: int, view: VectorView) -> int:
 def ks_top_r(view: VectorView, *, r: int = 1) -> float:
     """Largest cumulative difference between the r-th largest probability and the true class having that rank."""
     rank = _check_rank(r, view)
-    return float(np.abs(path_of(_of_ranks(view, rank - 1, rank))).max())
+    return float(np.abs(path_of(rank_view(view, rank - 1, rank))).max())
 
 
 @metric(
@@ -177,7 +177,7 @@ def ks_top_r(view: VectorView, *, r: int = 1) -> float:
 )
 def ks_within_top_r(view: VectorView, *, r: int = 1) -> float:
     """Largest cumulative difference between the sum of the r largest probabilities and the true class being among them."""
-    return float(np.abs(path_of(_of_ranks(view, 0, _check_rank(r, view)))).max())
+    return float(np.abs(path_of(rank_view(view, 0, _check_rank(r, view)))).max())
 
 
 @metric(
@@ -214,52 +214,3 @@ def bbt(view: View, *, form: Literal["fisher", "bridge", "mean"] = "fisher") -> 
         return largest if form == "bridge" else abs(float(path[-1]))
     chances = math.erfc(abs(path[-1]) / math.sqrt(2)) * bridge_survival(largest)
     return -2 * math.log(chances) + 0.0 if chances > 0 else math.inf
-
-
-@metric(
-    "Multi-calibration metric",
-    family="cumulative",
-    subfamily="groups",
-    range=(0, math.inf),
-    ideal=0,
-    has_test=True,
-    needs=("groups",),
-    soft=False,
-    sketch=False,
-    cost="N log N",
-    use_cases=("local",),
-    aliases=("MCM", "multicalibration error", "MCE"),
-    cite="guy2025",
-    pros="the worst group relative to what chance allows there, in units of the whole",
-    cons="small groups are noisy; with many groups the largest is large by chance",
-    certainty="certain for the authors' code; that the printed formula is the same is fairly sure",
-    explain={"scale": "``'absolute'``, in ``'sigma'`` (standard deviations), or ``'relative'`` to the rarer outcome."},
-)
-def mcm(view: View, *, scale: Literal["absolute", "sigma", "relative"] = "absolute") -> float:
-    """Largest range of cumulative differences over all rows and each group, in units of its own chance."""
-    assert view.rows is not None
-    groups = view.rows.groups
-    assert groups is not None
-    parts = [view, *(_part(view, groups == code) for code in np.unique(groups))]
-    ratios = []
-    for part in parts:
-        spread, chance = float(np.ptp(path_of(part))), null_scale(part)
-        ratios.append(spread / chance if chance > 0 else 0.0 if spread <= 1e-12 else math.inf)
-    worst = max(ratios)
-    if scale == "sigma":
-        return worst
-    own = null_scale(view)
-    value = worst * own if own > 0 else worst
-    if scale == "absolute":
-        return value
-    rate = view.mean(view.outcome)
-    if min(rate, 1 - rate) <= 0:
-        raise UndefinedMetricError(
-            "mcm", "only one outcome occurs, so nothing is relative to the rarer one", "use scale='absolute'"
-        )
-    return value / min(rate, 1 - rate)
-
-
-def _part(view: View, rows: NDArray[np.bool_]) -> View:
-    weight = None if view.weight is None else view.weight[rows]
-    return View(view.raw_score[rows], view.raw_outcome[rows], weight, view.weight_kind)

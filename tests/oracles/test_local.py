@@ -1,0 +1,371 @@
+"""Local metrics: checked values, identities, limits, and the fast paths against plain ones on many rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+import calibrant as cal
+from calibrant import _neighbours
+from calibrant._anchors import anchor_tests, centres_of, neighbours_for_power
+
+A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
+C = ([0, 1, 1, 0], [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.3, 0.5], [0.4, 0.35, 0.25]])
+X = [[0], [1], [1], [2]]
+
+CHECKED: list[tuple[str, Any, dict[str, Any], float, float]] = [
+    ("klce", A, {"features": X, "score_bandwidth": 0.5, "bandwidth": 1}, 0.01033568628, 5e-12),
+    ("klce", A, {"features": X, "score_bandwidth": 0.5, "bandwidth": 1, "normalised": True}, 0.0248605045, 5e-11),
+    ("klce", A, {"features": X, "bandwidth": "kite"}, 2.250703494e-09, 5e-19),
+    ("ecmmd", A, {"neighbours": 1}, -0.02, 1e-15),
+    ("ecmmd", B, {"neighbours": 2}, -0.071, 1e-15),
+    ("lce", A, {"features": X, "bins": 1, "standardise": False}, 0.224856489, 5e-10),
+    ("mlce", A, {"features": X, "bins": 1, "standardise": False}, 0.2924234315, 5e-11),
+    ("knn_chi2", C, {"anchors": [0.5, 0.3, 0.2], "neighbours": 3, "min_expected": 0}, 0.7777777778, 5e-11),
+]
+
+
+@pytest.mark.parametrize(
+    ("id", "data", "words", "expected", "tolerance"), CHECKED, ids=[f"{c[0]} {list(c[2])}" for c in CHECKED]
+)
+def test_checked_values(id: str, data: Any, words: dict[str, Any], expected: float, tolerance: float) -> None:
+    assert cal.catalogue[id](*data, **words) == pytest.approx(expected, abs=tolerance, rel=0)
+
+
+def draw(n: int, k: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([seed, n, k])
+    p = rng.dirichlet(np.ones(k), n)
+    y = (rng.random((n, 1)) > (p**0.7 / (p**0.7).sum(axis=1, keepdims=True)).cumsum(axis=1)).sum(axis=1)
+    return y, p[:, 1].copy() if k == 2 else p
+
+
+def gaps_of(y: np.ndarray, p: np.ndarray) -> np.ndarray:
+    return (p - y)[:, None] if p.ndim == 1 else p - np.eye(p.shape[1])[y]
+
+
+# klce
+
+
+def test_klce_of_constant_features_is_a_kernel_error_of_the_scores() -> None:
+    y, p = draw(60)
+    kernel = np.exp(-(((p[:, None] - p) / 0.1) ** 2))
+    terms = np.outer(p - y, p - y) * kernel
+    expected = (terms.sum() - np.trace(terms)) / (60 * 59)
+    for words in ({}, {"bandwidth": 3.0}):
+        assert cal.klce(y, p, features=np.full((60, 2), 7.0), **words) == pytest.approx(expected, abs=1e-15)
+
+
+def test_klce_of_wide_kernels_is_the_mean_product_of_residuals() -> None:
+    y, p = draw(50, 4)
+    gaps = gaps_of(y, p)
+    expected = (np.square(gaps.sum(axis=0)).sum() - np.square(gaps).sum()) / (50 * 49)
+    features = np.random.default_rng(1).normal(size=(50, 3))
+    wide = cal.klce(y, p, features=features, bandwidth=1e9, score_bandwidth=1e9)
+    assert wide == pytest.approx(expected, abs=1e-15)
+
+
+def test_klce_in_tiles_is_klce_at_once() -> None:
+    y, p = draw(2500, 3)
+    features = np.random.default_rng(2).normal(size=(2500, 2))
+    gaps = gaps_of(y, p)
+    kernel = np.exp(-cdist(p, p, "sqeuclidean") / 0.04 - cdist(features, features, "sqeuclidean") / 0.25)
+    np.fill_diagonal(kernel, 0)
+    expected = float((gaps * (kernel @ gaps)).sum()) / (2500 * 2499)
+    found = cal.klce(y, p, features=features, bandwidth=0.5, score_bandwidth=0.2)
+    assert found == pytest.approx(expected, abs=1e-14)
+
+
+def test_the_median_distance_of_many_rows_is_free_of_order_and_counts() -> None:
+    rng = np.random.default_rng(3)
+    features, counts = rng.normal(size=(1500, 2)), rng.integers(1, 4, 1500).astype(float)
+    order = rng.permutation(1500)
+    plain = _neighbours.median_distance(features, np.ones(1500), False)
+    assert plain == _neighbours.median_distance(features[order], np.ones(1500), False)
+    assert plain == pytest.approx(float(np.median(cdist(features, features)[np.triu_indices(1500, 1)])), rel=0.03)
+    counted = _neighbours.median_distance(features, counts, False)
+    assert counted == _neighbours.median_distance(
+        np.repeat(features, counts.astype(int), axis=0), np.ones(int(counts.sum())), False
+    )
+    weighted = _neighbours.median_distance(features, counts, True)
+    assert weighted == pytest.approx(_neighbours.median_distance(features, counts * 0.3, True), rel=1e-12)
+
+
+def test_the_median_distance_falls_back_to_the_mean() -> None:
+    features = np.zeros((9, 1))
+    features[0] = 3.0
+    assert _neighbours.median_distance(features, np.ones(9), False) == pytest.approx(8 * 3 / 36)
+    assert _neighbours.median_distance(np.ones((9, 1)), np.ones(9), False) == 1
+
+
+@pytest.mark.parametrize("bandwidth", ["mean", 0, -1.0, math.inf, None, True])
+def test_klce_refuses_widths(bandwidth: Any) -> None:
+    with pytest.raises(cal.ArgumentError, match="bandwidth"):
+        cal.klce(*A, features=X, bandwidth=bandwidth)
+
+
+# ecmmd
+
+
+def test_all_other_rows_as_neighbours() -> None:
+    for k in (2, 3):
+        y, p = draw(40, k)
+        gaps = gaps_of(y, p)
+        expected = (np.square(gaps.sum(axis=0)).sum() - np.square(gaps).sum()) / (40 * 39)
+        assert cal.ecmmd(y, p, neighbours=39) == pytest.approx(expected, abs=1e-15)
+        assert cal.ecmmd(y, p, neighbours=1000) == cal.ecmmd(y, p, neighbours=39)
+
+
+def test_the_other_class_has_the_same_neighbours() -> None:
+    y, p = draw(101)
+    p = np.round(p, 2)  # with ties, whose places are shared
+    assert cal.ecmmd(1 - y, 1 - p) == pytest.approx(cal.ecmmd(y, p), abs=1e-14)
+
+
+def test_ties_for_the_last_place_share_it() -> None:
+    # The row at 0.5 has one neighbour; those at 0.4 and 0.6 are equally near, and each is half of it.
+    y, p = [1, 0, 1], [0.4, 0.5, 0.6]
+    gaps = np.array(p) - y
+    expected = (gaps[0] * gaps[1] + gaps[1] * (gaps[0] + gaps[2]) / 2 + gaps[2] * gaps[1]) / 3
+    assert cal.ecmmd(y, p, neighbours=1) == pytest.approx(expected, abs=1e-16)
+    # Of equal forecasts every row is as near as any other.
+    labels = np.array([0, 1, 1, 1, 0, 1])
+    gaps = 0.7 - labels
+    expected = (gaps.sum() ** 2 - (gaps**2).sum()) / (6 * 5)
+    assert cal.ecmmd(labels, np.full(6, 0.7), neighbours=2) == pytest.approx(expected, abs=1e-16)
+
+
+def test_neighbours_one_rounding_apart_are_told_apart() -> None:
+    """Distances far below the rounding of a sum of scores, where only exact differences see which is nearer."""
+    step = 2.0**-53
+    p = np.array([0.5 - 3 * step, 0.5, 0.5 + 2 * step, 0.5 + 8 * step])
+    y = np.array([0, 1, 0, 1])
+    nearest = [1, 2, 1, 2]  # 0.5 + 2 steps is nearer to 0.5 than 0.5 - 3 steps
+    gaps = p - y
+    assert cal.ecmmd(y, p, neighbours=1) == pytest.approx(float(np.mean(gaps * gaps[nearest])), abs=1e-15)
+
+
+@pytest.mark.parametrize(("k", "columns"), [(2, 1), (3, 3), (5, 5), (12, 12)])
+def test_many_neighbours_are_the_nearest(k: int, columns: int) -> None:
+    y, p = draw(1500, k)
+    gaps = gaps_of(y, p)
+    place = p.reshape(1500, -1)
+    distance = cdist(place, place)
+    np.fill_diagonal(distance, np.inf)
+    nearest = np.argsort(distance, axis=1)[:, :39]
+    expected = float((gaps * gaps[nearest].mean(axis=1)).sum(axis=1).mean())
+    assert place.shape[1] == columns
+    assert cal.ecmmd(y, p) == pytest.approx(expected, abs=1e-14)
+
+
+@pytest.mark.parametrize("columns", [2, 9])
+def test_line_and_space_give_the_same_neighbours(columns: int) -> None:
+    """One feature, alone on a line or with constant ones beside it; many ties, more than a first search reaches."""
+    rng = np.random.default_rng(5)
+    y, p = draw(400)
+    for values in (
+        rng.normal(size=400),
+        rng.integers(0, 6, 400),
+        rng.integers(0, 3, 400) + 1e-3 * (np.arange(400) % 2),
+    ):
+        padded = np.zeros((400, columns))
+        padded[:, 0] = values
+        for neighbours in (1, 3, 20, 70):
+            words = {"space": "features", "neighbours": neighbours}
+            line = cal.ecmmd(y, p, features=values, **words)
+            assert cal.ecmmd(y, p, features=padded, **words) == pytest.approx(line, abs=1e-14)
+
+
+def test_ties_beyond_the_first_search_are_found() -> None:
+    """Every corner of a cube is equally far from its centre."""
+    corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * 5)).reshape(5, -1).T
+    features = np.vstack([np.zeros(5), corners])
+    y, p = draw(33)
+    gaps = p - y
+    value = 0.0
+    for i, place in enumerate(features):
+        distance = np.sqrt(((features - place) ** 2).sum(axis=1))
+        distance[i] = np.inf
+        last = np.sort(distance)[1]
+        inner, edge = distance < last - 1e-9, np.abs(distance - last) < 1e-9
+        value += gaps[i] * (gaps[inner].sum() + (2 - inner.sum()) * gaps[edge].mean()) / 2 / 33
+    assert cal.ecmmd(y, p, features=features, space="features", neighbours=2) == pytest.approx(value, abs=1e-15)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_drawn_labels_average_to_the_residuals(k: int) -> None:
+    y, p = draw(40, k)
+    values = [cal.ecmmd(y, p, derandomised=False, rng=seed, n_draws=10) for seed in range(120)]
+    error = np.std(values) / math.sqrt(120)
+    assert abs(np.mean(values) - cal.ecmmd(y, p)) < 4 * error
+    assert error < 0.01
+
+
+def test_a_seed_gives_the_same_draw_in_any_order() -> None:
+    y, p = draw(50, 3)
+    counts = np.random.default_rng(6).integers(1, 4, 50)
+    order = np.random.default_rng(7).permutation(50)
+    words = {"derandomised": False, "rng": 3, "n_draws": 2}
+    value = cal.ecmmd(y, p, counts=counts, **words)
+    assert cal.ecmmd(y[order], p[order], counts=counts[order], **words) == pytest.approx(value, abs=1e-14)
+    rows = np.repeat(np.arange(50), counts)
+    assert cal.ecmmd(y[rows], p[rows], **words) == pytest.approx(value, abs=1e-14)
+
+
+def test_ecmmd_says_what_it_needs() -> None:
+    with pytest.raises(cal.InputTypeError, match="features"):
+        cal.ecmmd(*A, space="features")
+    with pytest.raises(cal.UndefinedMetricError, match="ecmmd"):
+        cal.ecmmd([1], [0.3])
+    with pytest.raises(cal.WeightsNotSupportedError, match="too many"):
+        cal.ecmmd(*A, counts=[10**8, 1, 1, 1])
+    with pytest.raises(cal.ArgumentError, match="neighbours"):
+        cal.ecmmd(*A, neighbours=0)
+
+
+# lce, mlce
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_local_errors_lie_between_rows_and_bins(columns: int) -> None:
+    y, p = draw(300)
+    features = np.random.default_rng(8).normal(size=(300, columns))
+    wide, narrow = {"bandwidth": 1e9, "features": features}, {"bandwidth": 1e-9, "features": features}
+    assert cal.lce(y, p, **wide) == pytest.approx(cal.ece(y, p), abs=1e-8)
+    assert cal.mlce(y, p, **wide) == pytest.approx(cal.mce(y, p), abs=1e-8)
+    assert cal.lce(y, p, **narrow) == pytest.approx(float(np.abs(p - y).mean()), abs=1e-14)
+    assert cal.mlce(y, p, **narrow) == pytest.approx(float(np.abs(p - y).max()), abs=1e-14)
+
+
+@pytest.mark.parametrize("bandwidth", [0.01, 0.5, 20.0])
+def test_one_feature_in_a_pass_is_the_same_in_tiles(bandwidth: float) -> None:
+    y, p = draw(4000)
+    feature = np.random.default_rng(9).normal(size=4000) ** 3
+    pair = np.column_stack([feature, np.zeros(4000)])
+    for metric in (cal.lce, cal.mlce):
+        words = {"bins": 3, "bandwidth": bandwidth, "standardise": False}
+        assert metric(y, p, features=feature, **words) == pytest.approx(metric(y, p, features=pair, **words), abs=1e-12)
+        # A constant feature is dropped, so that one that varies is left.
+        words["standardise"] = True
+        assert metric(y, p, features=feature, **words) == pytest.approx(metric(y, p, features=pair, **words), abs=1e-15)
+
+
+def test_features_that_say_nothing_leave_the_bins() -> None:
+    y, p = draw(100)
+    assert cal.lce(y, p, features=np.ones((100, 2))) == pytest.approx(cal.ece(y, p), abs=1e-14)
+
+
+def test_the_scale_of_features_does_not_matter_where_they_are_standardised() -> None:
+    y, p = draw(100)
+    features = np.random.default_rng(10).normal(size=(100, 2))
+    scaled = features * [1000, 0.01] + [5, -3]
+    for metric in (cal.lce, cal.mlce, cal.klce):
+        assert metric(y, p, features=scaled) == pytest.approx(metric(y, p, features=features), abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", [cal.lce, cal.mlce])
+def test_local_errors_refuse_widths(metric: Any) -> None:
+    with pytest.raises(cal.ArgumentError, match="bandwidth"):
+        metric(*A, features=X, bandwidth=0)
+
+
+# knn_chi2
+
+
+def test_anchors_are_tested_one_by_one() -> None:
+    y, p = draw(3000, 3)
+    view = cal.VectorView(p, y, None)
+    tests = anchor_tests(view)
+    assert len(tests) == 6
+    assert cal.knn_chi2(y, p) == min(tests, key=lambda test: test.p_value).statistic
+    for test in tests:
+        nearest = np.argsort(((p - test.anchor) ** 2).sum(axis=1))[: test.neighbours]
+        counts = np.bincount(y[nearest], minlength=3)
+        expected = test.neighbours * test.anchor
+        assert test.degrees == 2
+        assert test.statistic == pytest.approx(float(((counts - expected) ** 2 / expected).sum()), rel=1e-9)
+        assert test.neighbours < 3000
+
+
+def test_the_neighbours_reach_the_power_that_was_asked_for() -> None:
+    from scipy.stats import chi2, ncx2
+
+    # Of two classes a deviation of size eps has two directions, and by symmetry one size.
+    anchor, eps = np.array([0.5, 0.5]), 0.1
+    k = neighbours_for_power(anchor, eps, 0.8, 0.05, 10**6)
+    reach = eps**2 / 0.5
+    assert ncx2.sf(chi2.isf(0.05, 1), 1, k * reach) >= 0.8 > ncx2.sf(chi2.isf(0.05, 1), 1, (k - 1) * reach)
+    assert neighbours_for_power(anchor, eps, 0.9, 0.05, 10**6) > k
+    assert neighbours_for_power(anchor, eps / 2, 0.8, 0.05, 10**6) == pytest.approx(4 * k, abs=4)
+    assert neighbours_for_power(anchor, eps, 0.8, 0.05, 100) == 100
+    skewed = np.array([0.6, 0.3, 0.1])
+    assert neighbours_for_power(skewed, eps, 0.8, 0.05, 10**6) == neighbours_for_power(
+        skewed[::-1], eps, 0.8, 0.05, 10**6
+    )
+
+
+def test_centres_are_those_of_clear_clusters() -> None:
+    rng = np.random.default_rng(11)
+    middles = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
+    rows = (middles[:, None] + rng.uniform(-0.02, 0.02, (3, 50, 3))).reshape(-1, 3)
+    rows, _ = _neighbours.distinct_rows(rows)
+    found = centres_of(rows, np.ones(150), 3)
+    assert np.abs(np.sort(found, axis=0) - np.sort(middles, axis=0)).max() < 0.02
+    assert (centres_of(rows[:2], np.ones(2), 6) == rows[:2]).all()
+
+
+def test_centres_know_no_order_of_rows_or_classes() -> None:
+    rng = np.random.default_rng(12)
+    y, p = draw(4000, 4)
+    value = cal.knn_chi2(y, p, eps=0.2)
+    rows, classes = rng.permutation(4000), rng.permutation(4)
+    assert cal.knn_chi2(y[rows], p[rows], eps=0.2) == pytest.approx(value, rel=1e-12)
+    assert cal.knn_chi2(np.argsort(classes)[y], p[:, classes], eps=0.2) == pytest.approx(value, rel=1e-9)
+
+
+def test_rare_classes_are_taken_together() -> None:
+    y = np.repeat([0, 1, 2, 3], [50, 40, 7, 3])
+    p = np.tile([0.6, 0.34, 0.04, 0.02], (100, 1))
+    # Expected 60, 34, 4 and 2: the last two are one cell of 6.
+    expected = 10**2 / 60 + 6**2 / 34 + 4**2 / 6
+    assert cal.knn_chi2(y, p, neighbours=100) == pytest.approx(expected, rel=1e-12)
+    apart = 10**2 / 60 + 6**2 / 34 + 3**2 / 4 + 1**2 / 2
+    assert cal.knn_chi2(y, p, neighbours=100, min_expected=0) == pytest.approx(apart, rel=1e-12)
+    # Two classes of 2 are too rare even together, so the next rarest joins them.
+    p = np.tile([0.6, 0.36, 0.02, 0.02], (100, 1))
+    assert cal.knn_chi2(y, p, neighbours=100) == pytest.approx(10**2 / 60 + 10**2 / 40, rel=1e-12)
+
+
+def test_what_cannot_happen_and_does_is_infinitely_unlikely() -> None:
+    sure = np.eye(3)[np.arange(90) % 3]
+    right = np.arange(90) % 3
+    with pytest.raises(cal.UndefinedMetricError, match="knn_chi2"):
+        cal.knn_chi2(right, sure)
+    wrong = right.copy()
+    wrong[0] = 1
+    assert cal.knn_chi2(wrong, sure) == math.inf
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"anchors": [0.5, 0.5]},
+        {"anchors": [0.5, 0.6, 0.2]},
+        {"anchors": [[1.5, -0.5, 0]]},
+        {"anchors": "six"},
+        {"anchors": 0},
+        {"anchors": []},
+        {"neighbours": 0},
+        {"eps": 0},
+        {"power": 1},
+        {"alpha": 1.5},
+        {"min_expected": -1},
+    ],
+)
+def test_knn_chi2_refuses_options(words: dict[str, Any]) -> None:
+    with pytest.raises(cal.ArgumentError, match=next(iter(words))):
+        cal.knn_chi2(*C, **words)

@@ -1,0 +1,180 @@
+"""Subpopulations that `mcm` finds by itself, against slow forms that list the rows of each."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+
+from .definitions import cut_equal_mass
+
+Rows = list[tuple[Fraction, int, Fraction]]
+
+
+def ratio(rows: Rows, importance: bool) -> float:
+    """Range of the cumulative differences at the ends of ties over their standard deviation."""
+    path, now = [Fraction(0)], Fraction(0)
+    for score in sorted({p for p, _, _ in rows}):
+        now += sum(w * (p - y) for p, y, w in rows if p == score)
+        path.append(now)
+    chance = sum((w * w if importance else w) * p * (1 - p) for p, _, w in rows)
+    spread = max(path) - min(path)
+    return float(spread) / math.sqrt(chance) if chance else math.inf if spread else 0.0
+
+
+def combined_members(features: list[list[float]], weights: list[Fraction], depth: int, cuts: int) -> list[list[int]]:
+    """Rows of every combination of the values of up to `depth` features."""
+    every = range(len(weights))
+    parts = []
+    for column in zip(*features, strict=True):
+        values = sorted(set(column))
+        if len(values) > cuts:
+            parts.append([set(members) for members, _, _ in cut_equal_mass(list(column), weights, cuts)])
+        elif len(values) > 1:
+            parts.append([{i for i in every if column[i] == value} for value in values])
+    found = []
+    for count in range(1, depth + 1):
+        for chosen in combinations(parts, count):
+            found += [sorted(set.intersection(*sets)) for sets in product(*chosen)]
+    return found
+
+
+def tree_members(
+    columns: list[list[Fraction]], weights: list[Fraction], units: list[int], depth: int, least: int
+) -> list[list[int]]:
+    """Rows of every node below the root: halved at the median of the feature with the largest share of its variance."""
+
+    def variance(column: list[Fraction], rows: Any) -> float:
+        total = sum(weights[i] for i in rows)
+        mean = sum(weights[i] * column[i] for i in rows) / total
+        return float(sum(weights[i] * (column[i] - mean) ** 2 for i in rows) / total)
+
+    every = range(len(weights))
+    varied = [column for column in columns if min(column) < max(column)]
+    found: list[list[int]] = []
+
+    def grow(rows: list[int], level: int) -> None:
+        if level == depth or not varied:
+            return
+        spreads = [variance(column, rows) / variance(column, every) for column in varied]
+        column = next(c for c, spread in zip(varied, spreads, strict=True) if spread >= max(spreads) * (1 - 1e-9))
+        half, reached = sum(weights[i] for i in rows) / 2, Fraction(0)
+        for i in sorted(rows, key=lambda i: column[i]):
+            reached += weights[i]
+            middle = column[i]
+            if reached > half:
+                break
+        children = [[i for i in rows if column[i] < middle], [i for i in rows if column[i] >= middle]]
+        if min(sum(units[i] for i in child) for child in children) >= least:
+            for child in children:
+                found.append(child)
+                grow(child, level + 1)
+
+    grow(list(every), 0)
+    return found
+
+
+def draw(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(20, 90))
+    p = rng.random(n) if seed % 3 else rng.integers(1, 10, n) / 10
+    y = (rng.random(n) < p).astype(int)
+    columns = [rng.normal(size=n), rng.integers(0, 2, n), rng.integers(0, 7, n), np.ones(n)]
+    features = np.column_stack([columns[c] for c in rng.permutation(4)[: 1 + seed % 4]]).astype(float)
+    words = [{}, {"counts": rng.integers(1, 4, n)}, {"sample_weight": rng.integers(1, 16, n) / 8}][seed % 4 % 3]
+    return y, p, features, words
+
+
+@pytest.mark.parametrize("seed", [*range(30), *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(30, 200))])
+def test_subpopulations_are_their_definitions(seed: int) -> None:
+    y, p, features, words = draw(seed)
+    importance = "sample_weight" in words
+    weight = next(iter(words.values())) if words else np.ones(len(y), int)
+    weights = [Fraction(float(w)) for w in weight]
+    units = [1 if importance else int(w) for w in weight]
+    rows = [(Fraction(float(a)), int(b), w) for a, b, w in zip(p, y, weights, strict=True)]
+    depth, least = 1 + seed % 3, (5, 10)[seed % 2]
+
+    def worst(members: list[list[int]]) -> float:
+        parts = [part for part in members if sum(units[i] for i in part) >= least]
+        return max(ratio([rows[i] for i in part], importance) for part in [range(len(rows)), *parts])
+
+    options: dict[str, Any] = {"features": features, "scale": "sigma", "depth": depth, "min_size": least, **words}
+    expected = worst(combined_members(features.tolist(), weights, depth, 3))
+    assert cal.mcm(y, p, **options) == pytest.approx(expected, rel=1e-11)
+    assert cal.mcm(y, p, subpopulations="combinations", **options) == pytest.approx(expected, rel=1e-11)
+    columns = [[Fraction(value) for value in column] for column in features.T.tolist()]
+    expected = worst(tree_members(columns, weights, units, depth, least))
+    assert cal.mcm(y, p, subpopulations="tree", **options) == pytest.approx(expected, rel=1e-11)
+
+
+def problem(n: int = 400, columns: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(n)
+    p = rng.random(n)
+    return (rng.random(n) < p).astype(int), p, rng.normal(size=(n, columns))
+
+
+@pytest.mark.parametrize("kind", ["combinations", "tree"])
+def test_more_subpopulations_never_make_it_smaller(kind: str) -> None:
+    y, p, features = problem()
+    groups = np.arange(400) % 5
+    values = [cal.mcm(y, p, features=features, subpopulations=kind, depth=depth) for depth in (1, 2, 3)]
+    assert cal.ecce_r(y, p) <= values[0] + 1e-15 <= values[1] + 2e-15 <= values[2] + 3e-15
+    both = cal.mcm(y, p, features=features, groups=groups, subpopulations=kind)
+    assert both == max(cal.mcm(y, p, groups=groups), cal.mcm(y, p, features=features, subpopulations=kind))
+    assert cal.mcm(y, p, features=features, min_size=401) == pytest.approx(cal.ecce_r(y, p), rel=1e-12)
+    assert cal.mcm(y, p, features=np.ones(400), subpopulations=kind) == pytest.approx(cal.ecce_r(y, p), rel=1e-12)
+
+
+def test_groups_decide_alone_unless_features_are_asked_for() -> None:
+    y, p, features = problem()
+    groups = np.arange(400) % 5
+    assert cal.mcm(y, p, groups=groups, features=features) == cal.mcm(y, p, groups=groups)
+    assert cal.mcm(y, p, features=features) == cal.mcm(y, p, features=features, subpopulations="combinations")
+
+
+def test_an_error_in_a_corner_is_found() -> None:
+    """Scores that are right on the whole and wrong in one of nine cells; seen from above it hides."""
+    rng = np.random.default_rng(1)
+    p, features = rng.uniform(0.2, 0.8, 20_000), rng.random((20_000, 2))
+    corner = (features < 1 / 3).all(axis=1)
+    y = (rng.random(20_000) < np.where(corner, p + 0.15, p)).astype(int)
+    fine = (rng.random(20_000) < p).astype(int)
+    for kind in ("combinations", "tree"):
+        words = {"features": features, "subpopulations": kind, "scale": "sigma", "depth": 3}
+        assert cal.mcm(y, p, **words) > 10
+        assert cal.mcm(fine, p, **words) < 5
+
+
+def test_a_tree_of_many_rows_goes_as_deep_as_its_rows_allow() -> None:
+    y, p, features = problem(3000, 2)
+    words = {"features": features, "subpopulations": "tree"}
+    # 3000 rows can be halved eight times with ten left: deeper trees are the same.
+    assert cal.mcm(y, p, depth=8, **words) == cal.mcm(y, p, **words)
+    assert cal.mcm(y, p, depth=2, **words) <= cal.mcm(y, p, **words)
+
+
+def test_sure_rows_in_a_subpopulation() -> None:
+    y, p, features = problem(60, 1)
+    sure = features[:, 0] < np.quantile(features[:, 0], 0.3)
+    p = np.where(sure, y, p)
+    assert cal.mcm(y, p, features=sure * 1.0) < math.inf
+    wrong = np.where(sure, 1 - y, y)
+    assert cal.mcm(wrong, p, features=sure * 1.0) == math.inf
+
+
+def test_what_is_missing_is_said() -> None:
+    y, p, features = problem(60)
+    with pytest.raises(cal.InputTypeError, match="groups= or features="):
+        cal.mcm(y, p)
+    with pytest.raises(cal.InputTypeError, match="features"):
+        cal.mcm(y, p, groups=y, subpopulations="tree")
+    for words in ({"depth": 0}, {"cuts": 1}, {"min_size": 0}, {"subpopulations": "forest"}):
+        with pytest.raises(cal.ArgumentError, match=next(iter(words))):
+            cal.mcm(y, p, features=features, **words)
