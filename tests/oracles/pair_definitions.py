@@ -68,7 +68,7 @@ def smoothed(position, mass, width):
     def area(t):
         return float(heights @ ndtr((t - centres) / width))
 
-    grid = np.linspace(0, 1, 400 + int(40 / width))
+    grid = np.linspace(0, 1, 200 + int(16 / width))
     # One matrix for all grid points, in parts.
     values = np.concatenate(
         [
@@ -91,9 +91,11 @@ def smece(labels, probs, *, bandwidth=None, kernel="probability", **options):
             scale = 4 / (2 * math.log(999))
         if bandwidth is not None:
             return mpf(smoothed(position, mass, bandwidth * scale))
-        if abs(mass).sum() < 1e-14 or smoothed(position, mass, 1e-4) < 1e-4 / scale:
+        # The error is at least the mean residual, at any width.
+        low = max(abs(mass.sum()) * (1 - 1e-9), 1e-4 / scale)
+        if low == 1e-4 / scale and smoothed(position, mass, 1e-4) < low:
             return mpf(smoothed(position, mass, 1e-4))
-        return mpf(brentq(lambda s: smoothed(position, mass, s * scale) - s, 1e-4 / scale, 1.0 + 1e-9, xtol=1e-11))
+        return mpf(brentq(lambda s: smoothed(position, mass, s * scale) - s, low, 1.0 + 1e-9, xtol=1e-11))
 
     return each_question(formula, labels, probs, **options)
 
