@@ -34,6 +34,7 @@ from .errors import (
 from .lenses import Lens
 from .predictions import Predictions
 from .selections import parse_selection
+from .sketch import Sketch
 from .view import VectorView, View
 
 __all__ = ["FACTS", "Metric"]
@@ -56,6 +57,7 @@ FACTS = (
     "has_test",
     "alternative",
     "needs",
+    "instead",
     "lens",
     "combine",
     "counts",
@@ -80,8 +82,16 @@ COSTS: dict[str, Callable[[float, float], float]] = {
     "N K": lambda n, k: n * k * 10,
     "N log N": lambda n, k: n * math.log2(n + 2) * 10,
     "N K log N": lambda n, k: n * k * math.log2(n + 2) * 10,
+    # Fits and searches go over the rows again and again.
+    "N log N per step": lambda n, k: n * math.log2(n + 2) * 500,
+    "N K log N per step": lambda n, k: n * k * math.log2(n + 2) * 150,
     "N^2": lambda n, k: n * n * 2,
-    "N^2 K": lambda n, k: n * n * k * 2,
+    "N^2 K": lambda n, k: n * n * k * 3,
+    # Two classes are one score, which a sort puts in order.
+    "N^2 K or a sort": lambda n, k: n * math.log2(n + 2) * 100 if k == 2 else n * n * k * 2,
+    "N^2 K in parts": lambda n, k: n * k * 100 + (0 if k == 2 else min(n * n * (k + 15) / 2, 3e9)),
+    "N K by landmarks": lambda n, k: n * k * 10_000,
+    "a linear program": lambda n, k: min(n / 2000, 1) * 5e8,
 }
 
 
@@ -108,6 +118,7 @@ class Metric:
         has_test: bool = False,
         alternative: Literal["greater", "less", "two-sided"] = "greater",
         needs: tuple[str, ...] = (),
+        instead: tuple[str, ...] = (),
         counts: bool = True,
         importance: bool = True,
         soft: bool = True,
@@ -148,6 +159,8 @@ class Metric:
         self.has_test = has_test
         self.alternative = alternative
         self.needs = needs
+        self.instead = instead
+        """What may be given in place of what it needs."""
         self.counts = counts
         self.importance = importance
         self.soft = soft
@@ -190,6 +203,16 @@ class Metric:
         name = views[0].lens if len(views) == 1 else "classwise"
         return self._value(views, options, combine, class_weight), name
 
+    def of_views(self, views: list[AnyView], /, **keywords: Any) -> float:
+        """The value for views at hand, such as resampled ones."""
+        options, _, _, combine, class_weight, _ = self._split(keywords)
+        return self._value(views, options, combine, class_weight)
+
+    def views(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> list[AnyView]:
+        """The views that this metric reads of the predictions."""
+        _, lens, where, _, _, words = self._split(keywords)
+        return self._views(y_true, y_prob, lens, where, words)
+
     def rows(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> NDArray[np.float64]:
         """What each row contributes; the (weighted) mean of it is the metric."""
         if not self._is_row_mean:
@@ -229,6 +252,15 @@ class Metric:
                     "y_true", "is a view, which already holds everything", "pass the view alone, or arrays"
                 )
             views: list[AnyView] = [y_true]
+        elif isinstance(y_true, Sketch):
+            if y_prob is not None or words or where is not None:
+                raise InputTypeError("y_true", "is a sketch, which already holds everything", "pass the sketch alone")
+            if not self.sketch or self.takes != "View":
+                raise InputTypeError("y_true", f"is a sketch, and {self.id} reads every row", "pass the rows")
+            if lens not in ("auto", y_true.lens):
+                remedy = f"pass lens={y_true.lens!r}, or the rows"
+                raise LensError("lens", f"{lens!r} was asked for, and the sketch holds {y_true.lens!r}", remedy)
+            views = [y_true.view()]
         else:
             predictions = as_predictions(y_true, y_prob, words)
             if lens == "canonical" == self.lens and predictions.kind in ("multilabel", "confidence"):
@@ -263,8 +295,9 @@ class Metric:
         for need in self.needs:
             if need == "labels" and (view.rows is None or view.rows.labels is None):
                 raise LensError("lens", f"{self.id} looks at the true class of each row, and these data do not name it")
-            if view.rows is None or getattr(view.rows, need) is None:
-                raise InputTypeError(need, f"is needed by {self.id}", f"pass {need}=")
+            if all(getattr(view.rows, word, None) is None for word in (need, *self.instead)):
+                remedy = " or ".join(f"{word}=" for word in (need, *self.instead))
+                raise InputTypeError(need, f"is needed by {self.id}", f"pass {remedy}")
 
     def _value(self, views: list[AnyView], options: dict[str, Any], combine: Any, class_weight: Any) -> float:
         several = several_bins(options["bins"]) if "bins" in options else None

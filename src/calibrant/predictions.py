@@ -203,6 +203,17 @@ class Predictions:
         part._keep(rows)
         return part
 
+    def with_labels(self, labels: Array) -> Predictions:
+        """The same predictions with other labels, such as drawn ones, in the form of `labels`. Nothing is checked."""
+        other = object.__new__(Predictions)
+        other.__dict__.update(self.__dict__)
+        other.views = {}
+        other.soft = None
+        other.labels = frozen(labels)
+        if self.top_score is not None:
+            other.top_correct = frozen((self.predicted == labels).view(np.uint8))
+        return other
+
     @cached_property
     def predicted(self) -> Array:
         """The class with the largest probability in each row, the lowest where several tie."""

@@ -1,0 +1,131 @@
+"""Sketch: the same bits in any order and for any split, and what every score metric reads from it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.sketch import CELLS, _grid, _slots
+
+SCORED = [m for m in cal.catalogue.values() if m.takes == "View" and m.sketch and m.lens == "auto"]
+
+
+def rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([n, seed])
+    p = rng.beta(0.6, 0.8, n)
+    return (rng.random(n) < p**1.3).astype(int), p
+
+
+def test_the_grid_holds_the_edges_of_common_bins_and_is_fine_near_the_ends() -> None:
+    edges = _grid().edges
+    assert (edges[0], edges[-1]) == (0, 1)
+    assert (np.diff(edges) > 0).all()
+    for bins in (10, 15, 20, 25, 30, 50, 100, 300, 1920):
+        assert np.isin(np.arange(bins + 1) / bins, edges).all()
+    inner = edges[(edges >= 1e-6) & (edges <= 0.5)]
+    assert (inner[1:] / inner[:-1]).max() < 1.05
+    assert len(edges) < CELLS * 1.05
+
+
+def test_every_score_finds_its_cell() -> None:
+    edges = _grid().edges
+    score = np.concatenate(
+        [edges, np.nextafter(edges, 2), np.nextafter(edges, -1), np.random.default_rng(0).random(5000)]
+    )
+    score = np.clip(score, 0, 1)
+    assert np.array_equal(_slots(score), np.maximum(np.searchsorted(edges, score), 1))
+
+
+def test_order_and_splits_change_no_bit() -> None:
+    y, p = rows(20_000)
+    whole = cal.Sketch.of(y, p)
+    rng = np.random.default_rng(1)
+    order = rng.permutation(len(y))
+    assert cal.Sketch.of(y[order], p[order]) == whole
+    cuts = np.sort(rng.integers(0, len(y), 36))
+    parts = [
+        cal.Sketch.of(a, b) for a, b in zip(np.split(y[order], cuts), np.split(p[order], cuts), strict=True) if len(a)
+    ]
+    chain = parts[0]
+    for part in parts[1:]:
+        chain = chain.merge(part)
+    tree = list(parts)
+    while len(tree) > 1:
+        tree = [tree[i] + tree[i + 1] if i + 1 < len(tree) else tree[i] for i in range(0, len(tree), 2)]
+    assert chain == whole == tree[0]
+    assert whole.n == len(whole) == 20_000
+    assert "20,000 rows" in repr(whole)
+
+
+def test_counts_are_repeated_rows() -> None:
+    y, p = rows(2000)
+    counts = np.random.default_rng(0).integers(0, 6, 2000)
+    assert cal.Sketch.of(y, p, counts=counts) == cal.Sketch.of(np.repeat(y, counts), np.repeat(p, counts))
+    large = np.full(2000, 2**20)
+    sketch = cal.Sketch.of(y, p, counts=large)
+    assert sketch.n == 2000 * 2**20
+    assert cal.ece(sketch) == pytest.approx(cal.ece(y, p), abs=1e-12)
+    with pytest.raises(cal.WeightsNotSupportedError, match="sum to more"):
+        cal.Sketch.of(y, p, counts=np.full(2000, 2**40))
+
+
+@pytest.mark.parametrize("metric", SCORED, ids=lambda m: m.id)
+def test_every_score_metric_reads_a_sketch(metric: cal.Metric) -> None:
+    """One score for each cell, so that nothing is lost: the sketch is the rows, counted."""
+    rng = np.random.default_rng(3)
+    p = rng.choice((np.arange(1, 90) * 211 + 0.5) / CELLS, 400)
+    y = (rng.random(400) < p**1.2).astype(int)
+    wanted = metric(y, p) if metric.counts else None
+    if not metric.counts:
+        with pytest.raises(cal.WeightsNotSupportedError):
+            metric(cal.Sketch.of(y, p))
+        return
+    assert wanted is not None
+    found = metric(cal.Sketch.of(y, p))
+    if metric.repeatable:
+        assert found == pytest.approx(wanted, rel=1e-6, abs=1e-9)
+    else:
+        assert np.isfinite(found)
+
+
+def test_sketches_lose_little() -> None:
+    y, p = rows(100_000)
+    sketch = cal.Sketch.of(y, p)
+    for metric in (cal.ece, cal.mce, cal.esce):
+        assert metric(sketch) == pytest.approx(metric(y, p), abs=1e-14)
+    for metric in (cal.ecce_mad, cal.ecce_r, cal.lkce, cal.mmce, cal.smece, cal.smce):
+        assert metric(sketch) == pytest.approx(metric(y, p), abs=3e-5)
+
+
+def test_what_a_sketch_cannot_do_is_said() -> None:
+    y, p = rows(100)
+    sketch = cal.Sketch.of(y, p)
+    with pytest.raises(cal.InputTypeError, match="brier reads every row"):
+        cal.brier(sketch)
+    with pytest.raises(cal.LensError, match="'classwise' was asked for, and the sketch holds 'binary'"):
+        cal.cwce(sketch)
+    assert cal.cwce(sketch, lens="binary") == cal.ece(sketch)
+    with pytest.raises(cal.InputTypeError, match="already holds everything"):
+        cal.ece(sketch, sample_weight=np.ones(100))
+    with pytest.raises(cal.WeightsNotSupportedError, match="a sketch counts rows"):
+        cal.Sketch.of(y, p, sample_weight=np.linspace(0.5, 2, 100))
+    with pytest.raises(cal.LensError, match="one score for each row"):
+        cal.Sketch.of([0, 1, 2], np.eye(3), lens="classwise")
+    with pytest.raises(cal.LensError, match="different questions"):
+        sketch.merge(cal.Sketch.of([0, 1, 2], np.eye(3), lens="top_label"))
+    with pytest.raises(cal.InputTypeError, match="must be a Sketch"):
+        sketch.merge(3)  # type: ignore[arg-type]
+
+
+def test_sketches_are_assessed() -> None:
+    y, p = rows(50_000)
+    sketch = cal.Sketch.of(y, p)
+    found = cal.assess(sketch, metric="ece", rng=0, n_resamples=99)
+    plain = cal.assess(y, p, metric="ece", rng=0, n_resamples=99)
+    assert found.pvalue == plain.pvalue
+    assert found.threshold == pytest.approx(plain.threshold, rel=1e-6)
+    low = cal.interval(sketch, metric="ece", rng=0, n_resamples=200)
+    assert (low.low, low.high) == pytest.approx(
+        (lambda i: (i.low, i.high))(cal.interval(y, p, metric="ece", rng=0, n_resamples=200)), rel=1e-6
+    )
