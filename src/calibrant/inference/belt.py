@@ -1,0 +1,177 @@
+"""The test of the GiViTI calibration belt: a polynomial in log-odds whose degree the data choose (Nattino et al. 2014)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_whole
+from .._convert import is_number
+from .._gather import views_of
+from .._logistic import Groups, fit_logistic, groups_of, logit, separating_side
+from .._signature import unknown_word
+from ..errors import ArgumentError, LensError, UndefinedMetricError
+from ..predictions import Predictions
+from ..view import VectorView, View
+from .fitted import gain_over_scores, limit_gain, refuse_importance
+from .significance import SignificanceResult, _check_alpha, read_source
+
+__all__ = ["belt_survival", "giviti_test", "view_to_test"]
+
+Floats = NDArray[np.float64]
+
+HIGHEST_DEGREE = 4
+# Points of the quadrature; the integrands are smooth, and half as many give the same digits.
+NODES = 64
+
+
+def giviti_test(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    max_degree: int = 4,
+    threshold: float = 0.95,
+    external: bool = True,
+    alpha: float = 0.05,
+    lens: Any = "auto",
+    where: Any = None,
+    **keywords: Any,
+) -> SignificanceResult:
+    """Test calibration by a polynomial in the log-odds of the score, as the GiViTI calibration belt does.
+
+    Degrees are added while each is an improvement, and the law of the statistic allows for that choice.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities, or Predictions, a View or a Sketch; keywords of `Predictions` are taken too.
+    max_degree
+        Highest degree that may be chosen, at most 4.
+    threshold
+        A degree is added where the one before is rejected with this confidence.
+    external
+        Whether the scores come from a model fitted to other rows; False is for the rows it was fitted to.
+    alpha
+        Level at which `threshold` and `verdict` of the result are given.
+    lens, where
+        Which question is asked of the predictions, and which rows.
+
+    Examples
+    --------
+    >>> from calibrant.inference.belt import giviti_test
+    >>> labels = [0, 1, 0, 0, 1, 0, 1, 1, 1, 1]
+    >>> scores = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
+    >>> round(giviti_test(labels, scores).pvalue, 4)
+    0.7406
+    """
+    _check_alpha(alpha)
+    if not (is_number(threshold) and 0 < threshold < 1):
+        raise ArgumentError("threshold", f"must lie between 0 and 1; got {threshold!r}", "for example 0.95")
+    if not isinstance(external, bool):
+        raise ArgumentError("external", f"must be True or False; got {external!r}")
+    first = 1 if external else 2
+    if not first <= check_whole(max_degree, "max_degree") <= HIGHEST_DEGREE:
+        raise ArgumentError("max_degree", f"must be from {first} to {HIGHEST_DEGREE}; got {max_degree!r}")
+    view = view_to_test("giviti_test", y_true, y_prob, lens, where, keywords)
+    degree, statistic = _chosen_degree(groups_of(view), first, max_degree, float(threshold))
+    free = 2 if external else 1
+
+    def survival(x: float) -> float:
+        return belt_survival(x, degree - first, free, float(threshold))
+
+    return SignificanceResult(
+        metric="giviti",
+        statistic=statistic,
+        pvalue=survival(statistic),
+        threshold=_quantile(survival, alpha),
+        alpha=alpha,
+        alternative="greater",
+        hypothesis="the labels are drawn from the probabilities given",
+        method="likelihood_ratio",
+        law=f"likelihood ratio of a polynomial whose degree, {degree}, was chosen from {first} to {max_degree}",
+        n=int(view.total),
+        lens=view.lens,
+        detail={"degree": float(degree)},
+    )
+
+
+def view_to_test(name: str, y_true: Any, y_prob: Any, lens: Any, where: Any, keywords: dict[str, Any]) -> View:
+    """The one question that is tested, with hard labels and rows that count."""
+    source, unknown = read_source(y_true, y_prob, where, keywords)
+    for word, value in unknown.items():
+        raise unknown_word(name, word, value, ["lens", "where", "alpha"])
+    views = views_of(source, lens) if isinstance(source, Predictions) else [source]
+    if len(views) > 1 or isinstance(views[0], VectorView):
+        raise LensError("lens", f"{name} tests one question at a time", "use lens='top_label' or 'class:...'")
+    if views[0].is_soft:
+        raise UndefinedMetricError(name, "needs hard labels, and these are soft")
+    refuse_importance(views[0], name, "drop them, or use assess(metric='cox_slope', method='sandwich')")
+    return views[0]
+
+
+def _chosen_degree(groups: Groups, first: int, most: int, threshold: float) -> tuple[int, float]:
+    """The degree at which no further one is an improvement, and twice the gain in log-likelihood there."""
+    from scipy.special import chdtri
+
+    distinct = len(np.unique(logit(groups.score)))
+    if distinct <= first:
+        raise UndefinedMetricError(
+            "giviti_test", f"a curve of degree {first} needs {first + 1} different scores, and there are {distinct}"
+        )
+    needed = float(chdtri(1, 1 - threshold))
+    degree, gain = first, _gain(groups, first)
+    while degree < min(most, distinct - 1):
+        ahead = _gain(groups, degree + 1)
+        if 2 * (ahead - gain) <= needed:
+            break
+        degree, gain = degree + 1, ahead
+    return degree, max(0.0, 2 * gain)
+
+
+def _gain(groups: Groups, degree: int) -> float:
+    """Log-likelihood of the likeliest polynomial in the log-odds less that of the scores; its limit where it has no maximum."""
+    feature = logit(groups.score)
+    if separating_side(groups, degree, feature):
+        return limit_gain(groups)
+    fit = fit_logistic(groups, np.vander(feature, degree + 1, increasing=True))
+    if not fit.converged:
+        raise UndefinedMetricError("giviti_test", f"no likeliest curve of degree {degree} could be found")
+    return gain_over_scores(groups, np.vander(feature, degree + 1, increasing=True) @ fit.coefficients)
+
+
+def belt_survival(x: float, added: int, free: int, threshold: float) -> float:
+    """P(X + Y_1 + ... + Y_added > x): X chi-square with `free` degrees, each Y with one, given that it passed `threshold`."""
+    from scipy.special import chdtri
+
+    return float(_survival(np.array([x]), added, free, float(chdtri(1, 1 - threshold)), 1 - threshold)[0])
+
+
+def _survival(x: Floats, added: int, free: int, least: float, share: float) -> Floats:
+    from scipy.special import chdtrc
+
+    if added == 0:
+        return np.asarray(chdtrc(free, np.maximum(x, 0.0)))
+    # Below the smallest possible sum it is 1; above, the last Y is integrated out, up to what the others need.
+    top = np.maximum(x - (added - 1) * least, least)
+    node, weight = np.polynomial.legendre.leggauss(NODES)
+    at = (node + 1) / 2
+    # y = top - (top - least) v^2, for the law of the others starts like a root.
+    width = (top - least)[:, None]
+    y = top[:, None] - width * at**2
+    density = np.exp(-y / 2) / np.sqrt(2 * math.pi * y)
+    others = _survival((x[:, None] - y).ravel(), added - 1, free, least, share).reshape(y.shape)
+    inner = (others * density * width * at * weight).sum(axis=1)
+    return np.where(x <= added * least, 1.0, np.minimum((chdtrc(1, top) + inner) / share, 1.0))
+
+
+def _quantile(survival: Callable[[float], float], alpha: float) -> float:
+    from scipy.optimize import brentq
+
+    high = 16.0
+    while survival(high) > alpha:
+        high *= 2
+    return float(brentq(lambda x: survival(x) - alpha, 0.0, high, xtol=1e-10))

@@ -1,0 +1,150 @@
+"""Tests whose law is known: sums over rows against the normal law, binned sums against chi-square, paths against Brownian motion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._sums import accurate_sum
+from ..binning import bin_table
+from ..errors import UndefinedMetricError
+from ..laws import maximum_survival, range_survival
+from ..metrics.cumulative import null_scale, rank_view
+from ..view import Block, VectorView, View
+from .owntests import Asked, Found, own_test
+
+__all__ = ["chi_square_found", "normal_found"]
+
+
+def normal_found(asked: Asked, z: float, unit: float, law: str) -> Found:
+    """A standardised value; `unit` is what one standard deviation is in units of the statistic (0 where that is no scale)."""
+    from scipy.special import ndtr, ndtri
+
+    ideal = asked.metric.ideal or 0.0
+    if asked.alternative == "greater":
+        pvalue, limit = float(ndtr(-z)), ideal - float(ndtri(asked.alpha)) * unit
+    elif asked.alternative == "less":
+        pvalue, limit = float(ndtr(z)), ideal + float(ndtri(asked.alpha)) * unit
+    else:
+        pvalue, limit = 2 * float(ndtr(-abs(z))), ideal - float(ndtri(asked.alpha / 2)) * unit
+    return Found(pvalue, limit if unit > 0 else None, law, {"z": z})
+
+
+def chi_square_found(asked: Asked, statistic: float, df: float, is_the_metric: bool = True) -> Found:
+    """A statistic against the chi-square law; its threshold is one of the metric only where the two are the same."""
+    from scipy.special import chdtrc, chdtri
+
+    if df <= 0:
+        raise UndefinedMetricError(asked.metric.id, "leaves no degree of freedom for a test")
+    limit = float(chdtri(df, asked.alpha)) if is_the_metric else None
+    pvalue = 0.0 if math.isinf(statistic) else float(chdtrc(df, max(statistic, 0.0)))
+    return Found(pvalue, limit, f"chi-square with {df:g} degrees of freedom", {"chi_square": statistic, "df": df})
+
+
+def _squares(view: View | VectorView) -> Any:
+    """What a row's variance is multiplied by in the variance of a weighted sum."""
+    return view.weights if view.weight_kind != "importance" else view.weights**2
+
+
+@own_test("spiegelhalter_z", method="normal")
+def _spiegelhalter(asked: Asked) -> Found:
+    return normal_found(asked, asked.statistic, 1.0, "standard normal")
+
+
+@own_test("ecd", method="normal")
+def _ecd(asked: Asked) -> Found:
+    """The mean surprise minus its expectation is 0 in the mean; each row adds the variance of its own log-probability."""
+    if len(asked.views) > 1 or asked.options.get("multiclass") != "full":
+        raise UndefinedMetricError("ecd", "has a known law only as the whole sum", "use method='consistency'")
+    view = asked.view.as_vector() if isinstance(asked.view, View) else asked.view
+    variance = accurate_sum(_squares(view) * view.each_row(_log_variance))
+    unit = math.sqrt(variance) / view.total
+    if unit == 0:
+        raise UndefinedMetricError("ecd", "every forecast is sure or uniform, so nothing could vary by chance")
+    return normal_found(asked, asked.statistic / unit, unit, "normal with the variance that the scores imply")
+
+
+def _log_variance(block: Block) -> Any:
+    logs = np.where(block.probs > 0, block.log_probs(), 0.0)
+    mean = (block.probs * logs).sum(axis=1, keepdims=True)
+    return (block.probs * np.square(logs - mean)).sum(axis=1)
+
+
+@own_test("calibration_in_the_large", "expected_observed_ratio", method="normal")
+def _mean_calibration(asked: Asked) -> Found:
+    """The standardised mean residual, whatever scale the metric reports it on."""
+    view = asked.view
+    spread = math.sqrt(accurate_sum(_squares(view) * view.score * (1 - view.score)))
+    total = accurate_sum(view.weights * (view.score - view.outcome))
+    if spread == 0:
+        raise UndefinedMetricError(asked.metric.id, "every score is 0 or 1, so nothing could vary by chance")
+    return normal_found(asked, total / spread, 0.0, "standard normal for the standardised mean residual")
+
+
+@own_test("hosmer_lemeshow", method="chi_square")
+def _hosmer_lemeshow(asked: Asked) -> Found:
+    """One degree of freedom for each bin that holds rows: the scores were not fitted to them."""
+    table = bin_table(asked.view, asked.options["binning"], asked.options["bins"])
+    return chi_square_found(asked, asked.statistic, int((~table.empty).sum()))
+
+
+@own_test("hosmer_lemeshow", method="chi_square_fitted_here")
+def _hosmer_lemeshow_fitted(asked: Asked) -> Found:
+    """Two fewer, for scores that were fitted to the very rows."""
+    table = bin_table(asked.view, asked.options["binning"], asked.options["bins"])
+    return chi_square_found(asked, asked.statistic, int((~table.empty).sum()) - 2)
+
+
+def _path_found(asked: Asked, view: View, survival: Callable[[float], float], law: str) -> Found:
+    unit = null_scale(view)
+    if unit == 0:
+        return Found(1.0 if asked.statistic <= 1e-12 else 0.0, 0.0, "every score is 0 or 1")
+    return Found(survival(asked.statistic / unit), _quantile(survival, asked.alpha) * unit, law, {"sigma": unit})
+
+
+def _quantile(survival: Callable[[float], float], alpha: float) -> float:
+    from scipy.optimize import brentq
+
+    return float(brentq(lambda x: survival(x) - alpha, 1e-3, 40.0, xtol=1e-12))
+
+
+MAXIMUM = "largest distance of a Brownian motion from 0"
+RANGE = "range of a Brownian motion"
+
+
+@own_test("ecce_mad", method="series")
+def _ecce_mad(asked: Asked) -> Found:
+    return _path_found(asked, asked.view, maximum_survival, MAXIMUM)
+
+
+@own_test("ecce_r", "cce", method="series")
+def _ecce_r(asked: Asked) -> Found:
+    return _path_found(asked, asked.view, range_survival, RANGE)
+
+
+@own_test("ks_top_r", method="series")
+def _ks_top_r(asked: Asked) -> Found:
+    rank = asked.options["r"]
+    return _path_found(asked, rank_view(asked.view, rank - 1, rank), maximum_survival, MAXIMUM)
+
+
+@own_test("ks_within_top_r", method="series")
+def _ks_within_top_r(asked: Asked) -> Found:
+    return _path_found(asked, rank_view(asked.view, 0, asked.options["r"]), maximum_survival, MAXIMUM)
+
+
+@own_test("bbt", method="series")
+def _bbt(asked: Asked) -> Found:
+    """Fisher's combination of two independent tests; alone, the mean is normal and the bridge follows Kolmogorov's law."""
+    from ..laws import bridge_survival
+
+    form = asked.options["form"]
+    if form == "fisher":
+        return chi_square_found(asked, asked.statistic, 4)
+    if form == "mean":
+        limit = _quantile(lambda x: math.erfc(x / math.sqrt(2)), asked.alpha)
+        return Found(math.erfc(asked.statistic / math.sqrt(2)), limit, "absolute standard normal")
+    return Found(bridge_survival(asked.statistic), _quantile(bridge_survival, asked.alpha), "Kolmogorov's law")

@@ -1,0 +1,183 @@
+"""compare: is one model better calibrated than another on the same rows, or is the difference chance?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_whole
+from .._convert import is_number
+from .._results import frame_of, html_table, number
+from .._signature import PREDICTION_WORDS
+from ..errors import ArgumentError, GroupError, ShapeError, UndefinedMetricError
+from ..predictions import Predictions
+from ..registry import Metric, catalogue
+from ..selections import parse_selection
+from .draws import Drawn, PredictionSampler, generator, many, seed_of
+
+__all__ = ["Comparison", "Difference", "compare"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The metric of one model minus that of another, on the same rows."""
+
+    first: str
+    second: str
+    difference: float
+    low: float
+    high: float
+    pvalue: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One metric of several models on the same rows, and every difference with its interval and p-value."""
+
+    metric: str
+    values: dict[str, float]
+    differences: tuple[Difference, ...]
+    level: float
+    n: int
+    n_resamples: int
+
+    def __getitem__(self, pair: tuple[str, str]) -> Difference:
+        for found in self.differences:
+            if (found.first, found.second) == tuple(pair):
+                return found
+        raise ArgumentError("pair", f"{pair!r} was not compared", f"the models are {list(self.values)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "metric": self.metric,
+            "level": self.level,
+            "n": self.n,
+            "n_resamples": self.n_resamples,
+            "values": dict(self.values),
+            "differences": [vars(found) for found in self.differences],
+        }
+
+    def to_frame(self) -> Any:
+        """One row for each pair of models, as a frame of the library at hand."""
+        rows = [vars(found) for found in self.differences]
+        return frame_of({name: [row[name] for row in rows] for name in Difference.__dataclass_fields__})
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        rows = [
+            [f"{d.first} - {d.second}", number(d.difference), number(d.low), number(d.high), f"{d.pvalue:.4g}"]
+            for d in self.differences
+        ]
+        return ["difference", self.metric, "low", "high", "p-value"], rows
+
+    def __repr__(self) -> str:
+        headings, rows = self._table()
+        models = ", ".join(f"{name} {number(value)}" for name, value in self.values.items())
+        widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in [headings, *rows]
+        ]
+        return "\n".join([f"{self.metric} on {self.n:,} rows: {models}", *lines])
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table())
+
+
+def compare(
+    y_true: Any,
+    models: Mapping[str, Any],
+    *,
+    metric: str | Metric = "brier",
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    cluster: bool = False,
+    rng: Any = None,
+    workers: int | None = None,
+    where: Any = None,
+    **keywords: Any,
+) -> Comparison:
+    """Compare models on the same rows: every resample takes the same rows of all of them.
+
+    Parameters
+    ----------
+    y_true
+        Labels.
+    models
+        The probabilities of each model, by name.
+    metric
+        Id or alias; its options and the keywords of `Predictions` are taken too.
+    level
+        Coverage of the intervals.
+    n_resamples, rng, workers
+        See `interval`.
+    cluster
+        Draw whole groups (``groups=``).
+    where
+        Which rows: a mask or a Selection.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y, good = [0, 1] * 50, [0.2, 0.8] * 50
+    >>> found = cal.compare(y, {"good": good, "flat": [0.5] * 100}, metric="brier", rng=0)
+    >>> round(found["good", "flat"].difference, 2)
+    -0.21
+    """
+    if not isinstance(models, Mapping) or len(models) < 2:
+        raise ArgumentError("models", "must be a mapping of at least two models", '{"old": p_old, "new": p_new}')
+    if not (is_number(level) and 0 < level < 1):
+        raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    check_whole(n_resamples, "n_resamples")
+    chosen = metric if isinstance(metric, Metric) else catalogue[metric]
+    words = {word: value for word, value in keywords.items() if word in PREDICTION_WORDS}
+    options = {word: value for word, value in keywords.items() if word not in PREDICTION_WORDS}
+    samplers = {str(name): _sampler(y_true, p, words, where, cluster) for name, p in models.items()}
+    sizes = {sampler.predictions.n for sampler in samplers.values()}
+    if len(sizes) > 1:
+        raise ShapeError("models", f"leave different numbers of rows: {sorted(sizes)}", "select the same rows for all")
+    values = {name: _whole(sampler).value(chosen, options) for name, sampler in samplers.items()}
+    for name, value in values.items():
+        if np.isnan(value):
+            raise UndefinedMetricError(chosen.id, f"has no value for {name!r}")
+    seed = seed_of(rng)
+
+    def work(resample: int) -> list[float]:
+        return [s.bootstrap(generator(seed, resample)).value(chosen, options) for s in samplers.values()]
+
+    sample = np.array(many(work, n_resamples, workers))
+    sample = sample[~np.isnan(sample).any(axis=1)]
+    if len(sample) < 0.9 * n_resamples:
+        raise UndefinedMetricError(chosen.id, f"has no value in {n_resamples - len(sample)} of {n_resamples} resamples")
+    names = list(values)
+    found = [
+        _difference(names[i], names[j], values[names[i]] - values[names[j]], sample[:, i] - sample[:, j], level)
+        for i, j in combinations(range(len(names)), 2)
+    ]
+    return Comparison(chosen.id, values, tuple(found), level, sizes.pop(), len(sample))
+
+
+def _sampler(y_true: Any, y_prob: Any, words: dict[str, Any], where: Any, cluster: bool) -> PredictionSampler:
+    p = parse_selection(where, Predictions(y_true, y_prob, **words))
+    if cluster and p.groups is None:
+        raise GroupError("groups", "are needed to draw whole groups", "pass groups=")
+    return PredictionSampler(p, groups=p.groups if cluster else None)
+
+
+def _whole(sampler: PredictionSampler) -> Drawn:
+    return sampler._drawn(sampler.predictions)
+
+
+def _difference(first: str, second: str, value: float, sample: Floats, level: float) -> Difference:
+    """The basic interval, and the p-value of the test that it inverts: how often the resampled difference strays that far."""
+    low, high = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    off = np.abs(sample - value)
+    pvalue = (1 + np.sum(off >= abs(value) * (1 - 1e-12))) / (1 + len(sample))
+    return Difference(first, second, value, 2 * value - high, 2 * value - low, float(pvalue))

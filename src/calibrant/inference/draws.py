@@ -1,0 +1,307 @@
+"""Samples drawn again: new outcomes under the hypothesis that the scores are right, or new rows like those at hand.
+
+Resample number b has its own generator, made from the seed and b alone, so the result depends neither on how many workers share
+the work nor on who asks. Where one score is read of each row and there are many rows, rows are first counted in cells of equal
+width: resampling then costs as much as there are cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._convert import is_number
+from .._rules import EqualWidth
+from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
+from ..lenses import AnyView
+from ..predictions import Predictions
+from ..registry import Metric
+from ..view import Rows, View
+
+__all__ = ["Sampler", "choose_sampler", "every_outcome", "generator", "many", "one_view", "seed_of"]
+
+Array = NDArray[Any]
+Generator = np.random.Generator
+
+# Cells for metrics of bins, and for those that look more closely.
+BIN_CELLS, FINE_CELLS = 300, 1920
+# Above this many rows that stand for several, rows are no longer written out.
+MOST_ROWS = 10_000_000
+
+
+def seed_of(rng: Any) -> int:
+    """One number from which all generators follow: a seed, what a Generator gives next, or something new each time."""
+    if rng is None:
+        entropy = np.random.SeedSequence().entropy
+        assert isinstance(entropy, int)
+        return entropy
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**63))
+    if is_number(rng) and int(rng) == rng and rng >= 0:
+        return int(rng)
+    raise ArgumentError("rng", f"must be None, a whole number from 0 up, or a numpy Generator; got {rng!r}")
+
+
+def generator(seed: int, number: int) -> Generator:
+    """The generator of resample `number`."""
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(number,))))
+
+
+def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> list[Any]:
+    """``work(0) ... work(count - 1)``, in order, on as many threads as asked for."""
+    if workers is None or workers <= 1 or count < 2:
+        return [work(number) for number in range(count)]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, range(count), chunksize=max(1, count // (4 * workers))))
+
+
+class Sampler(Protocol):
+    """Draws views for metrics to read."""
+
+    exact: bool
+    """Whether single rows are drawn."""
+
+    def null(self, rng: Generator, fixed_design: bool) -> Drawn: ...
+
+    def bootstrap(self, rng: Generator) -> Drawn: ...
+
+    def left_out(self) -> Iterator[tuple[float, Drawn]]:
+        """The sample without one row (or cluster), with how many rows are alike."""
+        ...
+
+
+class Drawn:
+    """One resample: the views that a metric reads of it."""
+
+    def __init__(self, views: Callable[[Metric, dict[str, Any]], list[AnyView]]) -> None:
+        self._views = views
+
+    def value(self, metric: Metric, keywords: dict[str, Any]) -> float:
+        """The metric of this resample; NaN where it has none."""
+        words = {word: value for word, value in keywords.items() if word not in ("lens", "where")}
+        try:
+            return metric.of_views(self._views(metric, keywords), **words)
+        except UndefinedMetricError:
+            return np.nan
+
+
+def one_view(view: View) -> Drawn:
+    """A resample that every metric reads in the same way."""
+    return Drawn(lambda metric, keywords: [view])
+
+
+class CellSampler:
+    """Counts in cells of equal width, each taken at its mean score."""
+
+    exact = False
+
+    def __init__(self, view: View, cells: int) -> None:
+        table = EqualWidth(cells).table(view)
+        full = table.weight > 0
+        self.lens = view.lens
+        self.rows = np.rint(table.weight[full]).astype(np.int64)
+        self.positives = np.rint(table.positives[full]).astype(np.int64)
+        low, high = table.low[full], table.high[full]
+        # Rounding must not move a mean over an edge, nor above 1.
+        self.score = np.clip(table.mean_score[full], np.where(low > 0, np.nextafter(low, 1), 0.0), high)
+        self.total = int(self.rows.sum())
+
+    def null(self, rng: Generator, fixed_design: bool) -> Drawn:
+        rows = self.rows if fixed_design else rng.multinomial(self.total, self.rows / self.total)
+        return self._drawn(rows, rng.binomial(rows, self.score))
+
+    def bootstrap(self, rng: Generator) -> Drawn:
+        share = np.concatenate([self.rows - self.positives, self.positives]) / self.total
+        counts = rng.multinomial(self.total, share)
+        half = len(self.rows)
+        return self._drawn(counts[:half] + counts[half:], counts[half:])
+
+    def left_out(self) -> Iterator[tuple[float, Drawn]]:
+        for outcome, counts in ((0, self.rows - self.positives), (1, self.positives)):
+            for cell in np.flatnonzero(counts):
+                rows, positives = self.rows.copy(), self.positives.copy()
+                rows[cell] -= 1
+                positives[cell] -= outcome
+                yield float(counts[cell]), self._drawn(rows, positives)
+
+    def _drawn(self, rows: Array, positives: Array) -> Drawn:
+        return one_view(counted_view(self.score, rows, positives, self.lens))
+
+
+def counted_view(score: Array, rows: Array, positives: Array, lens: str, extra: Rows | None = None) -> View:
+    """Each score once with outcome 0 and once with 1, weighed by how many rows had it; scores must rise."""
+    counts = np.column_stack([rows - positives, positives]).ravel()
+    kept = np.flatnonzero(counts)
+    view = View(score[kept >> 1], (kept & 1).astype(np.uint8), counts[kept], "counts", rows=extra, lens=lens)
+    view.__dict__["order"] = np.arange(len(kept))  # sorted as they are
+    return view
+
+
+class RowSampler:
+    """Single rows of one view, for metrics that read nothing else of them."""
+
+    exact = True
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.counts = view.weight_kind == "counts"
+        weight = view.weights
+        self.share = weight / weight.sum()
+        self.total = int(weight.sum()) if self.counts else view.n
+
+    def null(self, rng: Generator, fixed_design: bool) -> Drawn:
+        view = self.view
+        if self.counts:
+            rows = view.weights.astype(np.int64)
+            if not fixed_design:
+                rows = rng.multinomial(self.total, self.share)
+            return self._counted(rows, rng.binomial(rows, view.score))
+        at: Any = slice(None) if fixed_design else rng.integers(view.n, size=view.n)
+        score = view.raw_score[at]
+        outcome = (rng.random(view.n) < score).view(np.uint8)
+        return self._drawn(score, outcome, at, keep_order=fixed_design)
+
+    def bootstrap(self, rng: Generator) -> Drawn:
+        view = self.view
+        if self.counts:
+            rows = rng.multinomial(self.total, self.share)
+            positives = np.where(view.raw_outcome > 0, rows, 0)
+            return self._counted(rows, positives)
+        at = rng.integers(view.n, size=view.n)
+        return self._drawn(view.raw_score[at], view.raw_outcome[at], at, keep_order=False)
+
+    def left_out(self) -> Iterator[tuple[float, Drawn]]:
+        view = self.view
+        everyone = np.arange(view.n)
+        for row in range(view.n):
+            if self.counts:
+                rows = view.weights.astype(np.int64)
+                rows[row] -= 1
+                yield float(view.weights[row]), self._counted(rows, np.where(view.raw_outcome > 0, rows, 0))
+            else:
+                at = np.delete(everyone, row)
+                yield 1.0, self._drawn(view.raw_score[at], view.raw_outcome[at], at, keep_order=False)
+
+    def _counted(self, rows: Array, positives: Array) -> Drawn:
+        counts = np.concatenate([rows - positives, positives])
+        kept = np.flatnonzero(counts)
+        score = np.tile(self.view.raw_score, 2)[kept]
+        view = View(score, (kept >= len(rows)).astype(np.uint8), counts[kept], "counts", lens=self.view.lens)
+        return one_view(view)
+
+    def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool) -> Drawn:
+        own = self.view
+        weight = None if own.weight is None else own.weight[at]
+        view = View(score, outcome, weight, own.weight_kind, rows=own.rows if keep_order else None, lens=own.lens)
+        if keep_order and weight is not None:
+            view.__dict__["order"] = own.order
+        return one_view(view)
+
+
+class PredictionSampler:
+    """Whole rows: labels drawn from every class's probability, or rows with all that belongs to them."""
+
+    exact = True
+
+    def __init__(self, predictions: Predictions, groups: Array | None = None, strata: Array | None = None) -> None:
+        if predictions.weight_kind == "counts":
+            predictions = _written_out(predictions)
+        self.predictions = predictions
+        self.clusters = None if groups is None else [np.flatnonzero(groups == g) for g in np.unique(groups)]
+        self.strata = None if strata is None else [np.flatnonzero(strata == s) for s in np.unique(strata)]
+
+    def null(self, rng: Generator, fixed_design: bool) -> Drawn:
+        p = self.predictions
+        if not fixed_design:
+            p = p.take(rng.integers(p.n, size=p.n))
+        return self._drawn(p.with_labels(draw_labels(p, rng)))
+
+    def bootstrap(self, rng: Generator) -> Drawn:
+        n = self.predictions.n
+        if self.clusters is not None:
+            picked = rng.integers(len(self.clusters), size=len(self.clusters))
+            at = np.concatenate([self.clusters[g] for g in picked])
+        elif self.strata is not None:
+            at = np.concatenate([rows[rng.integers(len(rows), size=len(rows))] for rows in self.strata])
+        else:
+            at = rng.integers(n, size=n)
+        return self._drawn(self.predictions.take(at))
+
+    def left_out(self) -> Iterator[tuple[float, Drawn]]:
+        n = self.predictions.n
+        parts = self.clusters
+        if parts is None:
+            # Beyond a thousand rows, rows are left out by the thousandth part.
+            parts = [np.arange(first, n, min(n, 1000)) for first in range(min(n, 1000))]
+        for part in parts:
+            yield 1.0, self._drawn(self.predictions.take(np.delete(np.arange(n), part)))
+
+    def _drawn(self, p: Predictions) -> Drawn:
+        def views(metric: Metric, keywords: dict[str, Any]) -> list[AnyView]:
+            return metric.views(p, **{word: keywords[word] for word in ("lens", "where") if word in keywords})
+
+        return Drawn(views)
+
+
+def draw_labels(p: Predictions, rng: Generator) -> Array:
+    """One label for each row from its own probabilities, in the form in which the predictions hold labels."""
+    if p.kind == "multilabel":
+        return (rng.random(p.probs.shape) < p.probs).view(np.uint8)
+    if p.probs.ndim == 1:
+        return (rng.random(p.n) < p.probs).view(np.uint8)
+    if p.k == 2:
+        return (rng.random(p.n) < p.probs[:, 1]).view(np.uint8)
+    aim = rng.random(p.n)
+    labels = np.empty(p.n, np.intp)
+    step = max(1, (1 << 20) // p.k)
+    for start in range(0, p.n, step):
+        path = np.cumsum(p.probs[start : start + step], axis=1, dtype=np.float64)
+        path /= path[:, -1:]
+        labels[start : start + step] = (path <= aim[start : start + step, None]).sum(axis=1)
+    return np.minimum(labels, p.k - 1)
+
+
+def _written_out(p: Predictions) -> Predictions:
+    assert p.weight is not None
+    if p.weight.sum() > MOST_ROWS:
+        raise WeightsNotSupportedError(
+            "counts", f"stand for more than {MOST_ROWS:,} rows, too many to draw one by one", "use a lens of one score"
+        )
+    written = p.take(np.repeat(np.arange(p.n), p.weight.astype(np.int64)))
+    written.weight, written.weight_kind = None, "unit"
+    return written
+
+
+def choose_sampler(metrics: list[tuple[Metric, dict[str, Any]]], source: Predictions | View, exact: bool) -> Sampler:
+    """Cells where every metric reads one score of each of many rows, the rows of one view, or whole rows."""
+    views = [metric.views(source, **_view_words(keywords)) for metric, keywords in metrics]
+    first = views[0][0]
+    one = all(len(v) == 1 and v[0] is first for v in views) and isinstance(first, View)
+    scores = all(m.takes == "View" and not m.needs and not m.order_dependent for m, _ in metrics)
+    if not (one and scores and isinstance(first, View)):
+        if isinstance(source, View):
+            return RowSampler(source)
+        return PredictionSampler(source)
+    cells = BIN_CELLS if all(m.family == "bin" for m, _ in metrics) else FINE_CELLS
+    may_count = all(m.sketch and m.counts for m, _ in metrics) and not first.is_soft
+    if not exact and may_count and first.weight_kind != "importance" and first.n > 2 * cells:
+        return CellSampler(first, cells)
+    return RowSampler(first)
+
+
+def _view_words(keywords: dict[str, Any]) -> dict[str, Any]:
+    return {word: keywords[word] for word in ("lens", "where") if word in keywords}
+
+
+def every_outcome(view: View) -> Iterator[tuple[View, float]]:
+    """Every possible outcome of the rows of a view without weights, with its probability if the scores are right."""
+    for outcome in product((0, 1), repeat=view.n):
+        drawn = np.array(outcome, np.uint8)
+        chance = float(np.prod(np.where(drawn == 1, view.score, 1 - view.score)))
+        yield View(view.raw_score, drawn, rows=view.rows, lens=view.lens), chance

@@ -1,0 +1,171 @@
+"""Tests of T-Cal's debiased error: by its exact variance, and over bins of all widths 1/2, 1/4, ... at once."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._blocks import map_blocks, rows_per_block
+from ..errors import UndefinedMetricError
+from ..metrics.debiased import debiased_cells
+from ..view import VectorView
+from .closed import normal_found
+from .draws import generator
+from .fitted import vector_view
+from .owntests import Asked, Found, own_test
+
+__all__ = ["Dyadic", "dyadic_levels", "null_deviation"]
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+# Equal values that differ by rounding count as equal.
+SAME = 1e-12
+
+
+def _one_score(asked: Asked) -> tuple[VectorView, Floats, NDArray[Any]]:
+    """The view, its one score and whether each row is a yes."""
+    view = vector_view(asked)
+    if view.score_column is None or view.labels is None:
+        raise UndefinedMetricError(
+            asked.metric.id, "has this test for one score per row", "use lens='top_label' or method='consistency'"
+        )
+    column = view.raw_probs if view.raw_probs.ndim == 1 else view.raw_probs[:, view.score_column]
+    return view, column.astype(np.float64), view.labels == view.score_column
+
+
+def null_deviation(view: VectorView, score: Floats, cell: Places, count: int, unbiased: bool) -> float:
+    """Exact standard deviation of the debiased error for calibrated scores: twice the products of variances of pairs."""
+    weights, variance = view.weights, score * (1 - score)
+    importance = view.weight_kind == "importance"
+    own = weights**2 if importance else weights
+    mass = np.bincount(cell, weights, count)
+    alone = np.bincount(cell, (weights**4 if importance else weights) * variance**2, count)
+    pairs = np.square(np.bincount(cell, own * variance, count)) - alone
+    divisor = mass
+    if unbiased:
+        divisor = mass - np.divide(np.bincount(cell, own, count), mass, out=np.zeros(count), where=mass > 0)
+    full = divisor > SAME * mass
+    return math.sqrt(max(2 * math.fsum(pairs[full] / divisor[full] ** 2), 0.0)) / view.total
+
+
+@own_test("t_cal", "l2ce_interval", method="normal", default=False)
+def _normal(asked: Asked) -> Found:
+    """For a first look: the law is a sum of chi-squares, whose upper tail is heavier than the normal one."""
+    view, score, _ = _one_score(asked)
+    cell, count = debiased_cells(view, asked.options["bins"], asked.options["smoothness"])
+    unit = null_deviation(view, score, cell, count, asked.options["unbiased"])
+    if unit <= 0:
+        raise UndefinedMetricError(asked.metric.id, "no bin has two rows that could vary by chance", "use fewer bins")
+    found = normal_found(asked, asked.statistic / unit, unit, "normal with the exact variance, for screening only")
+    return Found(found.pvalue, found.threshold, found.law, {**found.detail, "deviation": unit})
+
+
+def dyadic_levels(size: float) -> int:
+    """How many widths 1/2, 1/4, ... are looked at (Lee et al. 2023)."""
+    return max(1, math.floor(2 * math.log2(size / math.sqrt(math.log(size))))) if size >= 3 else 1
+
+
+class Level(NamedTuple):
+    """The bins of one width that hold pairs of rows, as runs of the sorted rows."""
+
+    first: Places
+    end: Places
+    divisor: Floats
+
+
+class Dyadic:
+    """The debiased error in bins of all widths, for any outcomes of the same sorted scores."""
+
+    def __init__(self, view: VectorView, score: Floats, unbiased: bool) -> None:
+        self.order = np.argsort(score, kind="stable")
+        self.score, self.weight = score[self.order], view.weights[self.order]
+        self.importance = view.weight_kind == "importance"
+        self.single = bool((self.weight == 1).all())
+        self.total = view.total
+        own = self.weight**2 if self.importance else self.weight
+        mass, own = (np.append(0.0, np.cumsum(values)) for values in (self.weight, own))
+        self.levels = []
+        for level in range(1, dyadic_levels(view.effective_size) + 1):
+            # Bins are closed on the right, 0 is in the first; a power of two scales without rounding.
+            cell = np.maximum(np.ceil(np.ldexp(self.score, level)) - 1, 0)
+            first = np.flatnonzero(np.append(True, cell[1:] != cell[:-1]))
+            end = np.append(first[1:], len(cell))
+            weight = mass[end] - mass[first]
+            left = weight - (own[end] - own[first]) / weight
+            kept = end - first > 1 if self.importance else weight > 1
+            divisor = left if unbiased else weight
+            self.levels.append(Level(first[kept], end[kept], divisor[kept]))
+
+    def draw(self, rng: np.random.Generator) -> Floats:
+        """Sums of outcomes drawn from the scores."""
+        if self.importance or self.single:
+            return (rng.random(len(self.score)) < self.score) * self.weight
+        return rng.binomial(self.weight.astype(np.int64), self.score).astype(np.float64)
+
+    def values(self, events: Floats) -> Floats:
+        """The error at each level (the last axis), where `events` is the weight of each sorted row that is a yes."""
+        excess = self.weight * self.score - events
+        if self.importance:
+            own = excess**2
+        else:
+            own = events * (1 - self.score) ** 2 + (self.weight - events) * self.score**2
+        path, square = _path(excess), _path(own)
+        values = np.empty((len(self.levels), *events.shape[:-1]))
+        for place, at in enumerate(self.levels):
+            cross = np.square(path[..., at.end] - path[..., at.first])
+            cross -= square[..., at.end] - square[..., at.first]
+            values[place] = cross @ (1 / at.divisor)
+        return values.T / self.total
+
+
+def _path(values: Floats) -> Floats:
+    path = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
+    np.cumsum(values, axis=-1, out=path[..., 1:])
+    return path
+
+
+def _adaptive(asked: Asked) -> tuple[Floats, Floats]:
+    """P-values of the rows for each level, and of every draw among the draws."""
+    view, score, outcome = _one_score(asked)
+    bins = Dyadic(view, score, asked.options["unbiased"])
+    observed = bins.values((view.weights * outcome)[bins.order])
+
+    def work(start: int, stop: int) -> Floats:
+        return bins.values(np.array([bins.draw(generator(asked.seed, number)) for number in range(start, stop)]))
+
+    null = np.concatenate(map_blocks(work, asked.n_resamples, rows_per_block(view.n), columns=4 * view.n))
+    slack = SAME * np.maximum(1.0, np.abs(observed))
+    pvalue = (1 + (null >= observed - slack).sum(axis=0)) / (1 + len(null))
+    # Every draw gets its own p-values among all draws and the rows, so that the rows are one of many alike.
+    ranked = np.sort(null, axis=0)
+    rank = len(null) - np.column_stack(
+        [np.searchsorted(column, values - SAME) for column, values in zip(ranked.T, null.T, strict=True)]
+    )
+    rank += observed >= null - SAME
+    return pvalue, (rank / (1 + len(null))).min(axis=1)
+
+
+def _detail(pvalue: Floats) -> dict[str, float]:
+    levels = {f"p_{2 ** (level + 1)}_bins": float(p) for level, p in enumerate(pvalue)}
+    return {"levels": float(len(pvalue)), **levels}
+
+
+@own_test("t_cal", "l2ce_interval", method="adaptive", default=False)
+def _adaptive_bonferroni(asked: Asked) -> Found:
+    """The smallest p-value of all levels, times their number (the published rule)."""
+    pvalue, _ = _adaptive(asked)
+    law = f"{asked.n_resamples} draws of outcomes at each of {len(pvalue)} widths of bins, corrected for their number"
+    return Found(min(1.0, len(pvalue) * float(pvalue.min())), None, law, _detail(pvalue))
+
+
+@own_test("t_cal", "l2ce_interval", method="adaptive_joint", default=False)
+def _adaptive_joint(asked: Asked) -> Found:
+    """How often the smallest p-value of a draw is as small: levels that move together cost nothing."""
+    pvalue, smallest = _adaptive(asked)
+    below = int((smallest <= float(pvalue.min()) * (1 + SAME)).sum())
+    law = f"{asked.n_resamples} draws of outcomes at all of {len(pvalue)} widths of bins together"
+    return Found((1 + below) / (1 + asked.n_resamples), None, law, _detail(pvalue))

@@ -1,0 +1,222 @@
+"""Tests of fitted curves and of places: Cox's line, the parabola, the beta curve, anchors, subpopulations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._anchors import AnchorTest, anchor_tests
+from .._logistic import Groups, LogisticFit, SeparatedError, groups_of, logit, rates_seen, separating_side
+from .._sums import accurate_sum
+from ..curves import fit_line
+from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
+from ..laws import range_survival
+from ..metrics.subpopulations import _partitions
+from ..view import VectorView, View
+from .closed import chi_square_found
+from .owntests import Asked, Found, own_test
+
+__all__ = ["gain_over_scores", "limit_gain", "one_view", "quadratic_form", "refuse_importance", "vector_view"]
+
+Floats = NDArray[np.float64]
+
+# Directions whose variance is this small beside the largest have none.
+NO_VARIANCE = 1e-10
+
+
+def one_view(asked: Asked) -> Any:
+    """The view that is tested; the law of a mean over several is not known."""
+    if len(asked.views) > 1:
+        raise UndefinedMetricError(
+            asked.metric.id, "has this test for one question at a time", "use lens='class:...' or method='consistency'"
+        )
+    return asked.view
+
+
+def vector_view(asked: Asked) -> VectorView:
+    """The same as whole distributions, with a label for each row."""
+    view = one_view(asked)
+    return view.as_vector() if isinstance(view, View) else view
+
+
+def refuse_importance(view: View | VectorView, metric: str, remedy: str) -> None:
+    """Importance weights are no numbers of rows, which a likelihood or a bootstrap of rows would need."""
+    if view.weight_kind == "importance":
+        raise WeightsNotSupportedError("sample_weight", f"this test of {metric} counts rows", remedy)
+
+
+def quadratic_form(drift: Floats, spread: Floats) -> tuple[float, int]:
+    """drift' spread^-1 drift over the directions that vary, and how many those are."""
+    value, vector = np.linalg.eigh(spread)
+    kept = value > NO_VARIANCE * max(float(value[-1]), 0.0)
+    return float((np.square(vector.T @ drift)[kept] / value[kept]).sum()), int(kept.sum())
+
+
+def limit_gain(groups: Groups) -> float:
+    """What the gain in log-likelihood over the scores tends to where outcomes are separated: a curve through the rates seen."""
+    rate, eta = rates_seen(groups), logit(groups.score)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        events = np.where(groups.events > 0, groups.events * (np.log(rate) + np.logaddexp(0, -eta)), 0.0)
+        others = np.where(groups.others > 0, groups.others * (np.log1p(-rate) + np.logaddexp(0, eta)), 0.0)
+    return max(0.0, accurate_sum(events + others))
+
+
+def gain_over_scores(groups: Groups, log_odds: Floats) -> float:
+    """Log-likelihood under these log-odds less that under the scores themselves."""
+    eta = logit(groups.score)
+    softened = np.logaddexp(0, log_odds) - np.logaddexp(0, eta)
+    return accurate_sum(groups.events * (log_odds - eta) - groups.weight * softened)
+
+
+def _cox(asked: Asked) -> Groups:
+    if asked.alternative != "two-sided":
+        raise ArgumentError(
+            "alternative", "intercept and slope are tested together, which has no side", "use method='consistency'"
+        )
+    return groups_of(one_view(asked))
+
+
+def _cox_found(
+    asked: Asked, statistic: float, df: int = 2, fit: LogisticFit | None = None, covariance: Floats | None = None
+) -> Found:
+    found = chi_square_found(asked, statistic, df, is_the_metric=False)
+    if fit is None:
+        return found
+    error = np.sqrt(np.diag(fit.covariance if covariance is None else covariance))
+    line = {
+        "intercept": float(fit.coefficients[0]),
+        "slope": float(fit.coefficients[1]),
+        "intercept_error": float(error[0]),
+        "slope_error": float(error[1]),
+    }
+    return Found(found.pvalue, None, found.law, {**found.detail, **line})
+
+
+@own_test("cox_intercept", "cox_slope", method="lr")
+def _cox_likelihood_ratio(asked: Asked) -> Found:
+    """How much likelier the fitted line makes the outcomes than the diagonal; where it has no end, its limit."""
+    groups = _cox(asked)
+    refuse_importance(asked.view, asked.metric.id, "use method='sandwich'")
+    if separating_side(groups, 1, logit(groups.score)):
+        return _cox_found(asked, 2 * limit_gain(groups))
+    fit = fit_line(groups)
+    line = fit.coefficients[0] + fit.coefficients[1] * logit(groups.score)
+    return _cox_found(asked, max(0.0, 2 * gain_over_scores(groups, line)), fit=fit)
+
+
+def _wald(asked: Asked, robust: bool) -> Found:
+    groups = _cox(asked)
+    if not robust:
+        refuse_importance(asked.view, asked.metric.id, "use method='sandwich'")
+    try:
+        fit = fit_line(groups)
+    except SeparatedError:
+        raise UndefinedMetricError(
+            asked.metric.id,
+            "a threshold separates the outcomes, so the line has no finite coefficients whose error could be told",
+            "use method='lr' or 'score'",
+        ) from None
+    covariance = fit.sandwich if robust else fit.covariance
+    away = fit.coefficients - np.array([0.0, 1.0])
+    return _cox_found(asked, float(away @ np.linalg.solve(covariance, away)), fit=fit, covariance=covariance)
+
+
+@own_test("cox_intercept", "cox_slope", method="wald")
+def _cox_wald(asked: Asked) -> Found:
+    return _wald(asked, robust=False)
+
+
+@own_test("cox_intercept", "cox_slope", method="score")
+def _cox_score(asked: Asked) -> Found:
+    """The slope of the likelihood at the diagonal, which needs no fit."""
+    groups = _cox(asked)
+    if (groups.events[groups.score == 0] > 0).any() or (groups.others[groups.score == 1] > 0).any():
+        return _cox_found(asked, math.inf)  # what could not happen did
+    variance = groups.squares[0] * groups.score * (1 - groups.score)
+    feature = logit(groups.score)
+    if variance.any():  # in units of their own, so that scores may be close to each other
+        feature = feature - variance @ feature / variance.sum()
+        feature = feature / math.sqrt(variance @ feature**2 / variance.sum() or 1.0)
+    columns = np.column_stack([np.ones(len(feature)), feature])
+    drift = columns.T @ (groups.events - groups.weight * groups.score)
+    return _cox_found(asked, *quadratic_form(drift, columns.T @ (variance[:, None] * columns)))
+
+
+@own_test("cox_intercept", "cox_slope", method="sandwich")
+def _cox_sandwich(asked: Asked) -> Found:
+    """Wald's test without trust in the line or in weights as numbers of rows."""
+    return _wald(asked, robust=True)
+
+
+@own_test("pws", method="chi_square")
+def _pws(asked: Asked) -> Found:
+    return chi_square_found(asked, asked.statistic, min(3, len(np.unique(one_view(asked).score))))
+
+
+@own_test("sbct", method="chi_square")
+def _sbct(asked: Asked) -> Found:
+    if asked.options["statistic"] != "lr":
+        raise UndefinedMetricError(
+            "sbct", "has a known law only as a likelihood ratio", "use method='consistency' or statistic='lr'"
+        )
+    return chi_square_found(asked, asked.statistic, min(3, len(np.unique(logit(one_view(asked).score)))))
+
+
+def _anchors(asked: Asked, factors: Any) -> Found:
+    """The smallest p-value of all anchors, corrected for their number; `factors` of their rank give each one's own."""
+    tests = [test for test in anchor_tests(vector_view(asked), **asked.options) if test.degrees > 0]
+    tests.sort(key=lambda test: test.p_value)
+    corrected = np.minimum(1, np.array([test.p_value for test in tests]) * factors(len(tests)))
+    corrected = np.maximum.accumulate(corrected)
+    detail: dict[str, float] = {"anchors": len(tests)}
+    for number, (test, p) in enumerate(zip(tests, corrected.tolist(), strict=True), 1):
+        detail.update(_anchor_detail(number, test, p))
+    return Found(float(corrected[0]), None, f"chi-square at each of {len(tests)} anchors", detail)
+
+
+def _anchor_detail(number: int, test: AnchorTest, corrected: float) -> dict[str, float]:
+    found = {"chi_square": test.statistic, "df": test.degrees, "rows": test.neighbours, "pvalue": test.p_value}
+    return {f"{name}_{number}": float(value) for name, value in {**found, "corrected": corrected}.items()}
+
+
+@own_test("knn_chi2", method="bonferroni")
+def _anchors_bonferroni(asked: Asked) -> Found:
+    return _anchors(asked, lambda count: np.full(count, count))
+
+
+@own_test("knn_chi2", method="holm")
+def _anchors_holm(asked: Asked) -> Found:
+    """As a whole the same as Bonferroni's; anchors after the first are corrected less."""
+    return _anchors(asked, lambda count: count - np.arange(count))
+
+
+def _worst_subpopulation(asked: Asked) -> tuple[float, int]:
+    """The smallest p-value of all subpopulations by themselves, and how many there are."""
+    view, words = one_view(asked), dict(asked.options)
+    worst = asked.metric.formula(view, **{**words, "scale": "sigma"})
+    units = view.weights if view.weight_kind == "counts" else np.ones(view.n)
+    words.pop("scale")
+    count = 0
+    for cell, least in _partitions(view, **words):
+        inside = cell >= 0
+        size = np.bincount(cell[inside], units[inside])
+        count += int(((size > 0) & (size >= least)).sum())
+    return 0.0 if math.isinf(worst) else range_survival(worst), count
+
+
+@own_test("mcm", method="bonferroni", default=False)
+def _mcm_bonferroni(asked: Asked) -> Found:
+    pvalue, count = _worst_subpopulation(asked)
+    law = f"range of a Brownian motion in each of {count} subpopulations, corrected for their number"
+    return Found(min(1.0, pvalue * count), None, law, {"subpopulations": count, "unadjusted": pvalue})
+
+
+@own_test("mcm", method="unadjusted", default=False)
+def _mcm_unadjusted(asked: Asked) -> Found:
+    """As if the worst subpopulation had been the only one: it rejects far too often where there are many."""
+    pvalue, count = _worst_subpopulation(asked)
+    law = "range of a Brownian motion, as if the worst subpopulation were the only one"
+    return Found(pvalue, None, law, {"subpopulations": count})

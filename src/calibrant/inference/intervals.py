@@ -1,0 +1,246 @@
+"""interval: what value would other rows from the same source have given?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_whole
+from .._convert import is_number
+from .._results import frame_of, html_table, number
+from ..errors import ArgumentError, GroupError, UndefinedMetricError
+from ..predictions import Predictions
+from ..registry import Metric, catalogue
+from ..view import VectorView, View
+from .draws import PredictionSampler, Sampler, choose_sampler, generator, many, seed_of
+from .significance import read_source
+
+__all__ = ["Interval", "bootstrap_sample", "interval"]
+
+Floats = NDArray[np.float64]
+
+METHODS = ("auto", "percentile", "basic", "bca", "normal")
+NEAR_ZERO = (
+    "a resampled {id} is centred above the true one, most of all near 0: the interval is then too high; "
+    "use a debiased metric, or assess"
+)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A metric with the range of values that other rows from the same source would have given."""
+
+    metric: str
+    value: float
+    low: float
+    high: float
+    level: float
+    method: str
+    n: int
+    lens: str
+    n_resamples: int = 0
+    note: str = ""
+    """What to know before trusting it; empty where there is nothing."""
+    sample: Floats | None = field(default=None, repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; the resampled values are left out."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "sample"}
+
+    def to_frame(self) -> Any:
+        """One row, as a frame of the library at hand."""
+        return frame_of({name: [value] for name, value in self.to_dict().items()})
+
+    def __repr__(self) -> str:
+        text = f"{self.metric} {number(self.value)} [{number(self.low)}, {number(self.high)}] ({self.level:.0%}, {self.method})"
+        return text + (f"\n  note: {self.note}" if self.note else "")
+
+    def _repr_html_(self) -> str:
+        row = [self.metric, number(self.value), number(self.low), number(self.high), f"{self.level:.0%}", self.method]
+        return html_table(["metric", "value", "low", "high", "level", "method"], [row])
+
+
+def interval(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    metric: str | Metric = "ece",
+    method: str = "auto",
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    cluster: bool = False,
+    stratify: bool = False,
+    exact: bool = False,
+    rng: Any = None,
+    workers: int | None = None,
+    where: Any = None,
+    **keywords: Any,
+) -> Interval:
+    """A confidence interval for a metric, by the bootstrap or in closed form.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities, or Predictions, a View or a Sketch; keywords of `Predictions` are taken too.
+    metric
+        Id or alias; its options are taken as keywords.
+    method
+        ``"percentile"``, ``"basic"`` or ``"bca"`` resample rows; ``"normal"`` takes the standard error of a mean over rows.
+        ``"auto"`` is normal where the metric is such a mean, and percentile otherwise.
+    level
+        Coverage aimed at.
+    n_resamples
+        How many samples are drawn.
+    cluster
+        Draw whole groups (``groups=``), for rows that belong together.
+    stratify
+        Keep the number of rows of each class.
+    exact
+        Draw single rows also where counts in cells would do.
+    rng, workers
+        See `assess`.
+    where
+        Which rows: a mask or a Selection.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> found = cal.interval([0, 1, 1, 1] * 25, [0.1, 0.4, 0.8, 0.9] * 25, metric="brier")
+    >>> round(found.low, 3), round(found.value, 3), round(found.high, 3)
+    (0.076, 0.105, 0.134)
+    """
+    chosen = metric if isinstance(metric, Metric) else catalogue[metric]
+    if method not in METHODS:
+        raise ArgumentError("method", f"must be one of {', '.join(METHODS)}; got {method!r}")
+    if not (is_number(level) and 0 < level < 1):
+        raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    check_whole(n_resamples, "n_resamples")
+    source, options = read_source(y_true, y_prob, where, keywords)
+    words = {word: value for word, value in options.items() if word != "lens"}
+    views = chosen.views(source, **{word: options[word] for word in ("lens",) if word in options})
+    value = chosen.of_views(views, **words)
+    view = views[0]
+    n = int(view.total) if view.weight_kind == "counts" else view.n
+    lens = view.lens if len(views) == 1 else "classwise"
+    plain = cluster is False and stratify is False and len(views) == 1 and is_row_mean(chosen)
+    if method == "auto":
+        method = "normal" if plain else "percentile"
+    if method == "normal":
+        if not plain:
+            raise ArgumentError(
+                "method", f"'normal' needs a mean over rows, and {chosen.id} is none", "use 'percentile'"
+            )
+        half = _normal_half(chosen, view, words, value, level)
+        low, high = (max(value - half, chosen.range[0]), min(value + half, chosen.range[1]))
+        return Interval(chosen.id, value, low, high, level, method, n, lens)
+    if n_resamples < 10 / (1 - level):
+        raise ArgumentError("n_resamples", f"must be at least {math.ceil(10 / (1 - level))} for a level of {level:g}")
+    sampler = _sampler(chosen, options, source, cluster, stratify, exact)
+    sample = bootstrap_sample([(chosen, options)], sampler, n_resamples, seed_of(rng), workers)[:, 0]
+    sample = sample[~np.isnan(sample)]
+    if len(sample) < 0.9 * n_resamples:
+        raise UndefinedMetricError(chosen.id, f"has no value in {n_resamples - len(sample)} of {n_resamples} resamples")
+    (low, high), note = _ends(method, value, sample, level, lambda: _jackknife(chosen, options, sampler))
+    if not note and chosen.ideal == 0 and chosen.range[0] == 0 and chosen.ideal_for == "calibrated":
+        shift = float(np.median(sample)) - value
+        note = NEAR_ZERO.format(id=chosen.id) if shift > (high - low) / 8 else ""
+    return Interval(chosen.id, value, low, high, level, method, n, lens, len(sample), note, sample)
+
+
+def is_row_mean(metric: Metric) -> bool:
+    """Whether the metric is a mean of one number for each row."""
+    return metric.takes == "Block" and metric.finish is None
+
+
+def bootstrap_sample(
+    plans: list[tuple[Metric, dict[str, Any]]], sampler: Sampler, count: int, seed: int, workers: int | None
+) -> Floats:
+    """Values of each metric on resampled rows, one row for each resample."""
+
+    def work(number_: int) -> list[float]:
+        drawn = sampler.bootstrap(generator(seed, number_))
+        return [drawn.value(metric, options) for metric, options in plans]
+
+    return np.array(many(work, count, workers), dtype=np.float64)
+
+
+def _sampler(
+    metric: Metric, options: dict[str, Any], source: Any, cluster: bool, stratify: bool, exact: bool
+) -> Sampler:
+    if not cluster and not stratify:
+        if isinstance(source, VectorView):
+            raise ArgumentError("y_true", "is a view of whole vectors, which cannot be drawn again", "pass Predictions")
+        return choose_sampler([(metric, options)], source, exact)
+    if cluster and stratify:
+        raise ArgumentError("stratify", "and cluster exclude each other", "choose one")
+    if not isinstance(source, Predictions):
+        raise ArgumentError("y_true", "must be rows for cluster or stratified resampling", "pass labels and scores")
+    if cluster:
+        if source.groups is None:
+            raise GroupError("groups", "are needed to draw whole groups", "pass groups=")
+        return PredictionSampler(source, groups=source.groups)
+    if source.labels is None or source.labels.ndim > 1:
+        raise ArgumentError("stratify", "needs one class for each row")
+    return PredictionSampler(source, strata=source.labels)
+
+
+def _normal_half(metric: Metric, view: View | VectorView, words: dict[str, Any], value: float, level: float) -> float:
+    """Half the width from the standard error of a weighted mean."""
+    from scipy.special import ndtri
+
+    vector = view.as_vector() if isinstance(view, View) else view
+    options = {**metric.options, **{word: v for word, v in words.items() if word in metric.options}}
+    rows = vector.each_row(lambda block: metric.formula(block, **options))
+    weight = vector.weights if vector.weight_kind != "importance" else vector.weights**2
+    n = vector.effective_size
+    if n <= 1:
+        raise UndefinedMetricError(metric.id, "has no standard error with one row")
+    variance = float(weight @ (rows - value) ** 2) / vector.total**2 * n / (n - 1)
+    return float(ndtri((1 + level) / 2)) * math.sqrt(variance)
+
+
+def _jackknife(metric: Metric, options: dict[str, Any], sampler: Sampler) -> float:
+    """Acceleration: skewness of the values without one row each."""
+    pairs = [(weight, drawn.value(metric, options)) for weight, drawn in sampler.left_out()]
+    weight, values = np.array(pairs).T
+    off = float(weight @ values) / weight.sum() - values
+    spread = float(weight @ off**2)
+    return float(weight @ off**3) / (6 * spread**1.5) if spread > 0 else 0.0
+
+
+def _ends(
+    method: str, value: float, sample: Floats, level: float, acceleration: Callable[[], float]
+) -> tuple[tuple[float, float], str]:
+    alpha = (1 - level) / 2
+    low, high = np.quantile(sample, [alpha, 1 - alpha]).tolist()
+    if method == "percentile":
+        return (low, high), ""
+    if method == "basic":
+        return (2 * value - high, 2 * value - low), ""
+    levels = bca_levels(value, sample, level, acceleration())
+    if levels is None:
+        return (low, high), "all resampled values lie on one side of the value, so the percentile interval is given"
+    found = np.quantile(sample, levels, method="inverted_cdf").tolist()
+    return (found[0], found[1]), ""
+
+
+def bca_levels(value: float, sample: Floats, level: float, acceleration: float) -> tuple[float, float] | None:
+    """Quantiles to read after correction for bias and acceleration (Efron 1987); None where they do not exist."""
+    from scipy.special import ndtr, ndtri
+
+    below = (np.sum(sample < value) + 0.5 * np.sum(sample == value)) / len(sample)
+    if not 0 < below < 1:
+        return None
+    shift = float(ndtri(below))
+    found = []
+    for tail in ((1 - level) / 2, (1 + level) / 2):
+        step = shift + float(ndtri(tail))
+        if 1 - acceleration * step <= 0:
+            return None
+        found.append(float(ndtr(shift + step / (1 - acceleration * step))))
+    return found[0], found[1]

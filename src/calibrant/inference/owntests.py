@@ -1,0 +1,61 @@
+"""The tests that metrics bring along: a table from metric and method to a function that gives the p-value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..lenses import AnyView
+from ..registry import Metric
+
+__all__ = ["DEFAULT_TESTS", "OWN_TESTS", "Asked", "Found", "own_test"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a test gets: the metric with its options, the views it reads, its value there, and how to decide."""
+
+    metric: Metric
+    options: Mapping[str, Any]
+    views: list[AnyView]
+    statistic: float
+    alpha: float
+    alternative: str
+    n_resamples: int
+    seed: int
+
+    @property
+    def view(self) -> Any:
+        """The one view there is."""
+        return self.views[0]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a test found: `threshold` is the value of the metric from which on the p-value is below `alpha`, None where unknown."""
+
+    pvalue: float
+    threshold: float | None = None
+    law: str = ""
+    """The law of the statistic if the scores are right, in words."""
+    detail: Mapping[str, float] = field(default_factory=dict)
+
+
+Test = Callable[[Asked], Found]
+OWN_TESTS: dict[str, dict[str, Test]] = {}
+DEFAULT_TESTS: dict[str, str] = {}
+"""The method that ``"auto"`` stands for; a metric that has none is tested by drawing outcomes."""
+
+
+def own_test(*metrics: str, method: str, default: bool = True) -> Callable[[Test], Test]:
+    """Enter a test of these metrics under the name of a method; the first one entered with `default` is what ``"auto"`` takes."""
+
+    def enter(test: Test) -> Test:
+        for metric in metrics:
+            OWN_TESTS.setdefault(metric, {})[method] = test
+            if default:
+                DEFAULT_TESTS.setdefault(metric, method)
+        return test
+
+    return enter

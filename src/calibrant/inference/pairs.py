@@ -1,0 +1,310 @@
+"""Tests of the kernel errors of whole distributions: the bootstrap of pairs, normal laws, bounds, mean embeddings."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._blocks import map_blocks
+from .._laplace import LONGEST, laplace_pair_sum, laplace_sums
+from .._pairs import Cloud, Kernel, as_points, choose_kernel, cloud_of, evenly_spaced, one_column
+from .._sums import accurate_sum
+from ..errors import UndefinedMetricError
+from ..metrics.embeddings import _given_locations
+from ..view import VectorView
+from . import dyadic, near  # noqa: F401  (they enter their tests)
+from .closed import chi_square_found
+from .draws import generator
+from .fitted import NO_VARIANCE, quadratic_form, refuse_importance, vector_view
+from .owntests import Asked, Found, own_test
+
+__all__ = ["bootstrap_sums", "multinomial_counts"]
+
+Floats = NDArray[np.float64]
+
+# Rows of a tile of pairs: 8 MB, and enough for a matrix product to be worth its start.
+TILE = 1024
+# Entries of the counts of rows in the bootstrap that are held at a time.
+COUNT_ENTRIES = 1 << 23
+# Pairs times samples; some minutes on one core.
+MOST_BOOTSTRAP_WORK = 1e12
+# The largest value of a kernel is 1, and of the product of two residuals 2.
+LARGEST_TERM = 2.0
+# A covariance of more locations than this would be a large matrix to take apart.
+MOST_LOCATIONS = 2000
+
+
+class Terms(NamedTuple):
+    """Distinct pairs of prediction and label, sorted by prediction, and how many rows each stands for."""
+
+    points: Floats
+    residual: Floats
+    rows: Floats
+    own: Floats
+    """Squared length of the residual: what a row gives with itself."""
+
+
+def _terms(view: VectorView) -> Terms:
+    """Rows alike in prediction and label have alike pairs, so one stands for all."""
+    assert view.labels is not None
+    block = view.block(0, view.n)
+    points = as_points(block.probs)
+    order = np.lexsort([view.labels, *points.T[::-1]])
+    points, labels = points[order], view.labels[order]
+    new = np.append(True, (points[1:] != points[:-1]).any(axis=1) | (labels[1:] != labels[:-1]))
+    starts = np.flatnonzero(new)
+    residual = (block.targets - block.probs)[order][starts]
+    rows = np.add.reduceat(view.weights[order], starts)
+    return Terms(np.ascontiguousarray(points[starts]), residual, rows, np.einsum("ij,ij->i", residual, residual))
+
+
+def multinomial_counts(rows: Floats, rng: np.random.Generator) -> Floats:
+    """How often each is drawn, when as many rows as there are get drawn with replacement."""
+    size = int(rows.sum())
+    if len(rows) == size:  # one draw for each row beats one binomial number for each
+        return np.bincount(rng.integers(size, size=size), minlength=size).astype(np.float64)
+    return rng.multinomial(size, rows / size).astype(np.float64)
+
+
+def bootstrap_sums(terms: Terms, kernel: Kernel, counts: Floats) -> tuple[Floats, Floats]:
+    """c'Hc and c'H1 for each row c of `counts`, with H_ij = k(p_i, p_j) <r_i, r_j> and 1 the rows as they are.
+
+    Two classes and an exponential kernel take a running sum; otherwise tiles of H are made, used for all, and dropped.
+    """
+    if kernel.shape == "exponential" and terms.points.shape[1] == 1:
+        return _sums_on_a_line(terms, kernel.width / kernel.scale, counts)
+    everyone = np.vstack([counts, terms.rows]).T
+    spans = [slice(start, start + TILE) for start in range(0, len(terms.points), TILE)]
+    square, cross = np.zeros(len(counts)), np.zeros(len(counts))
+    for place, a in enumerate(spans):
+        for b in spans[place:]:  # each pair of tiles once; BLAS has threads of its own
+            tile = kernel.between(terms.points[a], terms.points[b])
+            tile *= terms.residual[a] @ terms.residual[b].T
+            product = tile @ everyone[b]
+            square += (1 if a == b else 2) * np.einsum("ij,ij->j", everyone[a, :-1], product[:, :-1])
+            cross += product[:, -1] @ everyone[a, :-1]
+            if a != b:
+                cross += (terms.rows[a] @ tile) @ everyone[b, :-1]
+    return square, cross
+
+
+def _sums_on_a_line(terms: Terms, width: float, counts: Floats) -> tuple[Floats, Floats]:
+    place, residual = terms.points[:, 0], terms.residual[:, 1]  # the other column is the same with the other sign
+    with np.errstate(over="ignore", under="ignore"):
+        push = 2 * residual * laplace_sums(place, terms.rows * residual, width)
+        reach = (place - place[0]) / width
+        grow = np.exp(reach) if reach[-1] <= LONGEST else None
+
+        def work(start: int, stop: int) -> Floats:
+            values = counts[start:stop] * residual
+            if grow is None:
+                return np.array([laplace_pair_sum(place, value, width) for value in values])
+            # The sum from the left of laplace_pair_sum, whose exponentials are the same for all.
+            path = np.cumsum(values * grow, axis=1)
+            path /= grow
+            path *= 2
+            path -= values
+            return np.einsum("ij,ij->i", values, path)
+
+        squares = np.concatenate(map_blocks(work, len(counts), 8, columns=len(place)))
+    return 2 * squares, counts @ push
+
+
+@own_test("skce_uq", method="bootstrap")
+def _bootstrap(asked: Asked) -> Found:
+    """Bootstrap of a degenerate U-statistic (Arcones and Gine 1992), as in Widmann, Lindsten and Zachariah 2019.
+
+    The value is compared with T* = (n / (n - 1) (c'Hc - c'diag(H)) - 2 c'H1) / n^2 for numbers c of rows drawn again.
+    """
+    view = one_column(vector_view(asked))
+    refuse_importance(view, "skce_uq", "use method='consistency'")
+    terms, kernel = _terms(view), _kernel_of(asked, view)
+    size, n = len(terms.rows), view.total
+    quick = kernel.shape == "exponential" and terms.points.shape[1] == 1
+    if not quick and size**2 * asked.n_resamples > MOST_BOOTSTRAP_WORK:
+        raise UndefinedMetricError(
+            "skce_uq",
+            f"the bootstrap of all pairs of {size:,} predictions would take too long",
+            "use skce_ul, fewer n_resamples or method='distribution_free'",
+        )
+    every, _ = bootstrap_sums(terms, kernel, terms.rows[None, :])
+    all_pairs, own = float(every[0]), float(terms.rows @ terms.own)
+    observed = (all_pairs - own) / (n - 1) ** 2 - all_pairs / n**2
+    step = max(1, COUNT_ENTRIES // size)
+    null = []
+    for start in range(0, asked.n_resamples, step):
+        numbers = range(start, min(start + step, asked.n_resamples))
+        counts = np.array([multinomial_counts(terms.rows, generator(asked.seed, number)) for number in numbers])
+        square, cross = bootstrap_sums(terms, kernel, counts)
+        null.append((n / (n - 1) * (square - counts @ terms.own) - 2 * cross) / n**2)
+    drawn = np.concatenate(null)
+    above = int((drawn >= observed - 1e-12 * max(1.0, abs(observed))).sum())
+    law = f"{asked.n_resamples} bootstrap samples of the degenerate U-statistic"
+    return Found((1 + above) / (1 + asked.n_resamples), None, law, {"observed": observed})
+
+
+def _kernel_of(asked: Asked, view: VectorView) -> Kernel:
+    words = asked.options
+    return choose_kernel(cloud_of(view), words["kernel"], words["distance"], words["bandwidth"])
+
+
+@own_test("skce_ul", method="asymptotic")
+def _blocks_of_rows(asked: Asked) -> Found:
+    """Blocks of rows are independent, so their mean is normal; its error is seen from how they differ."""
+    from .closed import normal_found
+
+    values = _block_values(asked)
+    if len(values) < 2:
+        raise UndefinedMetricError("skce_ul", "needs two blocks of rows to see how they differ", "use a smaller block")
+    mean = accurate_sum(values) / len(values)
+    error = math.sqrt(accurate_sum(np.square(values - mean)) / (len(values) - 1) / len(values))
+    if error <= 1e-15:
+        raise UndefinedMetricError("skce_ul", "all blocks of rows are alike, so nothing shows what chance does")
+    found = normal_found(asked, mean / error, error, "normal, with the error that the blocks of rows show")
+    return Found(found.pvalue, found.threshold, found.law, {**found.detail, "error": error, "blocks": len(values)})
+
+
+def _block_values(asked: Asked) -> Floats:
+    """The value of each block of consecutive rows, mixed as the metric mixes them."""
+    view, words = one_column(vector_view(asked)), asked.options
+    size = words["block"]
+    order = np.arange(view.n) if words["rng"] is None else np.random.default_rng(words["rng"]).permutation(view.n)
+    order = order[: view.n // size * size]
+    near_by = _kernel_of(asked, view)
+    block = view.block(0, view.n)
+    points, residual = as_points(block.probs)[order], (block.targets - block.probs)[order]
+    place = np.arange(len(order)) % size
+    values = np.zeros(len(order) // size)
+    for lag in range(1, size):
+        first = np.flatnonzero(place < size - lag)
+        product = np.einsum("ij,ij->i", residual[first], residual[first + lag])
+        product *= near_by.beside(points[first], points[first + lag])
+        values += product.reshape(len(values), size - lag).sum(axis=1)
+    return values / (size * (size - 1) / 2)
+
+
+def _bound(asked: Asked, pairs: int) -> Found:
+    """Hoeffding's inequality for the mean of `pairs` independent terms within [-2, 2]."""
+    share = max(0.0, asked.statistic / LARGEST_TERM)
+    limit = LARGEST_TERM * math.sqrt(-2 * math.log(asked.alpha) / pairs)
+    return Found(math.exp(-pairs * share**2 / 2), limit, BOUND, {"pairs": pairs})
+
+
+BOUND = "a bound that holds for all predictions and any number of rows (Hoeffding)"
+
+
+@own_test("skce_uq", method="distribution_free")
+def _unbiased_bound(asked: Asked) -> Found:
+    view = vector_view(asked)
+    refuse_importance(view, "skce_uq", "use method='consistency'")
+    return _bound(asked, int(view.total) // 2)
+
+
+@own_test("skce_ul", method="distribution_free")
+def _linear_bound(asked: Asked) -> Found:
+    size = asked.options["block"]
+    return _bound(asked, vector_view(asked).n // size * (size // 2))
+
+
+@own_test("skce_b", method="distribution_free", default=False)
+def _biased_bound(asked: Asked) -> Found:
+    """McDiarmid's inequality, after what each row gives with itself has been allowed for."""
+    view = vector_view(asked)
+    refuse_importance(view, "skce_b", "use method='consistency'")
+    beyond = max(0.0, math.sqrt(view.total * asked.statistic / LARGEST_TERM) - 1)
+    limit = LARGEST_TERM * (1 + math.sqrt(-2 * math.log(asked.alpha))) ** 2 / view.total
+    return Found(math.exp(-(beyond**2) / 2), limit, BOUND.replace("Hoeffding", "McDiarmid"))
+
+
+class Locations(NamedTuple):
+    """Where mean embeddings are asked, and for which class, with the kernel in use."""
+
+    places: Floats
+    classes: NDArray[np.intp]
+    kernel: Kernel
+    cloud: Cloud
+
+
+def _locations(asked: Asked, view: VectorView) -> Locations:
+    cloud, given = cloud_of(view), asked.options["locations"]
+    if isinstance(given, (tuple, list)):
+        places, classes = _given_locations(given, vector_view(asked))
+    else:
+        chosen = np.unique(evenly_spaced(cloud.share, given))
+        places = np.repeat(cloud.points[chosen], view.k, axis=0)
+        classes = np.tile(np.arange(view.k), len(chosen))
+    if len(places) > MOST_LOCATIONS:
+        raise UndefinedMetricError(
+            "ucme", f"has {len(places):,} locations, too many for a test of them together", "use fewer locations"
+        )
+    return Locations(places, classes, _kernel_of(asked, view), cloud)
+
+
+def _all_classes(points: Floats) -> Floats:
+    return np.column_stack([1 - points, points]) if points.shape[1] == 1 else points
+
+
+def _weighed_columns(at: Locations, points: Floats) -> tuple[Floats, Floats]:
+    """For each prediction and location the kernel, and the probability of the location's class."""
+    unique, back = np.unique(at.places, axis=0, return_inverse=True)
+    return at.kernel.between(points, unique)[:, back.ravel()], _all_classes(points)[:, at.classes]
+
+
+@own_test("ucme", method="chi_square")
+def _mean_embedding(asked: Asked) -> Found:
+    """The deviations at all locations together, by the covariance that the predictions imply for them."""
+    whole = vector_view(asked)
+    view = one_column(whole)
+    at = _locations(asked, view)
+    assert view.labels is not None
+    chance = view.each_row(lambda block: block.expect(block.probs))
+    if (chance == 0).any():  # what could not happen did
+        return Found(0.0, None, "a label that was given no probability", {"chi_square": math.inf})
+    count, step = len(at.places), max(1, COUNT_ENTRIES // 4 // len(at.places))
+    drift, spread = np.zeros(count), np.zeros((count, count))
+    same = at.classes[:, None] == at.classes
+    for start in range(0, len(at.cloud.points), step):
+        part = slice(start, start + step)
+        near_by, probs = _weighed_columns(at, at.cloud.points[part])
+        drift += (near_by * at.cloud.residual[part][:, at.classes]).sum(axis=0)
+        weighed = near_by * np.sqrt(at.cloud.own[part])[:, None]
+        root = weighed * np.sqrt(probs)
+        spread += np.where(same, root.T @ root, 0.0)
+        weighed *= probs
+        spread -= weighed.T @ weighed
+    return _embedding_found(asked, drift, spread)
+
+
+@own_test("ucme", method="chi_square_sample")
+def _mean_embedding_sample(asked: Asked) -> Found:
+    """The same by the covariance of the rows, as published; it rejects far too often unless rows are many."""
+    view = one_column(vector_view(asked))
+    refuse_importance(view, "ucme", "use method='chi_square'")
+    at = _locations(asked, view)
+    if view.total < 2:
+        raise UndefinedMetricError("ucme", "needs two rows to see how they differ", "use method='chi_square'")
+    count, step = len(at.places), max(1, COUNT_ENTRIES // 4 // len(at.places))
+    drift, square = np.zeros(count), np.zeros((count, count))
+    for start in range(0, view.n, step):
+        block = view.block(start, min(start + step, view.n))
+        near_by, probs = _weighed_columns(at, as_points(block.probs))
+        deviation = near_by * (block.targets[:, at.classes] - probs)
+        weight = view.weights[start : start + step]
+        drift += weight @ deviation
+        square += deviation.T @ (weight[:, None] * deviation)
+    drift /= view.total
+    spread = (square / view.total - np.outer(drift, drift)) / (view.total - 1)
+    outside = drift - spread @ (np.linalg.pinv(spread, rcond=NO_VARIANCE, hermitian=True) @ drift)
+    if (np.diag(square) <= 0).all() or np.linalg.norm(outside) > 1e-6 * np.linalg.norm(drift):
+        raise UndefinedMetricError("ucme", "too few rows differ to show how chance varies", "use method='chi_square'")
+    return _embedding_found(asked, drift, spread)
+
+
+def _embedding_found(asked: Asked, drift: Floats, spread: Floats) -> Found:
+    statistic, rank = quadratic_form(drift, spread)
+    if rank == 0 or not np.diag(spread).max() > 0:
+        raise UndefinedMetricError("ucme", "every prediction is sure, so nothing could vary by chance")
+    return chi_square_found(asked, statistic, rank, is_the_metric=False)

@@ -1,0 +1,476 @@
+"""assess: could the deviation that a metric shows be chance?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import metrics as _metrics  # noqa: F401  (fills the catalogue)
+from .._checks import check_whole
+from .._convert import is_number
+from .._gather import as_predictions
+from .._results import frame_of, html_table, number
+from .._signature import PREDICTION_WORDS
+from ..errors import ArgumentError, UndefinedMetricError
+from ..predictions import Predictions
+from ..registry import Metric, catalogue
+from ..selections import parse_selection
+from ..sketch import Sketch
+from ..view import VectorView, View
+from . import closed, fitted, pairs  # noqa: F401  (they enter their tests)
+from .draws import Sampler, choose_sampler, every_outcome, generator, many, one_view, seed_of
+from .owntests import DEFAULT_TESTS, OWN_TESTS, Asked, Found
+
+__all__ = ["SignificanceResult", "SignificanceTable", "assess", "assess_many"]
+
+Floats = NDArray[np.float64]
+Source = Predictions | View | VectorView
+Correction = Literal["holm", "benjamini_hochberg", "min_p", "none"]
+
+# Up to this many rows every outcome is gone through.
+ENUMERATED_ROWS = 12
+MOST_ENUMERATED_ROWS = 20
+# Equal values that differ by rounding count as equal.
+SAME = 1e-12
+
+
+@dataclass(frozen=True)
+class SignificanceResult:
+    """Whether a metric's value could be chance: `pvalue` is how often chance alone gives such a value if the scores are right."""
+
+    metric: str
+    statistic: float
+    pvalue: float
+    threshold: float | None
+    """The value from which on the p-value is at most `alpha`: smaller deviations these rows cannot show."""
+    alpha: float
+    alternative: str
+    hypothesis: str
+    method: str
+    law: str
+    n: int
+    lens: str
+    n_resamples: int = 0
+    null: Floats | None = field(default=None, repr=False, compare=False)
+    """The values that chance gave, where they were drawn."""
+    detail: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the hypothesis is rejected at `alpha`."""
+        return self.pvalue <= self.alpha
+
+    @property
+    def verdict(self) -> str:
+        """One sentence; it never claims that predictions are calibrated."""
+        chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
+        if self.rejected:
+            return f"{self.metric} = {number(self.statistic)} is unlikely to be chance ({chance}): rejected is that {self.hypothesis}."
+        reach = ""
+        if self.threshold is not None and math.isfinite(self.threshold):
+            side = "below" if self.alternative == "less" else "beyond"
+            reach = f" {self.n:,} rows would have shown a value {side} {number(self.threshold)}."
+        return f"{self.metric} = {number(self.statistic)} could be chance ({chance}); no deviation was found.{reach}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; the drawn sample is left out."""
+        names = [name for name in self.__dataclass_fields__ if name not in ("null", "detail")]
+        return {**{name: getattr(self, name) for name in names}, "verdict": self.verdict, "detail": dict(self.detail)}
+
+    def to_frame(self) -> Any:
+        """One row, as a frame of the library at hand."""
+        plain = {name: value for name, value in self.to_dict().items() if name != "detail"}
+        return frame_of({name: [value] for name, value in plain.items()})
+
+    def _cells(self) -> list[str]:
+        limit = "" if self.threshold is None else number(self.threshold)
+        return [self.metric, number(self.statistic), f"{self.pvalue:.4g}", limit, self.method, self.lens]
+
+    def __repr__(self) -> str:
+        lines = [
+            self.verdict,
+            f"  statistic {number(self.statistic)}, p-value {self.pvalue:.4g}, alternative {self.alternative}",
+            f"  threshold at {self.alpha:g}: {'unknown' if self.threshold is None else number(self.threshold)}",
+            f"  method {self.method}: {self.law}",
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<p>{escape(self.verdict)}</p>" + html_table(HEADINGS, [self._cells()])
+
+
+HEADINGS = ["metric", "value", "p-value", "threshold", "method", "lens"]
+
+
+@dataclass(frozen=True)
+class SignificanceTable:
+    """Several metrics assessed on the same draws; `adjusted` are p-values corrected for their number."""
+
+    results: tuple[SignificanceResult, ...]
+    adjusted: tuple[float, ...]
+    correction: str
+    alpha: float
+
+    def __getitem__(self, metric: str) -> SignificanceResult:
+        wanted = catalogue[metric].id
+        for result in self.results:
+            if result.metric == wanted:
+                return result
+        raise ArgumentError("metric", f"{wanted!r} was not assessed")
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @property
+    def rejected(self) -> tuple[str, ...]:
+        """The metrics that reject, after correction."""
+        both = zip(self.results, self.adjusted, strict=True)
+        return tuple(result.metric for result, pvalue in both if pvalue <= self.alpha)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        rows = [{**r.to_dict(), "adjusted": a} for r, a in zip(self.results, self.adjusted, strict=True)]
+        return {"correction": self.correction, "alpha": self.alpha, "results": rows}
+
+    def to_frame(self) -> Any:
+        """One row for each metric, as a frame of the library at hand."""
+        rows = self.to_dict()["results"]
+        return frame_of({name: [row[name] for row in rows] for name in rows[0] if name != "detail"})
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        rows = [[*r._cells(), f"{a:.4g}"] for r, a in zip(self.results, self.adjusted, strict=True)]
+        return [*HEADINGS, self.correction], rows
+
+    def __repr__(self) -> str:
+        headings, rows = self._table()
+        widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in [headings, *rows]
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table())
+
+
+def assess(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    metric: str | Metric = "ecce_mad",
+    method: str = "auto",
+    alpha: float = 0.05,
+    alternative: Literal["greater", "less", "two-sided"] | None = None,
+    n_resamples: int = 999,
+    fixed_design: bool = True,
+    exact: bool = False,
+    rng: Any = None,
+    workers: int | None = None,
+    where: Any = None,
+    **keywords: Any,
+) -> SignificanceResult:
+    """Ask whether a metric's value could be chance, the labels being drawn from the very probabilities given.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities, or Predictions, a View or a Sketch; keywords of `Predictions` are taken too.
+    metric
+        Id or alias; its options (``bins=``, ``lens=``) are taken as keywords.
+    method
+        ``"auto"`` takes the metric's own test where it has one, goes through every outcome of up to 12 rows, and draws outcomes
+        otherwise. ``"consistency"`` draws, ``"enumeration"`` goes through all, further names are tests of the metric.
+    alpha
+        Level at which `threshold` and `verdict` are given.
+    alternative
+        Which values speak against the hypothesis; None takes what the metric declares.
+    n_resamples
+        How many samples are drawn.
+    fixed_design
+        Keep the rows and draw outcomes only; False draws rows as well, as published.
+    exact
+        Draw single rows also where counts in cells would do.
+    rng
+        None, a seed or a Generator; the same seed gives the same result for any number of workers.
+    workers
+        Number of threads.
+    where
+        Which rows: a mask or a Selection.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> found = cal.assess([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], metric="ecce_mad", method="enumeration")
+    >>> round(found.pvalue, 4)
+    0.5176
+    """
+    chosen = metric if isinstance(metric, Metric) else catalogue[metric]
+    _check_alpha(alpha)
+    _check_alternative(alternative)
+    check_whole(n_resamples, "n_resamples")
+    source, options = read_source(y_true, y_prob, where, keywords)
+    asked = _asked(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
+    tests = OWN_TESTS.get(chosen.id, {})
+    if method == "auto":
+        method = "enumeration" if _is_tiny(asked) else DEFAULT_TESTS.get(chosen.id, "consistency")
+    if method in tests:
+        return _result(asked, tests[method](asked), method)
+    if method == "enumeration":
+        return _enumerated(asked)
+    if method != "consistency":
+        known = ["auto", "consistency", "enumeration", *tests]
+        raise ArgumentError("method", f"{method!r} is no test of {chosen.id}", f"known: {', '.join(known)}")
+    sampler = choose_sampler([(chosen, options)], _plain(source), exact)
+    null = _draw([(chosen, options)], sampler, asked, fixed_design, workers)[:, 0]
+    return _result(asked, _compared(asked, null), "consistency", null, _law(sampler, fixed_design))
+
+
+def assess_many(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    metrics: Iterable[str | Metric],
+    correction: Correction = "holm",
+    alpha: float = 0.05,
+    n_resamples: int = 999,
+    fixed_design: bool = True,
+    exact: bool = False,
+    rng: Any = None,
+    workers: int | None = None,
+    where: Any = None,
+    **keywords: Any,
+) -> SignificanceTable:
+    """Assess several metrics by consistency resampling, all on the same draws, and correct for their number.
+
+    ``correction="min_p"`` compares the smallest p-value with the smallest ones that chance gives over all metrics at once;
+    ``"holm"`` and ``"benjamini_hochberg"`` need no joint law, ``"none"`` leaves the p-values as they are.
+
+    >>> import calibrant as cal
+    >>> found = cal.assess_many([0, 1] * 50, [0.3, 0.7] * 50, metrics=["ece", "ecce_r"], rng=0)
+    >>> found.rejected
+    ('ece', 'ecce_r')
+    """
+    chosen = [m if isinstance(m, Metric) else catalogue[m] for m in metrics]
+    if not chosen:
+        raise ArgumentError("metrics", "is empty", "name at least one")
+    if correction not in ("holm", "benjamini_hochberg", "min_p", "none"):
+        raise ArgumentError(
+            "correction", f"must be 'holm', 'benjamini_hochberg', 'min_p' or 'none'; got {correction!r}"
+        )
+    _check_alpha(alpha)
+    check_whole(n_resamples, "n_resamples")
+    source, options = read_source(y_true, y_prob, where, keywords)
+    seed = seed_of(rng)
+    plans = [(m, _options_of(m, options)) for m in chosen]
+    asked = [_asked(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
+    sampler = choose_sampler(plans, _plain(source), exact)
+    null = _draw(plans, sampler, asked[0], fixed_design, workers)
+    law = _law(sampler, fixed_design)
+    results = [_result(a, _compared(a, null[:, i]), "consistency", null[:, i], law) for i, a in enumerate(asked)]
+    pvalues = np.array([result.pvalue for result in results])
+    adjusted = _min_p(asked, null, pvalues) if correction == "min_p" else adjust(pvalues, correction)
+    return SignificanceTable(tuple(results), tuple(adjusted.tolist()), correction, alpha)
+
+
+def adjust(pvalues: Floats, correction: str) -> Floats:
+    """P-values corrected for their number."""
+    count = len(pvalues)
+    order = np.argsort(pvalues)
+    ranked = pvalues[order]
+    if correction == "holm":
+        ranked = np.maximum.accumulate(ranked * (count - np.arange(count)))
+    elif correction == "benjamini_hochberg":
+        ranked = np.minimum.accumulate((ranked * count / (1 + np.arange(count)))[::-1])[::-1]
+    out = np.empty(count)
+    out[order] = np.minimum(ranked, 1)
+    return out
+
+
+def _min_p(asked: list[Asked], null: Floats, pvalues: Floats) -> Floats:
+    """How often chance gives a p-value this small for any of the metrics; each draw is compared with all the others."""
+    extreme = np.column_stack([_extremity(a, null[:, i]) for i, a in enumerate(asked)])
+    rank = (-extreme).argsort(axis=0).argsort(axis=0) + 1  # 1 is the most extreme
+    smallest = (rank / (len(null) + 1)).min(axis=1)
+    counts = (smallest[:, None] <= pvalues * (1 + SAME)).sum(axis=0)
+    return (1 + counts) / (1 + len(null))
+
+
+def read_source(y_true: Any, y_prob: Any, where: Any, keywords: Mapping[str, Any]) -> tuple[Source, dict[str, Any]]:
+    """Checked predictions or a view, and the keywords that are options of metrics."""
+    words = {word: value for word, value in keywords.items() if word in PREDICTION_WORDS}
+    options = {word: value for word, value in keywords.items() if word not in PREDICTION_WORDS}
+    if isinstance(y_true, Sketch):
+        y_true = y_true.view()
+    if isinstance(y_true, (View, VectorView)):
+        if y_prob is not None or words or where is not None:
+            raise ArgumentError("y_true", "already holds everything", "pass it alone")
+        return y_true, options
+    return parse_selection(where, as_predictions(y_true, y_prob, words)), options
+
+
+def _options_of(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
+    known = {*metric.options, "lens", "combine", "class_weight"}
+    return {word: value for word, value in options.items() if word in known}
+
+
+def _plain(source: Source) -> Predictions | View:
+    if isinstance(source, VectorView):
+        raise ArgumentError("y_true", "is a view of whole vectors, which cannot be drawn again", "pass Predictions")
+    return source
+
+
+def _asked(
+    metric: Metric,
+    source: Source,
+    options: dict[str, Any],
+    alpha: float,
+    alternative: str | None,
+    n_resamples: int,
+    seed: int,
+) -> Asked:
+    views = metric.views(source, **{word: options[word] for word in ("lens",) if word in options})
+    if any(view.is_soft for view in views):
+        raise UndefinedMetricError("assess", "needs hard labels, and these are soft")
+    words = {word: value for word, value in options.items() if word != "lens"}
+    value = metric.of_views(views, **words)
+    side = alternative or ("two-sided" if metric.proper == "strictly" else metric.alternative)
+    return Asked(metric, {**metric.options, **words}, views, value, alpha, side, n_resamples, seed)
+
+
+def _yes_or_no(view: Any) -> View | None:
+    """The view itself, or what it is for two classes."""
+    if isinstance(view, View):
+        return view
+    if view.k != 2 or view.labels is None:
+        return None
+    score = view.raw_probs if view.raw_probs.ndim == 1 else np.ascontiguousarray(view.raw_probs[:, 1])
+    return View(score, view.labels, view.weight, view.weight_kind, rows=view.rows, lens=view.lens)
+
+
+def _is_tiny(asked: Asked) -> bool:
+    view = _yes_or_no(asked.view)
+    return (
+        len(asked.views) == 1
+        and view is not None
+        and view.n <= ENUMERATED_ROWS
+        and view.weight is None
+        and "labels" not in asked.metric.needs
+    )
+
+
+def _enumerated(asked: Asked) -> SignificanceResult:
+    view = _yes_or_no(asked.view)
+    if len(asked.views) > 1 or view is None or view.weight is not None:
+        raise ArgumentError("method", "'enumeration' needs one score for each row and no weights", "use 'consistency'")
+    if view.n > MOST_ENUMERATED_ROWS:
+        raise ArgumentError("method", f"'enumeration' goes through 2^{view.n} outcomes", "use 'consistency'")
+    words = dict(asked.options)
+    values, chances = [], []
+    for drawn, chance in every_outcome(view):
+        if chance > 0:
+            values.append(one_view(drawn).value(asked.metric, words))
+            chances.append(chance)
+    null, weight = np.array(values), np.array(chances)
+    known = ~np.isnan(null)
+    null, weight = null[known], weight[known] / weight[known].sum()
+    extreme = _extremity(asked, null)
+    own = float(_extremity(asked, np.array([asked.statistic]))[0])
+    pvalue = float(weight[extreme >= own - SAME * max(1.0, abs(own))].sum())
+    law = f"all {2**view.n} outcomes of {view.n} rows, each with its probability"
+    return _result(asked, Found(min(pvalue, 1.0), None, law), "enumeration", null)
+
+
+def _draw(
+    plans: list[tuple[Metric, dict[str, Any]]], sampler: Sampler, asked: Asked, fixed_design: bool, workers: int | None
+) -> Floats:
+    """Values of each metric under the hypothesis, one row for each draw."""
+
+    def work(number_: int) -> list[float]:
+        drawn = sampler.null(generator(asked.seed, number_), fixed_design)
+        return [drawn.value(metric, options) for metric, options in plans]
+
+    null = np.array(many(work, asked.n_resamples, workers), dtype=np.float64)
+    for (metric, _), undefined in zip(plans, np.isnan(null).mean(axis=0), strict=True):
+        if undefined > 0.1:
+            raise UndefinedMetricError(metric.id, f"has no value in {undefined:.0%} of the samples drawn")
+    return null
+
+
+def _extremity(asked: Asked, values: Floats) -> Floats:
+    """How strongly values speak against the hypothesis: larger is stronger."""
+    ideal = asked.metric.ideal
+    if asked.alternative == "greater":
+        return values
+    if asked.alternative == "less":
+        return -values
+    if asked.metric.proper == "strictly" or ideal is None:
+        return np.abs(values - np.nanmedian(values)) if len(values) > 1 else values
+    if ideal == 1 and asked.metric.range[0] == 0:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.abs(np.log(values)))
+    return np.abs(values - ideal)
+
+
+def _compared(asked: Asked, null: Floats) -> Found:
+    """The share of draws at least as extreme, the sample itself counted among them, and the value that would be significant."""
+    null = null[~np.isnan(null)]
+    if asked.alternative == "two-sided" and (asked.metric.proper == "strictly" or asked.metric.ideal is None):
+        slack = SAME * max(1.0, abs(asked.statistic))
+        above = (1 + (null >= asked.statistic - slack).sum()) / (1 + len(null))
+        below = (1 + (null <= asked.statistic + slack).sum()) / (1 + len(null))
+        return Found(min(1.0, 2 * min(above, below)), float(np.quantile(null, 1 - asked.alpha / 2)))
+    extreme = _extremity(asked, null)
+    own = float(_extremity(asked, np.array([asked.statistic]))[0])
+    pvalue = (1 + (extreme >= own - SAME * max(1.0, abs(own))).sum()) / (1 + len(null))
+    limit = float(np.quantile(extreme, 1 - asked.alpha))
+    if asked.alternative == "less":
+        limit = -limit
+    elif asked.alternative == "two-sided" and asked.metric.ideal:
+        limit = math.exp(limit) if asked.metric.range[0] == 0 else asked.metric.ideal + limit
+    return Found(float(pvalue), limit)
+
+
+def _law(sampler: Sampler, fixed_design: bool) -> str:
+    what = "rows" if sampler.exact else "counts in cells"
+    design = "the scores as they are" if fixed_design else "scores drawn again with replacement"
+    return f"outcomes drawn from the scores, {design}, by {what}"
+
+
+def _result(asked: Asked, found: Found, method: str, null: Floats | None = None, law: str = "") -> SignificanceResult:
+    metric = asked.metric
+    safe = "the predictions are safe, that is not overconfident"
+    plain = "the labels are drawn from the probabilities given"
+    view = asked.view
+    return SignificanceResult(
+        metric=metric.id,
+        statistic=asked.statistic,
+        pvalue=min(1.0, max(0.0, found.pvalue)),
+        threshold=found.threshold,
+        alpha=asked.alpha,
+        alternative=asked.alternative,
+        hypothesis=safe if metric.id in ("ecd", "nses") and asked.alternative == "greater" else plain,
+        method=method,
+        law=found.law or law,
+        n=int(view.total) if view.weight_kind == "counts" else view.n,
+        lens=view.lens if len(asked.views) == 1 else "classwise",
+        n_resamples=0 if null is None or method == "enumeration" else len(null),
+        null=null,
+        detail=found.detail,
+    )
+
+
+def _check_alpha(alpha: Any) -> None:
+    if not (is_number(alpha) and 0 < alpha < 1):
+        raise ArgumentError("alpha", f"must lie between 0 and 1; got {alpha!r}", "for example 0.05")
+
+
+def _check_alternative(alternative: Any) -> None:
+    if alternative not in (None, "greater", "less", "two-sided"):
+        raise ArgumentError("alternative", f"must be 'greater', 'less' or 'two-sided'; got {alternative!r}")

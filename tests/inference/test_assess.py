@@ -1,0 +1,254 @@
+"""assess: values checked by hand, exact nulls by enumeration, shared draws, and every metric on every kind of data."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.inference.significance import adjust
+
+A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
+D = (
+    [0, 1, 1, 0, 2, 1, 2, 2],
+    [
+        [0.7, 0.2, 0.1],
+        [0.6, 0.3, 0.1],
+        [0.2, 0.7, 0.1],
+        [0.3, 0.5, 0.2],
+        [0.1, 0.3, 0.6],
+        [0.2, 0.2, 0.6],
+        [0.5, 0.1, 0.4],
+        [0.1, 0.1, 0.8],
+    ],
+)
+
+CHECKED: list[tuple[Any, str, str, dict[str, Any], float]] = [
+    (A, "ecce_mad", "enumeration", {}, 0.5176),
+    (A, "ecce_r", "enumeration", {}, 0.5464),
+    (A, "spiegelhalter_z", "enumeration", {}, 1.0),
+    (B, "ecce_mad", "enumeration", {}, 0.7893261387),
+    (B, "ecce_r", "enumeration", {}, 0.8795587636),
+    (A, "ecce_mad", "series", {}, 0.5837711879),
+    (B, "ecce_mad", "series", {}, 0.8387636484),
+    (A, "ecce_r", "series", {}, 0.8090575576),
+    (B, "ecce_r", "series", {}, 0.9928101379),
+    (A, "bbt", "series", {}, 0.6533060777),
+    (B, "bbt", "series", {}, 0.7765274206),
+    (A, "bbt", "series", {"form": "mean"}, 0.2935105954),
+    (A, "bbt", "series", {"form": "bridge"}, 0.9999944467),
+    (B, "bbt", "series", {"form": "bridge"}, 0.9348966007),
+    (A, "spiegelhalter_z", "normal", {}, 0.7079324418),
+    (B, "spiegelhalter_z", "normal", {}, 0.9318205692),
+    (D, "spiegelhalter_z", "normal", {}, 0.8621348932),
+    (A, "calibration_in_the_large", "normal", {}, 0.2935105954),
+    (B, "hosmer_lemeshow", "chi_square", {"bins": 5}, 0.3588169327),
+    (B, "hosmer_lemeshow", "chi_square_fitted_here", {"bins": 5}, 0.1391140798),
+    (A, "hosmer_lemeshow", "chi_square", {"bins": 2}, 0.6006133346),
+    (B, "hosmer_lemeshow", "chi_square", {"bins": 5, "variance": "exact"}, 0.3448970167),
+    (A, "hosmer_lemeshow", "chi_square", {"bins": 2, "variance": "exact"}, 0.5719018583),
+]
+
+
+@pytest.mark.parametrize(("data", "metric", "method", "options", "pvalue"), CHECKED)
+def test_checked_values(data: Any, metric: str, method: str, options: dict[str, Any], pvalue: float) -> None:
+    found = cal.assess(*data, metric=metric, method=method, **options)
+    assert found.pvalue == pytest.approx(pvalue, abs=6e-11)
+    assert found.statistic == getattr(cal, metric)(*data, **options)
+    assert found.method == method
+
+
+@pytest.mark.parametrize("metric", ["ecce_mad", "ece", "mmce", "brier", "esce", "expected_observed_ratio"])
+def test_enumeration_goes_through_every_outcome(metric: str) -> None:
+    y, p = np.array([0, 1, 1, 0, 1]), np.array([0.2, 0.35, 0.6, 0.7, 0.9])
+    value = getattr(cal, metric)
+    found = cal.assess(y, p, metric=metric, method="enumeration", alternative="greater")
+    total = known = 0.0
+    for outcome in product((0, 1), repeat=5):
+        chance = float(np.prod(np.where(np.array(outcome) == 1, p, 1 - p)))
+        try:
+            drawn = value(outcome, p)
+        except cal.UndefinedMetricError:
+            continue
+        known += chance
+        total += chance * (drawn >= value(y, p) - 1e-12)
+    assert found.pvalue == pytest.approx(total / known, abs=1e-12)
+
+
+def test_draws_come_near_the_enumeration() -> None:
+    for metric in ("ecce_mad", "ece", "lkce", "esce", "brier"):
+        exact = cal.assess(*B, metric=metric, method="enumeration").pvalue
+        drawn = cal.assess(*B, metric=metric, method="consistency", n_resamples=4000, rng=1)
+        if metric != "brier":  # two tails of a law that is not symmetric are counted in another way
+            assert drawn.pvalue == pytest.approx(exact, abs=0.035)
+        assert drawn.null is not None
+        assert len(drawn.null) == drawn.n_resamples == 4000
+
+
+def overconfident(n: int, k: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    found = cal.make_miscalibrated(n, law=(1,) * k, warp=cal.simulate.temperature(1.6), rng=seed)
+    return found.y_true, found.y_prob
+
+
+@pytest.mark.parametrize("metric", ["ece", "ecce_r", "smece", "cwce", "skce_uq", "brier"])
+@pytest.mark.parametrize("fixed_design", [True, False])
+def test_the_same_seed_gives_the_same_bits_for_any_number_of_workers(metric: str, fixed_design: bool) -> None:
+    y, p = overconfident(900, 3)
+    words: dict[str, Any] = {"metric": metric, "method": "consistency", "n_resamples": 24, "fixed_design": fixed_design}
+    first = cal.assess(y, p, rng=5, workers=1, **words)
+    assert first.null is not None
+    for workers in (2, 8):
+        other = cal.assess(y, p, rng=5, workers=workers, **words)
+        assert other.null is not None
+        assert first.null.tobytes() == other.null.tobytes()
+        assert first.pvalue == other.pvalue
+    longer = cal.assess(y, p, rng=5, **{**words, "n_resamples": 40})
+    assert longer.null is not None
+    assert longer.null[:24].tobytes() == first.null.tobytes()
+    assert cal.assess(y, p, rng=6, **words).null.tobytes() != first.null.tobytes()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("n", "k"), [(4000, 2), (300, 3)])
+def test_large_errors_are_found_and_verdicts_say_what_was_looked_for(n: int, k: int) -> None:
+    y, p = overconfident(n, k)
+    found = cal.assess(y, p, metric="ece", rng=0, n_resamples=199)
+    assert found.rejected
+    assert found.pvalue == 1 / 200
+    assert found.threshold is not None
+    assert found.statistic > found.threshold
+    assert "unlikely to be chance" in found.verdict
+    calm = cal.make_calibrated(n, classes=k, rng=3)
+    quiet = cal.assess(calm.y_true, calm.y_prob, metric="ece", rng=0, n_resamples=199)
+    assert not quiet.rejected
+    assert "could be chance" in quiet.verdict
+    assert f"{n:,} rows would have shown a value beyond" in quiet.verdict
+    assert "calibrated" not in quiet.verdict
+    for result in (found, quiet):
+        content = result.to_dict()
+        assert content["pvalue"] == result.pvalue
+        assert result.verdict in repr(result)
+        assert len(result.to_frame()) == 1
+
+
+def test_safety_is_one_sided() -> None:
+    y, p = overconfident(2000)
+    found = cal.assess(y, p, metric="ecd")
+    assert found.alternative == "greater"
+    assert "safe" in found.hypothesis
+    assert found.rejected
+    shy = cal.make_miscalibrated(2000, warp=cal.simulate.temperature(0.6), rng=0)
+    assert cal.assess(shy.y_true, shy.y_prob, metric="ecd").pvalue > 0.9
+    both = cal.assess(shy.y_true, shy.y_prob, metric="ecd", alternative="two-sided")
+    assert both.rejected
+    assert "safe" not in both.hypothesis
+
+
+def test_counts_in_cells_stand_for_rows() -> None:
+    """The two ways of drawing give the same threshold, up to the noise of the draws."""
+    y, p = overconfident(6000)
+    for metric in ("ece", "ecce_mad", "mmce"):
+        cells = cal.assess(y, p, metric=metric, method="consistency", n_resamples=800, rng=1)
+        rows = cal.assess(y, p, metric=metric, method="consistency", n_resamples=800, rng=2, exact=True)
+        assert "cells" in cells.law
+        assert "cells" not in rows.law
+        assert cells.null is not None
+        assert rows.null is not None
+        spread = np.std(rows.null) * np.sqrt(2 / 800)
+        assert abs(np.mean(cells.null) - np.mean(rows.null)) < 5 * spread
+        assert cells.threshold == pytest.approx(rows.threshold, rel=0.15)
+
+
+def test_counts_stand_for_repeated_rows() -> None:
+    y, p = overconfident(40)
+    counts = np.arange(40) % 4
+    repeated = np.repeat(y, counts), np.repeat(p, counts)
+    for metric, method in (("ecce_mad", "series"), ("hosmer_lemeshow", "chi_square"), ("ecd", "normal")):
+        counted = cal.assess(y, p, metric=metric, method=method, counts=counts)
+        written = cal.assess(*repeated, metric=metric, method=method)
+        assert counted.pvalue == pytest.approx(written.pvalue, abs=1e-12)
+        assert counted.n == written.n == counts.sum()
+    counted = cal.assess(y, p, metric="ece", method="consistency", counts=counts, rng=0, n_resamples=2000)
+    written = cal.assess(*repeated, metric="ece", method="consistency", rng=0, n_resamples=2000)
+    assert counted.pvalue == pytest.approx(written.pvalue, abs=0.05)
+
+
+def test_several_metrics_share_their_draws() -> None:
+    y, p = overconfident(3000)
+    found = cal.assess_many(y, p, metrics=["ece", "ecce_r", "lkce"], rng=0, n_resamples=199, correction="none")
+    alone = cal.assess(y, p, metric="lkce", method="consistency", rng=0, n_resamples=199)
+    assert found["lkce"].statistic == alone.statistic
+    assert found.adjusted == tuple(result.pvalue for result in found.results)
+    assert len(found) == 3
+    for correction in ("holm", "benjamini_hochberg", "min_p"):
+        other = cal.assess_many(y, p, metrics=["ece", "ecce_r", "lkce"], rng=0, n_resamples=199, correction=correction)
+        assert [r.pvalue for r in other.results] == [r.pvalue for r in found.results]
+        assert all(a >= r.pvalue for a, r in zip(other.adjusted, other.results, strict=True))
+        assert correction in repr(other)
+        assert len(other.to_frame()) == 3
+
+
+def test_smallest_p_value_holds_its_level() -> None:
+    rejected = 0
+    for seed in range(200):
+        calm = cal.make_calibrated(100, rng=seed)
+        metrics = ["ece", "ecce_r", "esce"]
+        found = cal.assess_many(calm.y_true, calm.y_prob, metrics=metrics, rng=seed, n_resamples=99, correction="min_p")
+        rejected += bool(found.rejected)
+    assert rejected <= 22  # 99.9 % of binomial(200, 0.05)
+
+
+def test_corrections_are_the_textbook_ones() -> None:
+    pvalues = np.array([0.01, 0.04, 0.03, 0.005])
+    assert adjust(pvalues, "holm").tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert adjust(pvalues, "benjamini_hochberg").tolist() == pytest.approx([0.02, 0.04, 0.04, 0.02])
+    assert adjust(np.array([0.9, 0.8]), "holm").tolist() == [1.0, 1.0]
+
+
+ODD = {
+    "one row": ([1], [0.7]),
+    "one class": ([1, 1, 1, 1, 1], [0.7, 0.2, 0.9, 0.4, 0.6]),
+    "sure and right": ([0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0]),
+    "sure and wrong": ([1, 0, 1, 0], [0.0, 1.0, 1.0, 0.0]),
+    "all equal": ([0, 1, 1, 0, 1, 0], [0.5] * 6),
+    "three classes, one row": ([2], [[0.2, 0.3, 0.5]]),
+    "three classes, ties": ([0, 1, 2, 0] * 5, [[0.2, 0.3, 0.5]] * 20),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("metric", list(cal.catalogue))
+def test_odd_data_give_a_result_or_a_reason(metric: str, name: str) -> None:
+    y, p = ODD[name]
+    words: dict[str, Any] = {}
+    if "groups" in cal.catalogue[metric].needs:
+        words["groups"] = ["a", "b"] * (len(y) // 2) + ["a"] * (len(y) % 2)
+    if "features" in cal.catalogue[metric].needs:
+        words["features"] = np.arange(len(y))[:, None] % 3
+    try:
+        found = cal.assess(y, p, metric=metric, rng=0, n_resamples=19, **words)
+    except cal.CalibrantError:  # anything else fails
+        return
+    assert 0 <= found.pvalue <= 1
+    assert found.verdict
+
+
+def test_bad_arguments_are_named() -> None:
+    for words, text in [
+        ({"method": "magic"}, "method: 'magic' is no test of ece"),
+        ({"alpha": 1.5}, "alpha: must lie between 0 and 1"),
+        ({"alternative": "more"}, "alternative: must be"),
+        ({"rng": -1}, "rng: must be None"),
+        ({"n_resamples": 0}, "n_resamples: must be a whole number"),
+        ({"bin": 3}, "bin"),
+        ({"soft": True}, "needs hard labels"),
+    ]:
+        with pytest.raises(cal.CalibrantError, match=text):
+            cal.assess([0, 1, 1], [0.2, 0.4, 0.9], metric="ece", **words)  # type: ignore[arg-type]
+    with pytest.raises(cal.ArgumentError, match="goes through"):
+        cal.assess([0, 1] * 20, [0.3, 0.6] * 20, metric="ece", method="enumeration")
+    with pytest.raises(cal.ArgumentError, match="correction"):
+        cal.assess_many(*A, metrics=["ece"], correction="magic")  # type: ignore[arg-type]

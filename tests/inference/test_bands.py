@@ -1,0 +1,226 @@
+"""Calibration bands and combined p-values: literal definitions, coverage, weights, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+import calibrant as cal
+from calibrant.inference.bands import CalibrationBand, calibration_band
+from calibrant.inference.multiplicity import combine_pvalues
+
+A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+
+
+def slow_band(y: Any, p: Any, alpha: float, method: str) -> tuple[list[float], list[float]]:
+    """Every run of distinct scores, one by one."""
+    y, p = np.asarray(y), np.asarray(p)
+    scores = np.unique(p)
+    m = len(scores)
+    rows = np.array([(p == s).sum() for s in scores])
+    events = np.array([y[p == s].sum() for s in scores])
+    fit = optimize.isotonic_regression(events / rows, weights=rows).x
+    level = alpha / (m * (m + 1))
+    low, high = [0.0] * m, [1.0] * m
+    for j in range(m):
+        for k in range(j, m):
+            n, ones = int(rows[j : k + 1].sum()), int(events[j : k + 1].sum())
+            if method == "clopper_pearson":
+                down = 0.0 if ones == 0 else float(stats.beta.ppf(level, ones, n - ones + 1))
+                up = 1.0 if ones == n else float(stats.beta.isf(level, ones + 1, n - ones))
+            else:
+                mean = float((rows * fit)[j : k + 1].sum()) / n
+                margin = math.sqrt(math.log((m * m + m) / alpha) / (2 * n))
+                down, up = mean - margin, mean + margin
+            for i in range(j + 1):
+                high[i] = min(high[i], up)
+            for i in range(k, m):
+                low[i] = max(low[i], down)
+    return low, high
+
+
+@pytest.mark.parametrize("method", ["clopper_pearson", "yang_barber"])
+@pytest.mark.parametrize("power", [0.3, 1.0, 3.0])
+def test_bands_are_the_literal_ones(method: Any, power: float) -> None:
+    rng = np.random.default_rng(0)
+    for n, digits in ((30, 8), (300, 1), (2000, 2)):
+        p = np.round(rng.random(n), digits)[:2000]
+        y = rng.random(n) < p**power
+        low, high = slow_band(y, p, 0.1, method)
+        band = calibration_band(y, p, alpha=0.1, method=method)
+        np.testing.assert_allclose(band.low, low, atol=1e-11)
+        np.testing.assert_allclose(band.high, high, atol=1e-11)
+        np.testing.assert_array_equal(band.score, np.unique(p))
+
+
+def test_one_score_is_a_binomial_interval() -> None:
+    band = calibration_band([1, 0, 0, 1, 1, 0, 0, 0], [0.5] * 8)
+    want = stats.binomtest(3, 8).proportion_ci(0.95, method="exact")
+    np.testing.assert_allclose([band.low[0], band.high[0]], [want.low, want.high], rtol=1e-10)
+
+
+def test_bounds_cut_off_the_level_of_the_binomial_law() -> None:
+    band = calibration_band(*A)
+    assert band.low[0] == 0
+    assert band.high[-1] == 1
+    # Of the run of the first score alone: P(0 of 1) = 1 - u.
+    assert band.high[0] == pytest.approx(1 - 0.05 / 20, abs=1e-12)
+    # Of the run of the last three scores, all events: P(3 of 3) = u^3.
+    assert band.low[3] == pytest.approx((0.05 / 20) ** (1 / 3), abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["clopper_pearson", "yang_barber"])
+@pytest.mark.parametrize("warp", [None, cal.simulate.temperature(2), cal.simulate.bias(0.5)])
+def test_a_rising_curve_is_covered(method: Any, warp: Any) -> None:
+    missed = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        p = rng.integers(1, 20, 400) / 20
+        truth = p if warp is None else warp.curve(p)
+        band = calibration_band(rng.random(400) < truth, p, alpha=0.1, method=method)
+        at = band.score if warp is None else warp.curve(band.score)
+        missed += bool(((at < band.low) | (at > band.high)).any())
+    assert missed <= 0.1 * 100
+
+
+def test_wrong_scores_leave_the_band() -> None:
+    drawn = cal.make_miscalibrated(5000, warp=cal.simulate.temperature(2), rng=0)
+    band = calibration_band(drawn.y_true, drawn.y_prob)
+    assert not band.covers_diagonal
+    assert not band.is_empty
+    assert "rejected" in band.verdict
+    assert len(band.outside)
+    assert calibration_band(drawn.y_true, drawn.truth).covers_diagonal
+
+
+def test_a_falling_curve_leaves_no_room() -> None:
+    p = np.repeat([0.2, 0.8], 500)
+    band = calibration_band(p < 0.5, p)
+    assert band.is_empty
+    assert "No rising" in band.verdict
+
+
+def test_many_scores_are_rounded_and_it_is_said() -> None:
+    drawn = cal.make_calibrated(3000, rng=0)
+    band = calibration_band(drawn.y_true, drawn.y_prob)
+    assert band.digits == 3
+    assert len(band.score) <= 1001
+    assert "rounded to 3 digits" in repr(band)
+    rounded = np.round(drawn.y_prob, 3)
+    same = calibration_band(drawn.y_true, rounded)
+    np.testing.assert_allclose(band.low, same.low, atol=1e-12)
+    np.testing.assert_allclose(band.high, same.high, atol=1e-12)
+    means = [drawn.y_prob[rounded == s].mean() for s in np.unique(rounded)]
+    np.testing.assert_allclose(band.score, means, atol=1e-12)
+    assert calibration_band(drawn.y_true[:500], drawn.y_prob[:500]).digits is None
+    assert len(calibration_band(drawn.y_true, drawn.y_prob, digits=1).score) == 11
+
+
+def test_counts_are_rows_and_order_plays_no_part() -> None:
+    rng = np.random.default_rng(0)
+    p, counts = np.round(rng.random(60), 2), rng.integers(0, 5, 60)
+    y = (rng.random(60) < p).astype(int)
+    band = calibration_band(y, p, counts=counts)
+    rows = calibration_band(np.repeat(y, counts), np.repeat(p, counts))
+    np.testing.assert_allclose(band.high, rows.high, atol=1e-14)
+    np.testing.assert_allclose(band.low, rows.low, atol=1e-14)
+    assert band.n == rows.n == counts.sum()
+    order = rng.permutation(60)
+    np.testing.assert_array_equal(calibration_band(y[order], p[order]).low, calibration_band(y, p).low)
+
+
+def test_mirrored_data_have_the_mirrored_band() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.integers(0, 65, 200) / 64
+    y = (rng.random(200) < p).astype(int)
+    band, mirror = calibration_band(y, p), calibration_band(1 - y, 1 - p)
+    np.testing.assert_allclose(band.low, 1 - mirror.high[::-1], atol=1e-12)
+
+
+def test_between_scores_the_neighbours_hold() -> None:
+    band = calibration_band([0, 0, 1, 1] * 20, [0.2, 0.4, 0.6, 0.8] * 20)
+    low, high = band.at([0.1, 0.2, 0.3, 0.8, 0.9])
+    np.testing.assert_array_equal(low, [0, band.low[0], band.low[0], band.low[3], band.low[3]])
+    np.testing.assert_array_equal(high, [band.high[0], band.high[0], band.high[1], band.high[3], 1])
+
+
+@pytest.mark.parametrize("method", ["clopper_pearson", "yang_barber"])
+@pytest.mark.parametrize(
+    ("y", "p"), [([1], [0.3]), ([0, 0, 0], [0.2, 0.5, 0.9]), ([0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0]), ([0, 1], [0.5, 0.5])]
+)
+def test_degenerate_data_have_a_band(method: Any, y: list[int], p: list[float]) -> None:
+    band = calibration_band(y, p, method=method)
+    assert isinstance(band, CalibrationBand)
+    assert ((band.low >= 0) & (band.low <= band.high) & (band.high <= 1)).all()
+    assert (np.diff(band.low) >= 0).all()
+    assert (np.diff(band.high) >= 0).all()
+    assert band.covers_diagonal
+
+
+def test_bands_speak() -> None:
+    band = calibration_band(*A)
+    assert "no deviation was found" in repr(band)
+    assert "<table>" in band._repr_html_()
+    assert band.to_dict()["covers_diagonal"] is True
+    assert len(band.to_frame()) == 4
+
+
+def test_bad_arguments_are_named() -> None:
+    y, p = A
+    with pytest.raises(cal.errors.WeightsNotSupportedError):
+        calibration_band(y, p, sample_weight=[1, 2, 1, 1])
+    with pytest.raises(cal.errors.UndefinedMetricError, match="soft"):
+        calibration_band([0.2, 0.5, 0.5, 1.0], p, soft=True)
+    for words in ({"alpha": 0}, {"digits": 0}, {"digits": 16}, {"method": "normal"}):
+        with pytest.raises(cal.errors.ArgumentError):
+            calibration_band(y, p, **words)
+    rng = np.random.default_rng(0)
+    with pytest.raises(cal.errors.ArgumentError, match="fewer"):
+        calibration_band(np.zeros(30_000, int), rng.random(30_000), digits=15)
+    rows = np.full((4, 3), 1 / 3)
+    for lens in ("classwise", "canonical"):
+        with pytest.raises(cal.errors.LensError):
+            calibration_band([0, 1, 2, 0], rows, lens=lens)
+    assert calibration_band([0, 1, 2, 0], rows, lens="class:1").lens == "class:1"
+
+
+def test_combined_p_values_are_the_known_ones() -> None:
+    for values in ([0.01, 0.2, 0.6], [1e-30, 0.9], [0.5], [1e-200, 1e-180, 0.3]):
+        assert combine_pvalues(values) == min(1.0, len(values) * min(values))
+        want = stats.combine_pvalues(values, "fisher").pvalue
+        assert combine_pvalues(values, "fisher") == pytest.approx(want, rel=1e-9, abs=0)
+        with mpmath.workdps(400):
+            mean = sum(mpmath.cot(mpmath.pi * mpmath.mpf(v)) for v in values) / len(values)
+            cauchy = float(mpmath.acot(mean) / mpmath.pi) if mean > 0 else float(1 + mpmath.acot(mean) / mpmath.pi)
+        if abs(mean) > 1e-10:
+            assert combine_pvalues(values, "cauchy") == pytest.approx(cauchy, rel=1e-9, abs=0)
+    assert combine_pvalues([0.5], "cauchy") == pytest.approx(0.5, abs=1e-12)
+
+
+def test_combined_p_values_at_the_ends() -> None:
+    for method in ("bonferroni", "fisher", "cauchy"):
+        assert combine_pvalues([0, 1], method) == 0
+        assert combine_pvalues([1, 1], method) == pytest.approx(1)
+        assert combine_pvalues([0.3], method) == pytest.approx(0.3, rel=1e-12)
+    assert combine_pvalues([0.8, 0.9]) == 1
+    rng = np.random.default_rng(0)
+    found = np.array([combine_pvalues(rng.random(5), "fisher") for _ in range(400)])
+    assert stats.kstest(found, "uniform").pvalue > 0.01
+
+
+@pytest.mark.parametrize("values", [[], [1.5], [-0.1], [math.nan], "abc", [[0.1]], None])
+def test_bad_p_values_are_named(values: Any) -> None:
+    with pytest.raises(cal.errors.ArgumentError, match="pvalues"):
+        combine_pvalues(values)
+
+
+def test_corrections_are_no_combinations() -> None:
+    with pytest.raises(cal.errors.ArgumentError, match="assess_many"):
+        combine_pvalues([0.1], "holm")  # type: ignore[arg-type]
+    with pytest.raises(cal.errors.ArgumentError):
+        combine_pvalues([0.1], "stouffer")  # type: ignore[arg-type]

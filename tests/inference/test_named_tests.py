@@ -1,0 +1,764 @@
+"""The named tests of regression, kernel and grade statistics: checked values, slow definitions, laws by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import integrate, stats
+
+import calibrant as cal
+from calibrant.errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, WeightsNotSupportedError
+from calibrant.inference import near
+from calibrant.inference.belt import belt_survival, giviti_test
+from calibrant.inference.dyadic import Dyadic, dyadic_levels
+from calibrant.inference.grades import grade_tests, hosmer_lemeshow_multinomial
+from calibrant.inference.owntests import DEFAULT_TESTS, OWN_TESTS
+from calibrant.inference.pairs import bootstrap_sums
+
+A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
+C = ([0, 1, 1, 0], np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.3, 0.5], [0.4, 0.35, 0.25]]))
+D_PROBS = [[7, 2, 1], [6, 3, 1], [2, 7, 1], [3, 5, 2], [1, 3, 6], [2, 2, 6], [5, 1, 4], [1, 1, 8]]
+D = ([0, 1, 1, 0, 2, 1, 2, 2], np.array(D_PROBS) / 10)
+
+
+def assessed(data: Any, metric: str, method: str, **options: Any) -> Any:
+    return cal.assess(*data, metric=metric, method=method, **{"rng": 0, **options})
+
+
+def close(value: float, printed: str) -> None:
+    """Within half a unit of the last printed digit."""
+    digits = len(printed.rstrip("0").split(".")[1])
+    assert abs(value - float(printed)) <= 0.5 * 10.0**-digits + 1e-15, (value, printed)
+
+
+def sample(n: int, seed: int, power: float = 1.0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    p = rng.random(n)
+    return (rng.random(n) < p**power).astype(int), p
+
+
+def vectors(n: int, seed: int, k: int = 3) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.ones(k), n)
+    return (probs.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, k - 1), probs
+
+
+# Values.
+
+
+@pytest.mark.parametrize("metric", ["cox_intercept", "cox_slope"])
+@pytest.mark.parametrize(
+    ("method", "statistic", "pvalue"),
+    [
+        ("lr", "0.6005119957", "0.7406285971"),
+        ("wald", "0.5904667505", "0.7443578525"),
+        ("score", "0.6081538431", "0.7378041112"),
+    ],
+)
+def test_cox(metric: str, method: str, statistic: str, pvalue: str) -> None:
+    found = assessed(B, metric, method)
+    close(found.detail["chi_square"], statistic)
+    close(found.pvalue, pvalue)
+    assert found.threshold is None
+
+
+def test_cox_errors_of_the_line() -> None:
+    found = assessed(B, "cox_slope", "wald").detail
+    close(found["intercept_error"], "0.8136341578")
+    close(found["slope_error"], "0.6745414033")
+
+
+def test_parabola_and_beta_curve() -> None:
+    close(assessed(A, "pws", "chi_square").pvalue, "0.5908091647")
+    close(assessed(B, "pws", "chi_square").pvalue, "0.6562707823")
+    close(assessed(B, "pws", "chi_square", covariance="HC0").pvalue, "0.2912302674")
+    found = assessed(B, "sbct", "chi_square")
+    close(found.statistic, "1.271093205")
+    close(found.pvalue, "0.7360084551")
+
+
+def test_anchors() -> None:
+    found = assessed(C, "knn_chi2", "bonferroni", anchors=[[0.5, 0.3, 0.2]], neighbours=3, min_expected=0)
+    close(found.pvalue, "0.677809578")
+    data = vectors(400, 3)
+    by = {method: assessed(data, "knn_chi2", method) for method in ("bonferroni", "holm")}
+    count = int(by["holm"].detail["anchors"])
+    alone = [by["holm"].detail[f"pvalue_{i}"] for i in range(1, count + 1)]
+    assert_allclose(by["bonferroni"].pvalue, min(1, count * min(alone)))
+    assert_allclose(by["holm"].pvalue, by["bonferroni"].pvalue)
+    corrected = [by["holm"].detail[f"corrected_{i}"] for i in range(1, count + 1)]
+    assert corrected == sorted(corrected)
+
+
+def test_belt_law() -> None:
+    for x, added, printed in ((6, 1, "0.3249607449"), (14, 2, "0.6721342348"), (18, 3, "0.4860169641")):
+        close(1 - belt_survival(x, added, 2, 0.95), printed)
+    k = stats.chi2.ppf(0.95, 1)
+    for x in (5.0, 9.0, 20.0):  # internal, one degree added: a published integral
+        inside = integrate.quad(
+            lambda r: r * math.exp(-r * r / 2) * math.acos(math.sqrt(k) / r), math.sqrt(k), math.sqrt(x)
+        )
+        assert_allclose(1 - belt_survival(x, 1, 1, 0.95), 2 / (math.pi * 0.05) * inside[0], atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("free", "added", "threshold"), [(2, 1, 0.95), (2, 2, 0.9), (1, 1, 0.95), (1, 2, 0.95), (2, 3, 0.95)]
+)
+def test_belt_law_by_drawing(free: int, added: int, threshold: float) -> None:
+    rng = np.random.default_rng(5)
+    tails = [stats.chi2.isf((1 - threshold) * rng.random(200_000), 1) for _ in range(added)]
+    drawn = rng.chisquare(free, 200_000) + np.sum(tails, axis=0)
+    for x in np.quantile(drawn, [0.2, 0.5, 0.9, 0.99]):
+        assert abs(belt_survival(x, added, free, threshold) - (drawn > x).mean()) < 0.005
+    assert belt_survival(added * stats.chi2.ppf(threshold, 1), added, free, threshold) == 1
+
+
+def test_belt_starts_as_cox() -> None:
+    found = giviti_test(*B)
+    assert found.detail["degree"] == 1
+    assert_allclose(found.statistic, assessed(B, "cox_slope", "lr").detail["chi_square"])
+    close(found.pvalue, "0.7406285971")
+    close(giviti_test(*A).pvalue, "0.2592")  # separable: the likelihood of the labels, exp(-x / 2)
+
+
+def test_belt_against_a_general_optimiser() -> None:
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(8)
+    p = rng.uniform(0.05, 0.95, 800)
+    x = np.log(p / (1 - p))
+    y = (rng.random(800) < 1 / (1 + np.exp(-(0.2 + x - 0.35 * x**2)))).astype(int)
+    found = giviti_test(y, p)
+    degree = int(found.detail["degree"])
+    assert degree >= 2
+
+    def loss(coefficients: Any) -> float:
+        eta = np.polynomial.polynomial.polyval(x, coefficients)
+        return float(np.logaddexp(0, eta).sum() - (y * eta).sum())
+
+    best = minimize(loss, np.zeros(degree + 1), method="BFGS", options={"gtol": 1e-8}).fun
+    assert_allclose(found.statistic, 2 * (loss([0, 1]) - best), rtol=1e-6)
+    assert found.rejected
+    assert giviti_test(y, p, max_degree=1).statistic < found.statistic
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "score", "binomial", "jeffreys"),
+    [
+        (200, 5, 0.01, "0.05174626363", "0.02935006305"),
+        (500, 20, 0.02, "0.003126342685", "0.002109890913"),
+        (50, 3, 0.05, "0.4594668773", "0.3399832539"),
+        (100, 0, 0.01, "1.0", "0.8442592798"),
+    ],
+)
+def test_grades(n: int, k: int, score: float, binomial: str, jeffreys: str) -> None:
+    y, p, grade = [1] * k + [0] * (n - k), [score] * n, ["g"] * n
+    exact = grade_tests(y, p, grades=grade)["g"]
+    close(exact.pvalue, binomial)
+    close(grade_tests(y, p, grades=grade, method="jeffreys")["g"].pvalue, jeffreys)
+    assert (exact.rows, exact.events) == (n, k)
+    assert_allclose(exact.pvalue, stats.binomtest(k, n, score, "greater").pvalue)
+    assert_allclose(
+        grade_tests(y, p, grades=grade, alternative="less")["g"].pvalue, stats.binomtest(k, n, score, "less").pvalue
+    )
+
+
+def test_grades_table() -> None:
+    y, p = sample(300, 4)
+    names = np.array(["A", "B", "C"])[np.digitize(p, [0.3, 0.7])]
+    by_name = grade_tests(y, p, grades=names)
+    by_band = grade_tests(y, p, edges=[0, 0.3, 0.7, 1], method="binomial")
+    assert [t.pvalue for t in by_name.grades] == [t.pvalue for t in by_band.grades]
+    assert by_band.grades[0].grade == (0.0, 0.3)
+    alone = np.sort([t.pvalue for t in by_name.grades])
+    holm = np.minimum(1, np.maximum.accumulate(alone * [3, 2, 1]))
+    assert_allclose(np.sort([t.adjusted for t in by_name.grades]), holm)
+    weighed = grade_tests(y, p, grades=names, counts=np.full(300, 2))
+    doubled = grade_tests(np.tile(y, 2), np.tile(p, 2), grades=np.tile(names, 2))
+    assert_allclose([t.pvalue for t in weighed.grades], [t.pvalue for t in doubled.grades], rtol=1e-9)
+    assert grade_tests(cal.Predictions(y, p, groups=names)).grades == by_name.grades
+    assert by_name.to_dict()["grades"][1]["grade"] == "B"
+    assert len(repr(by_name).splitlines()) == 4
+
+
+def test_grades_lights_and_empty_bands() -> None:
+    found = grade_tests([1] * 5 + [0] * 195, [0.01] * 200, edges=[0, 0.005, 0.02, 1])
+    assert [t.light for t in found.grades] == ["", "green", ""]
+    assert math.isnan(found.grades[0].pvalue)
+    assert found.grades[1].adjusted == found.grades[1].pvalue
+    strict = grade_tests([1] * 5 + [0] * 195, [0.01] * 200, grades=["x"] * 200, rates={"x": 0.005})
+    assert strict["x"].light == "red"
+    assert strict["x"].score == 0.005
+    assert strict.rejected == ("x",)
+
+
+def test_multinomial_hosmer_lemeshow() -> None:
+    found = hosmer_lemeshow_multinomial(*B, bins=5)
+    close(found.statistic, "5.492063492")
+    close(found.pvalue, "0.3588169327")
+    close(hosmer_lemeshow_multinomial(*B, bins=5, fitted_here=True).pvalue, "0.1391140798")
+    # Of C the rows 0 and 3 have the likeliest reference class.
+    expected = np.array([[1.1, 0.55, 0.35], [0.3, 0.9, 0.8]])
+    observed = np.array([[2, 0, 0], [0, 2, 0]])
+    found = hosmer_lemeshow_multinomial(*C, bins=2)
+    assert_allclose(found.statistic, ((observed - expected) ** 2 / expected).sum())
+    assert found.detail["df"] == 4
+    y, p = vectors(500, 1)
+    weight = np.random.default_rng(0).integers(0, 3, 500)
+    assert_allclose(
+        hosmer_lemeshow_multinomial(y, p, counts=weight).statistic,
+        hosmer_lemeshow_multinomial(np.repeat(y, weight), np.repeat(p, weight, axis=0)).statistic,
+    )
+
+
+def test_pigeon_heyse_has_one_degree_for_each_group() -> None:
+    found = assessed(B, "hosmer_lemeshow", "chi_square", bins=5, variance="exact")
+    assert found.detail["df"] == 5
+    assert_allclose(found.pvalue, stats.chi2.sf(found.statistic, 5))
+
+
+def test_kernel_values() -> None:
+    close(assessed(B, "skce_uq", "bootstrap", bandwidth=0.4).detail["observed"], "-0.0388502941")
+    found = assessed(B, "skce_ul", "asymptotic", bandwidth=0.4)
+    close(found.detail["z"], "-0.4519996405")
+    close(found.pvalue, "0.6743653793")
+    assert (
+        assessed(B, "skce_uq", "distribution_free", bandwidth=0.4).pvalue == 1
+    )  # a bound, and the estimate is below 0
+    close(math.exp(-5 * (-0.02060665624 / 2) ** 2 / 2), "0.9997346388")
+    assert assessed(B, "skce_b", "distribution_free", bandwidth=0.4).pvalue == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "k", "variance", "z", "two", "one"),
+    [
+        (A, 1, "0.004", "-0.632455532", "0.5270892569", "0.7364553716"),
+        (B, 2, "0.045886875", "-1.482276097", "0.1382668456", "0.9308665771"),
+    ],
+)
+def test_neighbours_values(data: Any, k: int, variance: str, z: str, two: str, one: str) -> None:
+    found = assessed(data, "ecmmd", "normal", neighbours=k, alternative="two-sided")
+    close(found.detail["variance"], variance)
+    close(found.detail["z"], z)
+    close(found.pvalue, two)
+    one_sided = assessed(data, "ecmmd", "normal", neighbours=k, alternative="greater").pvalue
+    assert abs(one_sided - float(one)) < 1e-10
+    assert_allclose(one_sided, stats.norm.sf(found.detail["z"]))
+
+
+def test_subpopulations_values() -> None:
+    found = assessed(A, "mcm", "unadjusted", groups=[0, 0, 1, 1])
+    close(found.pvalue, "0.8090575576")
+    assert found.detail["subpopulations"] == 3
+    data = sample(300, 2, 1.3)
+    groups = np.arange(300) % 4
+    alone = assessed(data, "mcm", "unadjusted", groups=groups).pvalue
+    assert_allclose(assessed(data, "mcm", "bonferroni", groups=groups).pvalue, min(1, 5 * alone))
+    parts = [cal.assess(data[0], data[1], metric="ecce_r").pvalue]
+    parts += [cal.assess(data[0][groups == g], data[1][groups == g], metric="ecce_r").pvalue for g in range(4)]
+    assert_allclose(alone, min(parts))
+
+
+@pytest.mark.parametrize(
+    ("data", "bins", "deviation"),
+    [
+        (A, 1, "0.0430297862"),
+        (A, 2, "0.0474341649"),
+        (B, 1, "0.02223628791"),
+        (B, 2, "0.02924995726"),
+        (B, 4, "0.0379797095"),
+    ],
+)
+def test_exact_deviation(data: Any, bins: int, deviation: str) -> None:
+    close(assessed(data, "t_cal", "normal", bins=bins).detail["deviation"], deviation)
+
+
+def test_defaults() -> None:
+    assert {m: DEFAULT_TESTS.get(m) for m in ("skce_uq", "skce_ul", "ucme", "ecmmd", "cox_slope", "pws")} == {
+        "skce_uq": "bootstrap",
+        "skce_ul": "asymptotic",
+        "ucme": "chi_square",
+        "ecmmd": "normal",
+        "cox_slope": "lr",
+        "pws": "chi_square",
+    }
+    for metric in ("klce", "mcm", "t_cal", "l2ce_interval", "skce_b"):
+        assert metric not in DEFAULT_TESTS
+        assert OWN_TESTS[metric]
+    y, p = sample(40, 0)
+    assert cal.assess(y, p, metric="t_cal", n_resamples=19, rng=0).method == "consistency"
+    assert cal.assess(y, p, metric="mcm", groups=y * 0, n_resamples=19, rng=0).method == "consistency"
+    assert cal.assess(y, p, metric="cox_slope").method == "lr"
+
+
+# Slow definitions.
+
+
+def membership(position: Any, k: int) -> Any:
+    """What part of a neighbour each row is of each."""
+    n = len(position)
+    part = np.zeros((n, n))
+    for i in range(n):
+        distance = np.sqrt(((position - position[i]) ** 2).sum(axis=1))
+        others = [j for j in range(n) if j != i]
+        radius = sorted(distance[j] for j in others)[k - 1]
+        inner = [j for j in others if distance[j] < radius * (1 - 1e-12)]
+        edge = [j for j in others if abs(distance[j] - radius) <= radius * 1e-12]
+        part[i, inner] = 1
+        part[i, edge] = (k - len(inner)) / len(edge)
+    return part
+
+
+def test_variance_of_neighbours() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        n, width = int(rng.integers(2, 25)), int(rng.choice([1, 1, 2, 9]))
+        k, columns = int(rng.integers(1, n)), int(rng.choice([1, 1, 3]))
+        levels = int(rng.choice([2, 4, 50]))
+        position = rng.integers(0, levels, (n, width)) / levels
+        gaps = np.round(rng.normal(size=(n, columns)), int(rng.choice([0, 3])))
+        part, product = membership(position, k), gaps @ gaps.T
+        whole, code = np.unique(np.column_stack([position, gaps]), axis=0, return_inverse=True)
+        size = np.bincount(code.ravel()).astype(float)
+        found = near.graph_variance(np.ascontiguousarray(whole[:, :width]), whole[:, width:], size, k)
+        assert_allclose(found, ((part**2 + part * part.T) * product**2).sum() / (n * k), rtol=1e-9, atol=1e-12)
+        question = near.Question(position, gaps, gaps, np.ones(n), k)
+        place, code = near.distinct_rows(position)
+        assert_allclose(near._Statistic(question, place, code)(gaps), (part * product).sum() / (n * k), atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["exponential", "gaussian"])
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("tile", [1024, 7])
+def test_bootstrap_sums(kernel: str, k: int, tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from calibrant._pairs import one_column
+    from calibrant.inference import pairs
+
+    monkeypatch.setattr(pairs, "TILE", tile)
+    y, p = vectors(40, 2, k)
+    p = np.vstack([p, p[:5]])
+    y = np.append(y, y[:5])
+    view = one_column(cal.skce_uq.views(y, p)[0])
+    terms = pairs._terms(view)
+    near_by = pairs.choose_kernel(pairs.cloud_of(view), kernel, "auto", 0.3)
+    counts = np.array([pairs.multinomial_counts(terms.rows, np.random.default_rng(b)) for b in range(6)])
+    assert (counts.sum(axis=1) == 45).all()
+    gram = near_by.between(terms.points, terms.points) * (terms.residual @ terms.residual.T)
+    square, cross = bootstrap_sums(terms, near_by, counts)
+    assert_allclose(square, np.einsum("bi,ij,bj->b", counts, gram, counts), atol=1e-10)
+    assert_allclose(cross, counts @ gram @ terms.rows, atol=1e-10)
+    assert_allclose(gram.diagonal(), terms.own)
+
+
+def test_bootstrap_by_its_formula() -> None:
+    y, p = np.array(D[0]), D[1]
+    n, width = 8, 0.4
+    distance = np.abs(p[:, None] - p).sum(axis=2) / 2
+    residual = np.eye(3)[y] - p
+    gram = np.exp(-distance / width) * (residual @ residual.T)
+    observed = n / (n - 1) * (gram.sum() - np.trace(gram)) / (n * (n - 1)) - gram.mean()
+    found = assessed(D, "skce_uq", "bootstrap", bandwidth=width, n_resamples=4000)
+    assert_allclose(found.detail["observed"], observed)
+    rng = np.random.default_rng(1)
+    drawn = []
+    for c in rng.multinomial(n, np.full(n, 1 / n), 4000):
+        inner = (n / (n - 1) * (c[None, :] - np.eye(n)) - 2) * gram
+        drawn.append((c[:, None] * inner).sum() / n**2)
+    assert abs(found.pvalue - np.mean(np.array(drawn) >= observed)) < 0.03
+
+
+def test_blocks_of_rows() -> None:
+    y, p = vectors(50, 6)
+    values = [cal.skce_uq(y[s : s + 5], p[s : s + 5], bandwidth=0.3) for s in range(0, 50, 5)]
+    found = assessed((y, p), "skce_ul", "asymptotic", block=5, bandwidth=0.3)
+    assert_allclose(found.statistic, np.mean(values))
+    z = np.mean(values) / (np.std(values, ddof=1) / math.sqrt(10))
+    assert_allclose(found.pvalue, stats.norm.sf(z))
+    assert_allclose(assessed((y, p), "skce_ul", "asymptotic", rng=3).n, 50)
+
+
+def test_mean_embedding_by_enumeration() -> None:
+    p = np.array([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6], [0.1, 0.7, 0.2]])
+    places, classes = np.array([[0.4, 0.4, 0.2], [0.1, 0.3, 0.6]]), np.array([0, 2])
+    kernel = np.exp(-np.abs(places[:, None] - p).sum(axis=2) / 2 / 0.3)
+    labels = [0, 2, 1]
+
+    def drift(y: Any) -> Any:
+        return (kernel * (np.equal.outer(classes, y) - p[:, classes].T)).mean(axis=1)
+
+    every = list(itertools.product(range(3), repeat=3))
+    chance = np.array([np.prod(p[range(3), y]) for y in every])
+    values = np.array([drift(y) for y in every])
+    assert_allclose(chance @ values, 0, atol=1e-15)
+    covariance = values.T @ (chance[:, None] * values)
+    found = assessed((labels, p), "ucme", "chi_square", locations=(places, classes), bandwidth=0.3)
+    x = drift(labels)
+    assert_allclose(found.detail["chi_square"], x @ np.linalg.solve(covariance, x))
+    assert found.detail["df"] == 2
+    assert_allclose(found.statistic, np.mean(x**2))
+
+
+def test_mean_embedding_sample_covariance() -> None:
+    y, p = vectors(60, 9)
+    places, classes = p[:4], np.array([0, 1, 2, 0])
+    kernel = np.exp(-np.abs(places[:, None] - p).sum(axis=2) / 2 / 0.3)
+    rows = (kernel * (np.equal.outer(classes, y) - p[:, classes].T)).T
+    x = rows.mean(axis=0)
+    found = assessed((y, p), "ucme", "chi_square_sample", locations=(places, classes), bandwidth=0.3)
+    assert_allclose(found.detail["chi_square"], 60 * x @ np.linalg.solve(np.cov(rows.T), x))
+    assert found.detail["df"] == 4
+
+
+def test_deviation_by_enumeration() -> None:
+    p = np.array([0.1, 0.2, 0.35, 0.6, 0.9, 0.7])
+    weight = np.array([1.0, 0.5, 2.0, 1.5, 0.3, 1.0])
+    for options in ({}, {"sample_weight": weight}, {"unbiased": True}, {"sample_weight": weight, "unbiased": True}):
+        values, chance = [], []
+        for y in itertools.product((0, 1), repeat=6):
+            values.append(cal.t_cal(list(y), p, bins=2, **options))
+            chance.append(np.prod(np.where(y, p, 1 - p)))
+        exact = math.sqrt(np.dot(chance, np.square(values)))
+        found = assessed(([0, 1, 0, 1, 1, 0], p), "t_cal", "normal", bins=2, **options)
+        assert_allclose(found.detail["deviation"], exact)
+
+
+@pytest.mark.parametrize("kind", ["unit", "counts", "importance", "unbiased"])
+def test_dyadic_levels_are_the_metric(kind: str) -> None:
+    rng = np.random.default_rng(2)
+    p = np.round(rng.random(60), 2)
+    y = (rng.random(60) < p).astype(int)
+    words = {
+        "unit": {},
+        "counts": {"counts": rng.integers(1, 4, 60)},
+        "importance": {"sample_weight": rng.random(60) + 0.1},
+        "unbiased": {"unbiased": True},
+    }[kind]
+    view = cal.t_cal.views(y, p, **{w: v for w, v in words.items() if w != "unbiased"})[0].as_vector()
+    bins = Dyadic(view, view.raw_probs, kind == "unbiased")
+    values = bins.values((view.weights * (view.labels == 1))[bins.order])
+    for level, value in enumerate(values[:10], 1):
+        assert_allclose(value, cal.t_cal(y, p, bins=2**level, **words), atol=1e-13)
+
+
+def test_number_of_levels() -> None:
+    assert [dyadic_levels(n) for n in (1, 2, 4, 10)] == [1, 1, 3, 5]
+
+
+def test_adaptive_finds_what_wide_bins_miss() -> None:
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.05, 0.95, 3000)
+    y = rng.random(3000) < np.clip(p + 0.15 * np.sin(2 * np.pi * 8 * p), 0, 1)
+    found = {method: assessed((y, p), "t_cal", method, n_resamples=399) for method in ("adaptive", "adaptive_joint")}
+    assert found["adaptive"].detail["p_2_bins"] > 0.05
+    assert found["adaptive"].detail["p_16_bins"] <= 0.01
+    assert found["adaptive_joint"].rejected
+    assert found["adaptive_joint"].pvalue <= found["adaptive"].pvalue
+    levels = [v for name, v in found["adaptive"].detail.items() if name.startswith("p_")]
+    assert_allclose(found["adaptive"].pvalue, min(1, len(levels) * min(levels)))
+    assert found["adaptive"].statistic == cal.t_cal(y, p)
+
+
+def test_pseudo_labels_follow_the_exact_law() -> None:
+    for alternative in ("two-sided", "greater"):
+        exact = assessed(B, "ecmmd", "enumeration", neighbours=2, alternative=alternative).pvalue
+        drawn = assessed(B, "ecmmd", "pseudo_labels", neighbours=2, alternative=alternative, n_resamples=3000).pvalue
+        assert abs(exact - drawn) < 0.03
+    y, p = vectors(60, 4)
+    features = np.random.default_rng(0).integers(0, 3, (60, 2)).astype(float)
+    found = assessed((y, p), "ecmmd", "pseudo_labels", space="features", features=features, n_resamples=199)
+    drawn = assessed((y, p), "ecmmd", "consistency", space="features", features=features, n_resamples=199)
+    assert abs(found.pvalue - drawn.pvalue) < 0.15
+
+
+def test_permutations_of_residuals() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(6, 1))
+    y, p = np.array([0, 1, 1, 0, 1, 1]), rng.uniform(0.2, 0.8, 6)
+    words = {"bandwidth": 1.0, "score_bandwidth": 0.5}
+    kernel = np.exp(-((p[:, None] - p) ** 2) / 0.25 - (features - features.T) ** 2)
+    np.fill_diagonal(kernel, 0)
+    every = [np.array(order) for order in itertools.permutations(p - y)]
+    null = np.array([r @ kernel @ r for r in every]) / 30
+    found = assessed((y, p), "klce", "permutation", features=features, n_resamples=4000, **words)
+    assert_allclose(found.statistic, null[0])
+    assert abs(found.pvalue - (null >= null[0] - 1e-12).mean()) < 0.03
+    other = assessed((y, p), "klce", "permutation", features=features, n_resamples=4000, normalised=True, **words)
+    assert other.pvalue == found.pvalue
+
+
+# Weights, order, sizes.
+
+CLOSED = [
+    ("cox_slope", "lr", {}),
+    ("cox_slope", "wald", {}),
+    ("cox_slope", "score", {}),
+    ("cox_slope", "sandwich", {}),
+    ("pws", "chi_square", {}),
+    ("sbct", "chi_square", {}),
+    ("knn_chi2", "bonferroni", {}),
+    ("skce_uq", "distribution_free", {}),
+    ("skce_b", "distribution_free", {}),
+    ("ucme", "chi_square", {}),
+    ("ucme", "chi_square_sample", {}),
+    ("ecmmd", "normal", {}),
+    ("t_cal", "normal", {}),
+    ("mcm", "bonferroni", {"groups": True}),
+]
+
+
+@pytest.mark.parametrize(("metric", "method", "more"), CLOSED)
+def test_counts_are_repeated_rows(metric: str, method: str, more: Any) -> None:
+    y, p = sample(120, 11, 1.2)
+    p = np.round(p, 3).clip(0.001, 0.999)
+    weight = np.random.default_rng(1).integers(0, 4, 120)
+    groups = {"groups": np.arange(120) % 3} if more else {}
+    repeated = {"groups": np.repeat(np.arange(120) % 3, weight)} if more else {}
+    one = assessed((y, p), metric, method, counts=weight, **groups)
+    other = assessed((np.repeat(y, weight), np.repeat(p, weight)), metric, method, **repeated)
+    assert_allclose(one.pvalue, other.pvalue, rtol=1e-7)
+    assert one.n == other.n
+
+
+@pytest.mark.parametrize(("metric", "method", "more"), CLOSED)
+def test_row_order_changes_nothing(metric: str, method: str, more: Any) -> None:
+    y, p = sample(150, 12)
+    order = np.random.default_rng(0).permutation(150)
+    groups = np.arange(150) % 3
+    words = [{"groups": g} if more else {} for g in (groups, groups[order])]
+    one, other = (
+        assessed((y, p), metric, method, **words[0]),
+        assessed((y[order], p[order]), metric, method, **words[1]),
+    )
+    assert_allclose(one.pvalue, other.pvalue, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("metric", "method"),
+    [
+        ("cox_slope", "sandwich"),
+        ("cox_slope", "score"),
+        ("pws", "chi_square"),
+        ("ucme", "chi_square"),
+        ("t_cal", "normal"),
+    ],
+)
+def test_only_ratios_of_importance_matter(metric: str, method: str) -> None:
+    data, weight = sample(200, 13), np.random.default_rng(2).random(200) + 0.2
+    one = assessed(data, metric, method, sample_weight=weight)
+    other = assessed(data, metric, method, sample_weight=7 * weight)
+    assert_allclose(one.pvalue, other.pvalue, rtol=1e-8)
+    equal = assessed(data, metric, method, sample_weight=np.full(200, 3.0))
+    assert_allclose(equal.pvalue, assessed(data, metric, method).pvalue, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("metric", "method"),
+    [
+        ("cox_slope", "lr"),
+        ("cox_slope", "wald"),
+        ("sbct", "chi_square"),
+        ("skce_uq", "bootstrap"),
+        ("skce_uq", "distribution_free"),
+        ("skce_b", "distribution_free"),
+        ("ucme", "chi_square_sample"),
+        ("knn_chi2", "bonferroni"),
+        ("ecmmd", "normal"),
+    ],
+)
+def test_importance_is_refused(metric: str, method: str) -> None:
+    with pytest.raises(WeightsNotSupportedError):
+        assessed(B, metric, method, sample_weight=np.arange(1.0, 11.0))
+
+
+def test_importance_is_refused_by_functions() -> None:
+    weight = {"sample_weight": np.arange(1.0, 11.0)}
+    for call in (giviti_test, hosmer_lemeshow_multinomial):
+        with pytest.raises(WeightsNotSupportedError):
+            call(*B, **weight)
+    with pytest.raises(WeightsNotSupportedError):
+        grade_tests(*B, edges=[0, 1], **weight)
+
+
+def test_sandwich_is_right_under_importance() -> None:
+    """Weights that depend on the score alone leave calibrated scores calibrated."""
+    rejected = 0
+    for seed in range(200):
+        y, p = sample(400, seed)
+        rejected += assessed((y, p), "cox_slope", "sandwich", sample_weight=0.2 + 3 * p).pvalue <= 0.05
+    assert rejected <= 22  # 5 percent and three standard errors, and a little for a law that holds in the limit
+
+
+@pytest.mark.parametrize(
+    ("metric", "method", "options"),
+    [
+        ("cox_slope", "lr", {}),
+        ("cox_slope", "score", {}),
+        ("pws", "chi_square", {}),
+        ("sbct", "chi_square", {}),
+        ("ucme", "chi_square", {"locations": 5}),
+        ("ecmmd", "normal", {"alternative": "two-sided"}),
+        ("skce_ul", "asymptotic", {}),
+        ("skce_uq", "bootstrap", {"n_resamples": 99}),
+        ("t_cal", "adaptive_joint", {"n_resamples": 99}),
+        ("t_cal", "adaptive", {"n_resamples": 399}),
+    ],
+)
+def test_size(metric: str, method: str, options: Any) -> None:
+    repeats = 200
+    pvalues = np.array([assessed(sample(150, 1000 + s), metric, method, **options).pvalue for s in range(repeats)])
+    assert (pvalues <= 0.05).mean() <= 0.06 + 3 * math.sqrt(0.05 * 0.95 / repeats)
+    assert (pvalues <= 0.5).mean() <= 0.5 + 4 * math.sqrt(0.25 / repeats)
+
+
+def test_size_of_the_belt() -> None:
+    pvalues = np.array([giviti_test(*sample(150, 2000 + s)).pvalue for s in range(200)])
+    assert (pvalues <= 0.05).mean() <= 0.06 + 3 * math.sqrt(0.05 * 0.95 / 200)
+
+
+@pytest.mark.parametrize(
+    ("metric", "method", "options"),
+    [
+        ("cox_slope", "lr", {}),
+        ("pws", "chi_square", {}),
+        ("sbct", "chi_square", {}),
+        ("ucme", "chi_square", {}),
+        ("skce_uq", "bootstrap", {"n_resamples": 199}),
+        ("t_cal", "adaptive_joint", {"n_resamples": 199}),
+        ("ecmmd", "normal", {}),
+    ],
+)
+def test_power(metric: str, method: str, options: Any) -> None:
+    assert assessed(sample(3000, 5, 1.5), metric, method, **options).rejected
+    assert giviti_test(*sample(3000, 5, 1.5)).rejected
+
+
+def test_bounds_hold_what_they_promise() -> None:
+    y, p = sample(4000, 1, 3.0)
+    found = assessed((y, p), "skce_uq", "distribution_free")
+    assert_allclose(found.pvalue, math.exp(-2000 * (found.statistic / 2) ** 2 / 2))
+    again = math.exp(-2000 * (found.threshold / 2) ** 2 / 2)
+    assert_allclose(again, 0.05)
+    biased = assessed((y, p), "skce_b", "distribution_free")
+    assert_allclose(math.exp(-((math.sqrt(4000 * biased.threshold / 2) - 1) ** 2) / 2), 0.05)
+
+
+# Separated outcomes and other edges.
+
+
+def test_separated_outcomes() -> None:
+    """The metric itself has no value there unless it is penalised, and its test needs that value."""
+    with pytest.raises(UndefinedMetricError):
+        assessed(A, "cox_slope", "score")
+    likelihood = 0.9 * 0.4 * 0.8 * 0.9
+    assert_allclose(assessed(A, "cox_slope", "lr", penalty="firth").pvalue, likelihood)
+    p = np.array(A[1])
+    columns = np.column_stack([np.ones(4), np.log(p / (1 - p))])
+    drift = columns.T @ (np.array(A[0]) - p)
+    score = drift @ np.linalg.solve(columns.T @ ((p * (1 - p))[:, None] * columns), drift)
+    assert_allclose(assessed(A, "cox_slope", "score", penalty="firth").detail["chi_square"], score)
+    for method in ("wald", "sandwich"):
+        with pytest.raises(UndefinedMetricError, match="separates"):
+            assessed(A, "cox_slope", method, penalty="firth")
+
+
+def test_what_could_not_happen() -> None:
+    y, p = [1, *B[0]], [0.0, *B[1]]
+    assert assessed((y, p), "cox_slope", "score").pvalue == 0
+    assert assessed((y, p), "ucme", "chi_square").pvalue == 0
+    assert hosmer_lemeshow_multinomial([1, 0, 1], [0.0, 0.3, 0.6], bins=3).pvalue == 0
+
+
+CASES = {
+    "one row": ([1], [0.3]),
+    "one class": ([1] * 30, np.linspace(0.1, 0.9, 30)[np.random.default_rng(0).permutation(30)]),
+    "sure and right": ([0, 1] * 10, [0.0, 1.0] * 10),
+    "sure and wrong": ([0, 1] * 10, [1.0, 0.0] * 10),
+    "one score": ([0, 1, 1] * 10, [0.4] * 30),
+    "two scores": ([0, 1, 1, 0] * 8, [0.3, 0.3, 0.8, 0.8] * 8),
+    "nearly 0": ([0, 1, 0, 0, 0] * 4, [1e-9, 1e-8, 1e-9, 1e-9, 1e-10] * 4),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_degenerate_data(case: str) -> None:
+    y, p = CASES[case]
+    n, known = len(y), 0
+    mine = (
+        "cox_intercept",
+        "pws",
+        "sbct",
+        "knn_chi2",
+        "mcm",
+        "t_cal",
+        "skce_uq",
+        "skce_ul",
+        "skce_b",
+        "ucme",
+        "ecmmd",
+        "klce",
+    )
+    words = {"features": np.arange(n)[:, None] % 5 * 1.0, "groups": np.arange(n) % 2, "n_resamples": 19}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for metric in mine:
+            for method in OWN_TESTS[metric]:
+                try:
+                    found = assessed((y, p), metric, method, **words)
+                except UndefinedMetricError:
+                    continue
+                assert 0 <= found.pvalue <= 1
+                assert math.isfinite(found.pvalue)
+                known += 1
+        for external in (True, False):
+            if len(np.unique(p)) <= (1 if external else 2):
+                with pytest.raises(UndefinedMetricError, match="different scores"):
+                    giviti_test(y, p, external=external)
+            else:
+                assert 0 <= giviti_test(y, p, external=external).pvalue <= 1
+        assert 0 <= hosmer_lemeshow_multinomial(y, p).pvalue <= 1
+        assert len(grade_tests(y, p, edges=[0, 0.5, 1], method="jeffreys")) == 2
+    assert known >= 5
+
+
+def test_errors_say_what_to_do() -> None:
+    with pytest.raises(ArgumentError, match="no side"):
+        assessed(B, "cox_slope", "lr", alternative="greater")
+    with pytest.raises(UndefinedMetricError, match="consistency"):
+        assessed(B, "sbct", "chi_square", statistic="l2")
+    with pytest.raises(UndefinedMetricError, match="one question"):
+        assessed(D, "cox_slope", "lr", lens="classwise", penalty="firth")
+    with pytest.raises(UndefinedMetricError, match="one score"):
+        assessed(D, "t_cal", "adaptive", lens="canonical")
+    with pytest.raises(UndefinedMetricError, match="derandomised"):
+        assessed(B, "ecmmd", "normal", derandomised=False)
+    with pytest.raises(UndefinedMetricError, match="too long"):
+        assessed(vectors(2000, 0), "skce_uq", "bootstrap", n_resamples=10**6)
+    with pytest.raises(LensError):
+        giviti_test(*D, lens="classwise")
+    with pytest.raises(ArgumentError):
+        giviti_test(*B, max_degree=5)
+    with pytest.raises(ArgumentError):
+        giviti_test(*B, threshold=1)
+    with pytest.raises(InputTypeError):
+        grade_tests(*B)
+    with pytest.raises(ArgumentError):
+        grade_tests(*B, edges=[0.2, 0.5, 1])
+    with pytest.raises(ArgumentError):
+        grade_tests(*B, edges=[0, 1], method="normal")
+    with pytest.raises(ArgumentError):
+        hosmer_lemeshow_multinomial(*B, reference=2)
+
+
+def test_top_label_is_the_default_of_many_classes() -> None:
+    data = vectors(200, 5, 4)
+    assert assessed(data, "cox_slope", "lr").lens == "top_label"
+    assert giviti_test(*data).lens == "top_label"
+    right, score = (data[1].argmax(axis=1) == data[0]).astype(int), data[1].max(axis=1)
+    assert_allclose(giviti_test(*data).pvalue, giviti_test(right, score).pvalue)

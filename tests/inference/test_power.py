@@ -1,0 +1,262 @@
+"""Power and sample size: published numbers of rows, formulas against simulation, laws of scores, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import calibrant as cal
+from calibrant.inference.power import PowerResult, detectable_shift, power, sample_size
+from calibrant.inference.sequential import betting_test
+from calibrant.simulate import bias, temperature
+
+SHIFT, FLAT = bias(0.2), temperature(1.25)
+LAW = (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("test", "warp", "rows"),
+    [
+        ("calibration_in_the_large", SHIFT, 984),
+        ("spiegelhalter_z", SHIFT, 691_362),
+        ("ecd", SHIFT, 702_095),
+        ("spiegelhalter_z", FLAT, 1105),
+        ("ecd", FLAT, 1080),
+    ],
+)
+def test_rows_for_means(test: str, warp: Any, rows: int) -> None:
+    found = sample_size(test, warp=warp, scores=LAW, alternative="two-sided")
+    assert found.n == rows
+    assert found.power == pytest.approx(0.8, abs=0.001)
+    assert power(test, rows - 1, warp=warp, scores=LAW, alternative="two-sided").power < 0.8 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("test", "warp", "rows"),
+    [("ecce_mad", SHIFT, 1191), ("ecce_r", SHIFT, 1398), ("ecce_mad", FLAT, 7310), ("ecce_r", FLAT, 8680)],
+)
+def test_rows_for_paths(test: str, warp: Any, rows: int) -> None:
+    found = sample_size(test, warp=warp, scores=LAW)
+    assert found.n == rows
+    assert (found.low, found.high) == (found.power, 1.0)
+
+
+def test_smallest_shift() -> None:
+    assert detectable_shift(1000, scores=LAW) == pytest.approx(0.0396, abs=5e-5)
+    assert detectable_shift(4000, scores=LAW) == pytest.approx(detectable_shift(1000, scores=LAW) / 2)
+
+
+def test_a_mean_is_blind_to_overconfidence() -> None:
+    with pytest.raises(cal.errors.UndefinedMetricError, match="blind"):
+        sample_size("calibration_in_the_large", warp=FLAT, scores=LAW)
+    assert power("calibration_in_the_large", 10**6, warp=FLAT, scores=LAW).power < 0.06
+
+
+def test_sides_are_those_of_the_metric() -> None:
+    one_sided = sample_size("ecd", warp=FLAT, scores=LAW)
+    assert one_sided.n == sample_size("ecd", warp=FLAT, scores=LAW, alternative="greater").n == 857
+    with pytest.raises(cal.errors.UndefinedMetricError, match="less"):
+        sample_size("ecd", warp=FLAT, scores=LAW, alternative="less")
+    # Events more frequent than the scores say make the mean score too low.
+    low = power("calibration_in_the_large", 500, deviation=0.05, alternative="less").power
+    high = power("calibration_in_the_large", 500, deviation=0.05, alternative="greater").power
+    assert low > 0.7
+    assert high < 0.001
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less"])
+@pytest.mark.parametrize("test", ["calibration_in_the_large", "spiegelhalter_z", "ecd"])
+def test_one_sided_formulas_agree_with_simulation(test: str, alternative: Any) -> None:
+    words: dict[str, Any] = {"warp": temperature(1.5), "alternative": alternative}
+    if test == "calibration_in_the_large":
+        words["warp"] = bias(-0.3)
+    formula = power(test, 200, **words).power
+    drawn = power(test, 200, **words, method="simulated", repeats=300)
+    assert abs(formula - drawn.power) <= 3 * math.sqrt(0.25 / 300)
+
+
+@pytest.mark.parametrize(
+    ("test", "n", "warp"),
+    [
+        ("calibration_in_the_large", 984, SHIFT),
+        ("spiegelhalter_z", 1105, FLAT),
+        ("ecd", 1080, FLAT),
+        ("hosmer_lemeshow", 2000, SHIFT),
+    ],
+)
+def test_formulas_agree_with_simulation(test: str, n: int, warp: Any) -> None:
+    formula = power(test, n, warp=warp, scores=LAW).power
+    drawn = power(test, n, warp=warp, scores=LAW, method="simulated", repeats=400)
+    assert abs(formula - drawn.power) <= 3 * math.sqrt(formula * (1 - formula) / 400)
+    assert drawn.low <= drawn.power <= drawn.high
+
+
+@pytest.mark.parametrize("test", ["ecce_mad", "ecce_r"])
+def test_bounds_of_paths_lie_below_simulation(test: str) -> None:
+    formula = power(test, 1000, warp=SHIFT, scores=LAW).power
+    assert formula <= power(test, 1000, warp=SHIFT, scores=LAW, method="simulated", repeats=300).high
+
+
+def test_scores_that_stray_add_their_variance() -> None:
+    def curve(s: Any) -> Any:
+        return np.where(s < 0.5, s + 0.2, s)
+
+    words: dict[str, Any] = {"scores": [0.2, 0.8], "mu": curve, "n": 60}
+    v0, v1, shift = 0.16, (0.4 * 0.6 + 0.8 * 0.2) / 2, 0.1
+    for random_scores, more in ((False, 0.0), (True, 0.01)):  # the gaps are 0.2 and 0
+        spread = math.sqrt(v1 + more)
+        limit = stats.norm.isf(0.025) * math.sqrt(v0)
+        want = sum(stats.norm.cdf((side * math.sqrt(60) * shift - limit) / spread) for side in (1, -1))
+        found = power("calibration_in_the_large", random_scores=random_scores, **words)
+        assert found.power == pytest.approx(want, rel=1e-12)
+
+
+def test_bins_against_the_noncentral_law() -> None:
+    scores = np.repeat([0.1, 0.3, 0.5, 0.7, 0.9], 10)
+    found = power("hosmer_lemeshow", 400, scores=scores, deviation=0.05, bins=5, binning="equal_width")
+    each = sum(0.2 * 0.05**2 / (s * (1 - s)) for s in (0.1, 0.3, 0.5, 0.7, 0.9))
+    want = stats.ncx2.sf(stats.chi2.isf(0.05, 5), 5, 400 * each)
+    assert found.power == pytest.approx(want, rel=1e-9)
+    n = sample_size("hosmer_lemeshow", scores=scores, deviation=0.05, bins=5, binning="equal_width").n
+    cut = stats.chi2.isf(0.05, 5)
+    assert stats.ncx2.sf(cut, 5, n * each) >= 0.8 > stats.ncx2.sf(cut, 5, (n - 1) * each)
+
+
+def test_recorded_scores_stand_for_their_law() -> None:
+    grid = stats.beta(2, 2).ppf((np.arange(20_000) + 0.5) / 20_000)
+    for test in ("calibration_in_the_large", "ecce_mad", "hosmer_lemeshow"):
+        law = sample_size(test, warp=SHIFT, scores=LAW).n
+        assert sample_size(test, warp=SHIFT, scores=grid).n == pytest.approx(law, rel=0.005)
+    y = np.zeros(len(grid), int)
+    sketch = cal.Sketch.of(y, grid)
+    assert sample_size("ecce_mad", warp=SHIFT, scores=sketch).n == pytest.approx(1191, rel=0.005)
+    assert sample_size("ecce_mad", warp=SHIFT, scores=cal.View(grid, y)).n == pytest.approx(1191, rel=0.005)
+    half = power("calibration_in_the_large", 100, scores=[0.5], deviation=0.1).power
+    assert half == pytest.approx(power("calibration_in_the_large", 100, scores=[0.5] * 7, deviation=0.1).power)
+
+
+def test_ways_to_name_a_deviation_agree() -> None:
+    one = power("ecce_mad", 500, warp="bias", strength=0.2).power
+    assert one == power("ecce_mad", 500, warp=SHIFT).power
+    curve = power("ecce_mad", 500, mu=lambda s: s * math.exp(0.2) / (1 - s + s * math.exp(0.2))).power
+    assert curve == pytest.approx(one, abs=1e-9)
+    plain = power("ecce_r", 800, deviation=0.03, scores=LAW).power
+    assert plain == pytest.approx(
+        power("ecce_r", 800, mu=lambda s: np.minimum(s + 0.03, 1), scores=LAW).power, abs=1e-4
+    )
+    down = power("calibration_in_the_large", 800, deviation=-0.03, scores=LAW).power
+    assert down == pytest.approx(power("calibration_in_the_large", 800, deviation=0.03, scores=LAW).power, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "test", ["calibration_in_the_large", "spiegelhalter_z", "ecce_mad", "ecce_r", "hosmer_lemeshow"]
+)
+def test_right_scores_are_rejected_as_often_as_the_level_says(test: str) -> None:
+    assert power(test, 500, mu=lambda s: s, alpha=0.07).power == pytest.approx(0.07, abs=1e-9)
+    assert power(test, 500, deviation=0.0).power == pytest.approx(0.05, abs=1e-9)
+    with pytest.raises(cal.errors.UndefinedMetricError):
+        sample_size(test, mu=lambda s: s)
+
+
+def test_simulated_size() -> None:
+    for test in ("ece", "ecce_mad"):
+        found = power(test, 200, mu=lambda s: s, method="simulated", repeats=300)
+        assert found.power <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
+
+
+def test_metrics_without_a_formula_are_simulated() -> None:
+    found = power("ece", 400, deviation=0.15, repeats=200)
+    assert found.method == "simulated"
+    assert found.power > 0.9
+    assert found == power("ece", 400, deviation=0.15, repeats=200, workers=3)
+    want = stats.binomtest(round(found.power * 200), 200).proportion_ci(method="exact")
+    assert (found.low, found.high) == pytest.approx((want.low, want.high), rel=1e-9)
+    assert power("brier", 400, deviation=0.3, scores=(5, 1), repeats=100).power > 0.2
+
+
+def test_any_function_that_gives_a_p_value_will_do() -> None:
+    def sign_test(y: Any, p: Any) -> float:
+        return float(stats.binomtest(int(y.sum()), len(y)).pvalue)
+
+    found = power(sign_test, 100, scores=[0.5], deviation=0.2, repeats=300)
+    cut = [k for k in range(101) if stats.binomtest(k, 100).pvalue <= 0.05]
+    want = float(stats.binom.pmf(cut, 100, 0.7).sum())
+    assert found.test == "sign_test"
+    assert abs(found.power - want) <= 3 * math.sqrt(want * (1 - want) / 300) + 1e-9
+    assert power(betting_test, 300, deviation=0.15, bins=2, repeats=30).power > 0.5
+
+
+def test_a_simulated_number_of_rows() -> None:
+    formula = sample_size("calibration_in_the_large", scores=[0.5], deviation=0.15).n
+    found = sample_size("calibration_in_the_large", scores=[0.5], deviation=0.15, method="simulated", repeats=300)
+    assert found.n == pytest.approx(formula, rel=0.15)
+    assert found.low <= 0.8 + 0.03
+    assert found.high >= 0.8 - 0.03
+    assert found == sample_size(
+        "calibration_in_the_large", scores=[0.5], deviation=0.15, method="simulated", repeats=300
+    )
+
+
+def test_sure_scores() -> None:
+    with pytest.raises(cal.errors.UndefinedMetricError, match="0 or 1"):
+        power("ecce_mad", 100, scores=[0.0, 1.0], deviation=0.1)
+    with pytest.raises(cal.errors.UndefinedMetricError, match="infinite"):
+        power("ecd", 100, scores=[0.0, 0.3], deviation=0.1)
+    assert power("ecd", 100, scores=[0.0, 0.3], mu=lambda s: s).power == pytest.approx(0.05)
+    assert power("hosmer_lemeshow", 100, scores=[0.0, 0.3], deviation=0.1).power == 1
+    assert power("ecce_mad", 1000, scores=[0.5], deviation=0.5).power == 1
+    with pytest.raises(cal.errors.UndefinedMetricError):
+        power("spiegelhalter_z", 100, scores=[0.5], deviation=0.1)
+
+
+def test_results_speak() -> None:
+    found = sample_size("ecce_mad", deviation=0.02)
+    assert isinstance(found, PowerResult)
+    assert "It takes 4,040 rows for ecce_mad to find events 0.02 more frequent" in repr(found)
+    assert "at least" in repr(found)
+    assert "<table>" in found._repr_html_()
+    assert found.to_dict()["target"] == 0.8
+    assert len(found.to_frame()) == 1
+    drawn = power("ece", 100, deviation=-0.3, repeats=20)
+    assert "simulated 20 times" in repr(drawn)
+    assert "less frequent" in repr(drawn)
+
+
+def test_bad_arguments_are_named() -> None:
+    wrong: list[dict[str, Any]] = [
+        {},
+        {"deviation": 0.1, "warp": SHIFT},
+        {"deviation": 2},
+        {"deviation": 0.1, "strength": 2},
+        {"warp": "bias"},
+        {"warp": "twist", "strength": 1},
+        {"deviation": 0.1, "alpha": 0},
+        {"deviation": 0.1, "alternative": "both"},
+        {"deviation": 0.1, "alternative": "less"},
+        {"deviation": 0.1, "method": "guess"},
+        {"deviation": 0.1, "bins": 3},
+        {"deviation": 0.1, "scores": (1, 1, 1)},
+        {"deviation": 0.1, "n": 0},
+        {"deviation": 0.1, "method": "simulated", "repeats": 0},
+    ]
+    for words in wrong:
+        with pytest.raises(cal.errors.ArgumentError):
+            power("ecce_mad", **{"n": 100, **words})
+    for scores in ([], [1.5], "abc", [[0.5]]):
+        with pytest.raises(cal.errors.ProbabilityError):
+            power("ecce_mad", 100, scores=scores, deviation=0.1)
+    for target in (0.01, 1, 2):
+        with pytest.raises(cal.errors.ArgumentError, match="power"):
+            sample_size("ecce_mad", deviation=0.1, power=target)
+        with pytest.raises(cal.errors.ArgumentError, match="power"):
+            detectable_shift(100, power=target)
+    with pytest.raises(cal.errors.ArgumentError, match="formula"):
+        power("ece", 100, deviation=0.1, method="analytic")
+    with pytest.raises(cal.errors.ArgumentError, match="test"):
+        power(3, 100, deviation=0.1)  # type: ignore[arg-type]
+    with pytest.raises(cal.errors.UnknownMetricError):
+        power("nothing_like_it", 100, deviation=0.1)
