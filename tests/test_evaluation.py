@@ -118,7 +118,7 @@ def test_budget_names_what_it_leaves_out() -> None:
     result = cal.evaluate(LABELS, PROBS, metrics=["brier", "ace"], budget=2e-5)
     assert [found.metric for found in result.results] == ["brier"]
     assert [skipped.metric for skipped in result.left_out] == ["ace"]
-    assert "left out by the budget: ace" in repr(result)
+    assert "left out, its time does not fit into the budget: ace" in repr(result)
 
 
 def test_where_keeps_rows_before_anything_is_measured() -> None:
@@ -132,7 +132,8 @@ def test_dict_is_valid_json_with_stable_keys() -> None:
     content = result.to_dict()
     assert json.loads(json.dumps(content, allow_nan=False)) == json.loads(json.dumps(content))
     assert list(content) == ["header", "metrics", "groups", "left_out"]
-    assert list(content["metrics"][0]) == ["metric", "name", "value", "lens", "ideal", "direction", "reason"]
+    keys = ["metric", "name", "value", "lens", "ideal", "direction", "reason", "low", "high", "pvalue", "note"]
+    assert list(content["metrics"][0]) == keys
     assert content["metrics"][0]["value"] == "inf"
     assert list(content["groups"]) == ["a", "b"]
 

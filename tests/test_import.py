@@ -89,7 +89,7 @@ def test_star_import_brings_the_public_names_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "near"), [("eec", "'ece'"), ("ECE", "'ece'"), ("log_loss", "'nll'"), ("Prediction", "'Predictions'")]
+    ("name", "near"), [("ecee", "'ece'"), ("ECE", "'ece'"), ("log_loss", "'nll'"), ("Prediction", "'Predictions'")]
 )
 def test_an_unknown_name_is_an_attribute_error_with_a_hint(name: str, near: str) -> None:
     with pytest.raises(AttributeError, match=f"calibrant has no '{name}'; did you mean {near}"):

@@ -43,7 +43,7 @@ def private_metric(id: str = "gap", **facts: Any) -> Metric:
         ("log loss", "nll"),
         ("log_loss", "nll"),
         ("Cross-Entropy", "nll"),
-        ("SCE", "cwce"),
+        ("smCE", "smce"),
         ("rmse", "root_brier"),
         ("GECE", "gece"),
     ],

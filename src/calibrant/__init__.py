@@ -21,15 +21,22 @@ _HOMES = {
     "continuous": ("ecd_density", "ecd_gaussian", "nees"),
     "decomposition": ("Decomposition", "decompose", "skill_score"),
     "evaluation": ("Evaluation", "evaluate"),
+    "inference.bands": ("CalibrationBand", "calibration_band"),
+    "inference.comparison": ("Comparison", "Difference", "compare"),
+    "inference.intervals": ("Interval", "interval"),
+    "inference.power": ("PowerResult", "detectable_shift", "power", "sample_size"),
+    "inference.sequential": ("EValue", "betting_test", "pit_test", "safe_hosmer_lemeshow"),
+    "inference.significance": ("SignificanceResult", "SignificanceTable", "assess", "assess_many"),
     "lenses": ("Lens", "class_", "class_groups", "class_hierarchy", "pair", "rank", "top_k", "within_top"),
     "predictions": ("Predictions",),
     "recommendation": ("Recommendation", "recommend"),
     "registry": ("Metric", "catalogue", "metric", "preset"),
     "selections": ("Selection", "select"),
     "simulate": ("Simulation", "make_calibrated", "make_miscalibrated", "true_calibration_error"),
+    "sketch": ("Sketch",),
     "view": ("VectorView", "View"),
 }
-_MODULES = ("errors", "metrics", "simulate")
+_MODULES = ("curves", "errors", "inference", "metrics", "simulate")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 

@@ -1,8 +1,11 @@
 """Public names and their signatures; written by tools/make_stub.py from the catalogue, not by hand."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
+from . import curves as curves
 from . import errors as errors
+from . import inference as inference
 from . import metrics as metrics
 from . import simulate as simulate
 from ._metric import Combine
@@ -44,6 +47,25 @@ from .errors import WeightError as WeightError
 from .errors import WeightsNotSupportedError as WeightsNotSupportedError
 from .evaluation import Evaluation as Evaluation
 from .evaluation import evaluate as evaluate
+from .inference.bands import CalibrationBand as CalibrationBand
+from .inference.bands import calibration_band as calibration_band
+from .inference.comparison import Comparison as Comparison
+from .inference.comparison import Difference as Difference
+from .inference.comparison import compare as compare
+from .inference.intervals import Interval as Interval
+from .inference.intervals import interval as interval
+from .inference.power import PowerResult as PowerResult
+from .inference.power import detectable_shift as detectable_shift
+from .inference.power import power as power
+from .inference.power import sample_size as sample_size
+from .inference.sequential import EValue as EValue
+from .inference.sequential import betting_test as betting_test
+from .inference.sequential import pit_test as pit_test
+from .inference.sequential import safe_hosmer_lemeshow as safe_hosmer_lemeshow
+from .inference.significance import SignificanceResult as SignificanceResult
+from .inference.significance import SignificanceTable as SignificanceTable
+from .inference.significance import assess as assess
+from .inference.significance import assess_many as assess_many
 from .lenses import Lens as Lens
 from .lenses import class_ as class_
 from .lenses import class_groups as class_groups
@@ -65,6 +87,7 @@ from .simulate import Simulation as Simulation
 from .simulate import make_calibrated as make_calibrated
 from .simulate import make_miscalibrated as make_miscalibrated
 from .simulate import true_calibration_error as true_calibration_error
+from .sketch import Sketch as Sketch
 from .view import VectorView as VectorView
 from .view import View as View
 
@@ -1727,7 +1750,7 @@ class _gece(Metric):
         y_true: Any,
         y_prob: Any = None,
         *,
-        distance: Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"] = "tv",
+        distance: Literal["auto", "tv", "l2"] = "tv",
         binning: Any = "auto",
         bins: Bins = 15,
         gamma: float = 0.1,
@@ -1831,7 +1854,7 @@ class _multiclass_ce(Metric):
         y_true: Any,
         y_prob: Any = None,
         *,
-        distance: Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"] = "tv",
+        distance: Literal["auto", "tv", "l2"] = "tv",
         binning: Any = "simplex_grid",
         bins: Bins = 10,
         gamma: float = 0.1,
@@ -2087,6 +2110,1342 @@ class _mvce(Metric):
 
 mvce: _mvce
 
+class _msce(Metric):
+    """Mean squared distance between the kernel regression of the outcomes and the scores."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bandwidth: float | str = "default",
+        adaptive: bool = False,
+        exact: bool = False,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+msce: _msce
+
+class _sece(Metric):
+    """Mean absolute distance between the kernel regression of the outcomes and the scores."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bandwidth: float | str = 0.05,
+        adaptive: bool = False,
+        exact: bool = False,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+sece: _sece
+
+class _ls_ece(Metric):
+    """Expected distance between the kernel regression of the outcomes and the score, after Gaussian noise on the logits."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bandwidth: float = 1.0,
+        exact: bool = False,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+ls_ece: _ls_ece
+
+class _smece(Metric):
+    """Integral of the absolute mean residual, smoothed by a Gaussian whose width equals the error it finds."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bandwidth: float | None = None,
+        kernel: Literal["probability", "logit"] = "probability",
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+smece: _smece
+
+class _smce(Metric):
+    """Largest mean of residuals against weights between -1 and 1 that change no faster than the score."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+smce: _smce
+
+class _dce_lower(Metric):
+    """Smallest mean distance that scores must be moved, row by row and in parts, to become calibrated."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        grid: int = 100,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+dce_lower: _dce_lower
+
+class _bkde(Metric):
+    """Mean distance between each score and the Beta kernel mean of the outcomes of the other rows."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bandwidth: float | str = "likelihood",
+        norm: float = 1,
+        scale: float = 1.0,
+        debiased: Literal["ratio", None] = None,
+        exact: bool = False,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+bkde: _bkde
+
+class _dkde(Metric):
+    """Mean distance between each forecast and the Dirichlet kernel mean of the labels of the other rows."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bandwidth: float | str = "likelihood",
+        norm: float = 1,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+dkde: _dkde
+
+class _skde(Metric):
+    """Mean distance between the score and the ratio of the density of events to that of all rows, over the latter."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bandwidth: float | str = "reference",
+        norm: float = 1,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+skde: _skde
+
+class _mmce(Metric):
+    """Root of the mean over all pairs of rows of the product of their residuals, weighed by exp(-distance / width)."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bandwidth: float = 0.4,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+mmce: _mmce
+
+class _lkce(Metric):
+    """Root of the mean over all pairs of rows of the product of their residuals, weighed by exp(-distance)."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bandwidth: float = 1.0,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+lkce: _lkce
+
+class _mmce_w(Metric):
+    """Root of the kernel mean over pairs, with the residuals of events and of non-events each divided by their number."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bandwidth: float = 0.4,
+        normalisation: Literal["paper", "code"] = "paper",
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+mmce_w: _mmce_w
+
+class _skce_b(Metric):
+    """Mean over all pairs of rows of the product of their residuals times how near their predictions are."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        kernel: Literal["exponential", "gaussian"] = "exponential",
+        distance: Literal["auto", "tv", "l2"] = "auto",
+        bandwidth: Any = "median",
+        exact: bool | None = None,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+skce_b: _skce_b
+
+class _skce_uq(Metric):
+    """Mean over pairs of different rows of the product of their residuals times how near their predictions are."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        kernel: Literal["exponential", "gaussian"] = "exponential",
+        distance: Literal["auto", "tv", "l2"] = "auto",
+        bandwidth: Any = "median",
+        exact: bool | None = None,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+skce_uq: _skce_uq
+
+class _skce_ul(Metric):
+    """Mean over consecutive pairs of rows of the product of their residuals times how near their predictions are."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        kernel: Literal["exponential", "gaussian"] = "exponential",
+        distance: Literal["auto", "tv", "l2"] = "auto",
+        bandwidth: Any = "median",
+        block: int = 2,
+        rng: Any = None,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+skce_ul: _skce_ul
+
+class _ucme(Metric):
+    """Mean over test locations of the squared sum of residuals of a class, weighed by how near predictions are to the location."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        locations: Any = 10,
+        kernel: Literal["exponential", "gaussian"] = "exponential",
+        distance: Literal["auto", "tv", "l2"] = "auto",
+        bandwidth: Any = "median",
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+ucme: _ucme
+
+class _ckce(Metric):
+    """Squared norm of the ridge regression of the residuals on the predictions, as an operator between kernel spaces."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        kernel: Literal["exponential", "gaussian"] = "exponential",
+        distance: Literal["auto", "tv", "l2"] = "auto",
+        bandwidth: Any = "median",
+        ridge: float = 0.1,
+        landmarks: int | None = None,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+ckce: _ckce
+
+class _klce(Metric):
+    """Mean product of the residuals of two rows, weighted by how alike their forecasts and their features are."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bandwidth: Any = "median",
+        score_bandwidth: float = 0.1,
+        standardise: bool | None = None,
+        normalised: bool = False,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+klce: _klce
+
+class _ecmmd(Metric):
+    """Mean product of each row's residual with the mean residual of its nearest rows."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        neighbours: int | None = None,
+        space: Literal["prediction", "features"] = "prediction",
+        derandomised: bool = True,
+        n_draws: int = 1,
+        rng: Any = None,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+ecmmd: _ecmmd
+
+class _lce(Metric):
+    """Gap between confidence and accuracy around each row, among rows of its bin with similar features, averaged."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_width",
+        bandwidth: float = 1.0,
+        standardise: bool = True,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+lce: _lce
+
+class _mlce(Metric):
+    """Largest gap between confidence and accuracy around a row, among rows of its bin with similar features."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_width",
+        bandwidth: float = 1.0,
+        standardise: bool = True,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+mlce: _mlce
+
+class _knn_chi2(Metric):
+    """Evidence against the labels around a typical forecast following that forecast, where it is strongest."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        anchors: Any = 6,
+        neighbours: int | None = None,
+        eps: float = 0.1,
+        power: float = 0.8,
+        alpha: float = 0.05,
+        min_expected: float = 5,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+knn_chi2: _knn_chi2
+
+class _ici(Metric):
+    """Mean distance between the scores and a smooth curve through the outcomes."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        smoother: Literal["loess", "lowess", "rcs", "logistic"] = "loess",
+        span: float | None = None,
+        degree: int = 2,
+        surface: Literal["direct", "interpolate"] = "direct",
+        exact: bool = False,
+        delta: float = 0.01,
+        knots: int = 5,
+        bounded: bool = False,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+ici: _ici
+
+class _ep(Metric):
+    """Quantile over rows of the distance between score and a smooth curve through the outcomes."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        q: float = 0.9,
+        smoother: Literal["loess", "lowess", "rcs", "logistic"] = "loess",
+        span: float | None = None,
+        degree: int = 2,
+        surface: Literal["direct", "interpolate"] = "direct",
+        exact: bool = False,
+        delta: float = 0.01,
+        knots: int = 5,
+        bounded: bool = False,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+ep: _ep
+
+class _e50(Metric):
+    """Median over rows of the distance between score and a smooth curve through the outcomes."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        q: float = 0.5,
+        smoother: Literal["loess", "lowess", "rcs", "logistic"] = "loess",
+        span: float | None = None,
+        degree: int = 2,
+        surface: Literal["direct", "interpolate"] = "direct",
+        exact: bool = False,
+        delta: float = 0.01,
+        knots: int = 5,
+        bounded: bool = False,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+e50: _e50
+
+class _e90(Metric):
+    """Distance between score and a smooth curve through the outcomes that nine rows in ten do not exceed."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        q: float = 0.9,
+        smoother: Literal["loess", "lowess", "rcs", "logistic"] = "loess",
+        span: float | None = None,
+        degree: int = 2,
+        surface: Literal["direct", "interpolate"] = "direct",
+        exact: bool = False,
+        delta: float = 0.01,
+        knots: int = 5,
+        bounded: bool = False,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+e90: _e90
+
+class _emax(Metric):
+    """Largest distance between a score that occurs and a smooth curve through the outcomes."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        q: float = 1.0,
+        smoother: Literal["loess", "lowess", "rcs", "logistic"] = "loess",
+        span: float | None = None,
+        degree: int = 2,
+        surface: Literal["direct", "interpolate"] = "direct",
+        exact: bool = False,
+        delta: float = 0.01,
+        knots: int = 5,
+        bounded: bool = False,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+emax: _emax
+
+class _eci(Metric):
+    """Mean squared distance between the forecasts and a smooth map fitted to the outcomes, over all classes."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        smoother: Literal["auto", "spline", "loess", "lowess", "rcs", "logistic"] = "auto",
+        scale: float = 100,
+        relative: bool = False,
+        penalty: float = 1.0,
+        span: float | None = None,
+        degree: int = 2,
+        surface: Literal["direct", "interpolate"] = "direct",
+        exact: bool = False,
+        delta: float = 0.01,
+        knots: int = 5,
+        bounded: bool = False,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+eci: _eci
+
+class _fott_pl(Metric):
+    """Mean distance between the score and a curve of straight pieces fitted on these rows by least squares."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        knots: int | Sequence[float] | None = None,
+        clipped: bool = True,
+        norm: float = 1,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+fott_pl: _fott_pl
+
+class _fott_pl3(Metric):
+    """Mean distance between the score and a curve of straight pieces in log-odds fitted on these rows by likelihood."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        knots: int | Sequence[float] | None = None,
+        norm: float = 1,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+fott_pl3: _fott_pl3
+
+class _fott_em(Metric):
+    """Mean distance between the score and a map fitted on these rows: slope 1 in each bin of equal weight, through its means."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_mass",
+        norm: float = 1,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+fott_em: _fott_em
+
+class _fott_ew(Metric):
+    """Mean distance between the score and a map fitted on these rows: slope 1 in each bin of equal width, through its means."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_width",
+        norm: float = 1,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+fott_ew: _fott_ew
+
+class _fott_platt(Metric):
+    """Mean distance between the score and the logistic curve fitted on these rows."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        norm: float = 1,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+fott_platt: _fott_platt
+
+class _fott_beta(Metric):
+    """Mean distance between the score and the rising beta curve fitted on these rows."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        norm: float = 1,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+fott_beta: _fott_beta
+
+class _fott_isotonic(Metric):
+    """Mean distance between the score and the isotonic curve fitted on these rows."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        norm: float = 1,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+fott_isotonic: _fott_isotonic
+
+class _fott_spline(Metric):
+    """Mean distance between the score and the slope of a spline through the cumulative outcomes of these rows."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        knots: int = 6,
+        norm: float = 1,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+fott_spline: _fott_spline
+
+class _fott_iop(Metric):
+    """Mean distance between the forecast and an order-preserving map of it fitted on these rows."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        pieces: int = 5,
+        norm: float = 1,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+fott_iop: _fott_iop
+
+class _cox_intercept(Metric):
+    """Intercept of the logistic regression of the outcome on the log-odds of the score."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        penalty: Literal[None, "firth"] = None,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+cox_intercept: _cox_intercept
+
+class _cox_slope(Metric):
+    """Slope of the logistic regression of the outcome on the log-odds of the score."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        penalty: Literal[None, "firth"] = None,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+cox_slope: _cox_slope
+
+class _sbct(Metric):
+    """How much likelier the outcomes are under a fitted beta curve than under the scores themselves."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        statistic: Literal["lr", "l2"] = "lr",
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+sbct: _sbct
+
+class _pws(Metric):
+    """Distance of a parabola fitted to the outcomes from the diagonal, in units of chance."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        covariance: Literal["null", "HC0", "HAC", "ols"] = "null",
+        lags: int | None = None,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+pws: _pws
+
 class _ecce_mad(Metric):
     """Largest distance from zero of the cumulative differences between scores and outcomes."""
     def __call__(
@@ -2294,13 +3653,17 @@ class _bbt(Metric):
 bbt: _bbt
 
 class _mcm(Metric):
-    """Largest range of cumulative differences over all rows and each group, in units of its own chance."""
+    """Largest range of cumulative differences over all rows and each subpopulation, in units of its own chance."""
     def __call__(
         self,
         y_true: Any,
         y_prob: Any = None,
         *,
         scale: Literal["absolute", "sigma", "relative"] = "absolute",
+        subpopulations: Literal["auto", "combinations", "tree"] = "auto",
+        depth: int | None = None,
+        cuts: int = 3,
+        min_size: int = 10,
         lens: str | Lens = "auto",
         where: Any = None,
         combine: Combine | None = None,

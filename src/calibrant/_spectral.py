@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,17 @@ CURVE_NODES = 32
 CUT = 9.0
 
 
+def _cosines(values: Floats) -> Floats:
+    """The cosine transform that keeps both ends: twice the sum, the ends once."""
+    return np.fft.rfft(np.concatenate([values, values[-2:0:-1]])).real
+
+
+def _sines(values: Floats) -> Floats:
+    """The sine transform between two zeros."""
+    odd = np.concatenate([[0.0], values, [0.0], -values[::-1]])
+    return -np.fft.rfft(odd).imag[1:-1]
+
+
 def _terms_for(width: float) -> int:
     return int(CUT / (math.pi * width)) + 2
 
@@ -32,8 +44,6 @@ class CosineSeries:
     """
 
     def __init__(self, position: Floats, mass: Floats, width: float) -> None:
-        from scipy.fft import dct
-
         nodes = 1 << max(6, math.ceil(math.log2(SOURCE_NODES / width)))
         place = position * nodes
         left = np.minimum(place.astype(np.int64), nodes - 1)
@@ -52,23 +62,21 @@ class CosineSeries:
         inner = grid[1:-1]
         inner[1:-1] /= 2
         self.width = width
-        self.terms = dct(inner, 1)[: _terms_for(width)] * 2
+        self.terms = _cosines(inner)[: _terms_for(width)] * 2
         self.terms[0] /= 2
 
     def absolute_integral(self, width: float) -> float:
         """Integral over [0, 1] of the absolute value of the masses smoothed with this width."""
-        from scipy.fft import dct, dst
-
         nodes = 1 << max(6, math.ceil(math.log2(CURVE_NODES / width)))
         used = _terms_for(width)
         terms = np.zeros(nodes + 1)
         terms[:used] = self.terms[:used] * np.exp(-np.square(math.pi * width * np.arange(used)) / 2)
         frequency = math.pi * np.arange(1, nodes)
         inner = terms[1:-1] / 2
-        curve = dct(np.concatenate([terms[:1], inner, terms[-1:]]), 1)
+        curve = _cosines(np.concatenate([terms[:1], inner, terms[-1:]]))
         area, slope = np.zeros(nodes + 1), np.zeros(nodes + 1)
-        area[1:-1] = dst(inner / frequency, 1)
-        slope[1:-1] = -dst(inner * frequency, 1)
+        area[1:-1] = _sines(inner / frequency)
+        slope[1:-1] = -_sines(inner * frequency)
         area += terms[0] * np.linspace(0, 1, nodes + 1)
         # Where the curve changes sign its antiderivative is stationary, so a root to four digits gives eight of the integral.
         at = np.flatnonzero((curve[1:] < 0) != (curve[:-1] < 0))
@@ -103,8 +111,6 @@ def self_consistent_width(position: Floats, mass: Floats, scale: float = 1.0) ->
 
     That integral never rises with s, so there is one. Where s is below the narrowest width tried, the integral there is returned.
     """
-    from scipy.optimize import brentq
-
     series: dict[float, CosineSeries] = {}
 
     def excess(s: float) -> float:
@@ -120,4 +126,26 @@ def self_consistent_width(position: Floats, mass: Floats, scale: float = 1.0) ->
         if low * scale <= NARROWEST:
             return excess(low) + low
         low, high = max(low / 4, NARROWEST / scale), low
-    return float(brentq(excess, low, high, xtol=1e-15, rtol=1e-14)) if low < high else 1.0
+    return _falling_root(excess, low, high) if low < high else 1.0
+
+
+def _falling_root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function is 0, by false position that halves the value at an end kept twice (Illinois)."""
+    at_low, at_high = function(low), function(high)
+    moved = 0
+    for _ in range(100):
+        if at_low <= 0 or at_high == 0 or high - low <= 1e-15 + 1e-14 * high:
+            break
+        middle = (low * at_high - high * at_low) / (at_high - at_low)
+        if not low < middle < high:
+            break
+        value = function(middle)
+        if value == 0:
+            return middle
+        if value > 0:
+            low, at_low = middle, value
+            at_high, moved = (at_high / 2 if moved > 0 else at_high), 1
+        else:
+            high, at_high = middle, value
+            at_low, moved = (at_low / 2 if moved < 0 else at_low), -1
+    return low if abs(at_low) <= abs(at_high) else high

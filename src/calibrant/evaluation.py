@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import metrics as _metrics  # noqa: F401 - fills the catalogue
 from ._blocks import map_blocks, rows_per_block
+from ._checks import check_whole
 from ._convert import is_frame, is_number
+from ._evaluated import Evaluation, Header, Result, Skipped
 from ._gather import as_predictions, views_of
 from ._metric import Metric
-from ._results import frame_of, html_table, number
 from ._signature import PREDICTION_WORDS, unknown_word
 from .errors import ArgumentError, CalibrantError, GroupError, InputError, LensError
 from .lenses import Lens
@@ -25,148 +27,7 @@ from .view import VectorView, View
 
 __all__ = ["Evaluation", "Header", "Result", "Skipped", "evaluate"]
 
-
-@dataclass(frozen=True)
-class Header:
-    """What to know before reading a number: how many rows, which classes, how often right, how sure."""
-
-    n: int
-    weight: float
-    kind: str
-    classes: int
-    prevalence: tuple[float, ...]
-    """Share of each class (of each label, for multilabel; of right answers, where only confidences are known)."""
-    accuracy: float | None
-    top_k_accuracy: dict[int, float]
-    mean_confidence: float | None
-
-    @property
-    def direction(self) -> str:
-        """Whether the model is surer than it is right, in words."""
-        if self.accuracy is None or self.mean_confidence is None:
-            return ""
-        gap = self.mean_confidence - self.accuracy
-        if abs(gap) < 5e-4:
-            return "as sure as it is right"
-        return (
-            f"{'over' if gap > 0 else 'under'}confident: says {self.mean_confidence:.1%}, is right {self.accuracy:.1%}"
-        )
-
-    def lines(self) -> list[str]:
-        """The header as text."""
-        rows = f"{self.n:,} rows" + ("" if self.weight == self.n else f" (weight {self.weight:,.6g})")
-        first = f"{rows}, {self.classes} classes" if self.kind in ("binary", "multiclass") else f"{rows}, {self.kind}"
-        if self.kind == "binary":
-            first += f", prevalence {self.prevalence[1]:.4g}"
-        parts = [f"accuracy {self.accuracy:.4f}"] if self.accuracy is not None else []
-        parts += [f"top-{k} accuracy {value:.4f}" for k, value in self.top_k_accuracy.items()]
-        parts += [f"mean confidence {self.mean_confidence:.4f}"] if self.mean_confidence is not None else []
-        return [line for line in (first, ", ".join(parts), self.direction) if line]
-
-
-@dataclass(frozen=True)
-class Result:
-    """One metric of an evaluation; where it has no value, `reason` says why."""
-
-    metric: str
-    name: str
-    value: float | None
-    lens: str
-    ideal: float | None
-    direction: str
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A metric that the budget left out, and what it would have cost."""
-
-    metric: str
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Metrics of one set of predictions, and of each group of rows where `by` was given."""
-
-    header: Header
-    results: tuple[Result, ...]
-    groups: dict[Any, Evaluation]
-    left_out: tuple[Skipped, ...] = ()
-
-    def __getitem__(self, metric: str) -> float:
-        """The value of a metric by id or alias; raises its reason where it has none."""
-        wanted = catalogue[metric].id
-        for result in self.results:
-            if result.metric == wanted:
-                if result.value is None:
-                    raise CalibrantError(wanted, result.reason)
-                return result.value
-        raise ArgumentError("metric", f"{wanted!r} was not evaluated", f"evaluate(..., metrics=[{wanted!r}])")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values under stable keys; an infinite value is the text ``"inf"``, so that the result is valid JSON."""
-        header = {**asdict(self.header), "direction": self.header.direction}
-        header["top_k_accuracy"] = {str(k): value for k, value in self.header.top_k_accuracy.items()}
-        header["prevalence"] = list(self.header.prevalence)
-        return {
-            "header": header,
-            "metrics": [
-                {**asdict(result), "value": _json_number(result.value), "ideal": _json_number(result.ideal)}
-                for result in self.results
-            ],
-            "groups": {str(name): part.to_dict() for name, part in self.groups.items()},
-            "left_out": [asdict(skipped) for skipped in self.left_out],
-        }
-
-    def to_frame(self) -> Any:
-        """One row for each metric and group, as a frame of the library at hand; the group of all rows is ``"all"``."""
-        columns: dict[str, list[Any]] = {key: [] for key in ("group", "n", *Result.__dataclass_fields__)}
-        for name, part in [("all", self), *self.groups.items()]:
-            for result in part.results:
-                for key, value in {"group": str(name), "n": part.header.n, **asdict(result)}.items():
-                    columns[key].append(value)
-        return frame_of(columns)
-
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """Headings and rows of text; with groups, a column for each."""
-        parts: list[tuple[str, Evaluation]] = [("all" if self.groups else "value", self)]
-        parts += [(str(name), part) for name, part in self.groups.items()]
-        rows = []
-        for position, result in enumerate(self.results):
-            cells = [number(part.results[position].value) for _, part in parts]
-            words = result.reason or result.direction
-            rows.append([result.metric, result.name, *cells, result.lens, words])
-        return ["metric", "name", *(name for name, _ in parts), "lens", ""], rows
-
-    def notes(self) -> list[str]:
-        """What was left out, in words."""
-        if not self.left_out:
-            return []
-        listed = ", ".join(f"{skipped.metric} (about {skipped.seconds:.3g} s)" for skipped in self.left_out)
-        return [f"left out by the budget: {listed}"]
-
-    def __repr__(self) -> str:
-        headings, rows = self.table()
-        widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
-        numeric = range(2, len(headings) - 2)
-        lines = [
-            "  ".join(
-                c.rjust(w) if i in numeric else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in [headings, *rows]
-        ]
-        return "\n".join([*self.header.lines(), "", *(line.rstrip() for line in lines), *self.notes()])
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        lines = "<br>".join(escape(line) for line in [*self.header.lines(), *self.notes()])
-        return f"<p>{lines}</p>" + html_table(*self.table())
-
-
-def _json_number(value: float | None) -> float | str | None:
-    return value if value is None or math.isfinite(value) else str(value)
+SPENT = "the budget was spent before its turn"
 
 
 def evaluate(
@@ -180,6 +41,10 @@ def evaluate(
     binning: Any = None,
     where: Any = None,
     budget: float = 60.0,
+    interval: float | None = None,
+    assess: bool = False,
+    n_resamples: int = 200,
+    rng: Any = 0,
     **words: Any,
 ) -> Evaluation:
     """Measure predictions with many metrics at once.
@@ -197,7 +62,13 @@ def evaluate(
     where
         Which rows: a boolean mask or a Selection.
     budget
-        Seconds; metrics whose estimated time no longer fits are left out by name.
+        Seconds; metrics whose estimated time does not fit, the most expensive first, are left out by name.
+    interval
+        Level of a confidence interval for each metric, such as 0.95; None for none.
+    assess
+        Add how often chance alone gives such a value: the metric's own test, or resampling.
+    n_resamples, rng
+        How many samples are drawn for intervals and p-values, and their seed.
 
     Examples
     --------
@@ -208,7 +79,20 @@ def evaluate(
     """
     for word, value in words.items():
         if word not in PREDICTION_WORDS:
-            known = ["metrics", "by", "lens", "bins", "binning", "where", "budget", *PREDICTION_WORDS]
+            known = [
+                "metrics",
+                "by",
+                "lens",
+                "bins",
+                "binning",
+                "where",
+                "budget",
+                "interval",
+                "assess",
+                "n_resamples",
+                "rng",
+                *PREDICTION_WORDS,
+            ]
             raise unknown_word("evaluate", word, value, known)
     if by is not None:
         if "groups" in words:
@@ -225,6 +109,7 @@ def evaluate(
     if not (is_number(budget) and budget > 0):
         raise ArgumentError("budget", f"must be a number of seconds above 0; got {budget!r}")
     chosen = choose_metrics(metrics)
+    infer = Inference.read(interval, assess, n_resamples, rng)
     given = {"lens": lens, "bins": bins, "binning": binning}
     try:
         checked = as_predictions(y_true, y_prob, words)
@@ -237,14 +122,19 @@ def evaluate(
         views_of(
             predictions, lens
         )  # a lens that does not fit the data is a mistake; one that a metric cannot read, a reason
+    deadline = perf_counter() + budget
     plan, left_out = _within(budget, chosen, predictions)
+    results = _results(predictions, plan, given, infer, deadline)
+    left_out += tuple(Skipped(m.id, m.seconds(predictions.n, predictions.k), SPENT) for m in plan[len(results) :])
+    plan = plan[: len(results)]
     groups = {}
     if by is not None and predictions.groups is not None:
         for code, name in enumerate(predictions.group_names):
             rows = predictions.groups == code
             if rows.any():
-                groups[name] = _evaluate(predictions.take(rows), plan, given, {}, ())
-    return _evaluate(predictions, plan, given, groups, left_out)
+                part = predictions.take(rows)
+                groups[name] = Evaluation(_header(part), tuple(_results(part, plan, given)), {})
+    return Evaluation(_header(predictions), tuple(results), groups, left_out)
 
 
 def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
@@ -268,26 +158,29 @@ def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metri
 
 
 def _within(budget: float, chosen: list[Metric], p: Predictions) -> tuple[list[Metric], tuple[Skipped, ...]]:
-    plan, left_out, spent = [], [], 0.0
-    for m in chosen:
-        seconds = m.seconds(p.n, p.k)
-        if spent + seconds > budget:
-            left_out.append(Skipped(m.id, seconds))
-        else:
-            plan.append(m)
-            spent += seconds
-    return plan, tuple(left_out)
+    """The metrics that fit together, cheap ones first; the order stays that of the catalogue."""
+    seconds = [m.seconds(p.n, p.k) for m in chosen]
+    spent, fits = 0.0, set()
+    for place in sorted(range(len(chosen)), key=seconds.__getitem__):
+        spent += seconds[place]
+        if spent <= budget:
+            fits.add(place)
+    plan = [m for place, m in enumerate(chosen) if place in fits]
+    return plan, tuple(Skipped(m.id, seconds[place]) for place, m in enumerate(chosen) if place not in fits)
 
 
-def _evaluate(
+def _results(
     p: Predictions,
     plan: list[Metric],
     given: Mapping[str, Any],
-    groups: dict[Any, Evaluation],
-    left_out: tuple[Skipped, ...],
-) -> Evaluation:
-    results = []
+    infer: Inference | None = None,
+    deadline: float = math.inf,
+) -> list[Result]:
+    """One result for each metric, as far as time allows."""
+    results: list[Result] = []
     for m in plan:
+        if results and perf_counter() > deadline:
+            break
         options = {
             word: value for word, value in given.items() if value is not None and (word == "lens" or word in m.options)
         }
@@ -301,8 +194,56 @@ def _evaluate(
         except CalibrantError as error:
             results.append(Result(m.id, m.name, None, "", m.ideal, "", str(error)))
         else:
-            results.append(Result(m.id, m.name, value, lens, m.ideal, m.direction(value, lens)))
-    return Evaluation(_header(p), tuple(results), groups, left_out)
+            result = Result(m.id, m.name, value, lens, m.ideal, m.direction(value, lens))
+            results.append(result if infer is None else infer.added(result, m, p, options, deadline))
+    return results
+
+
+class Inference(NamedTuple):
+    """What to add to each value."""
+
+    level: float | None
+    assess: bool
+    n_resamples: int
+    seed: int
+
+    @classmethod
+    def read(cls, level: Any, assess: Any, n_resamples: Any, rng: Any) -> Inference | None:
+        """What was asked for, checked; None where nothing was."""
+        if level is not None and not (is_number(level) and 0 < level < 1):
+            raise ArgumentError("interval", f"must be None or lie between 0 and 1; got {level!r}", "for example 0.95")
+        if not isinstance(assess, bool):
+            raise ArgumentError("assess", f"must be True or False; got {assess!r}")
+        if level is None and not assess:
+            return None
+        least = 19 if level is None else math.ceil(10 / (1 - level) * (1 - 1e-12))
+        if check_whole(n_resamples, "n_resamples") < least:
+            raise ArgumentError("n_resamples", f"must be at least {least} for this; got {n_resamples}")
+        from .inference.draws import seed_of
+
+        return cls(level, assess, int(n_resamples), seed_of(rng))
+
+    def added(self, result: Result, m: Metric, p: Predictions, options: dict[str, Any], deadline: float) -> Result:
+        """The result with its interval and p-value, or a note that says why it has none."""
+        from .inference.intervals import interval
+        from .inference.significance import assess
+
+        low = high = pvalue = None
+        notes = []
+        left = deadline - perf_counter()
+        if m.seconds(p.n, p.k) * self.n_resamples > max(left, 0):
+            return replace(result, note="resampling does not fit into the budget")
+        draws: dict[str, Any] = {"metric": m, "n_resamples": self.n_resamples, "rng": self.seed, **options}
+        try:
+            if self.level is not None:
+                found = interval(p, level=self.level, **draws)
+                low, high = found.low, found.high
+                notes += [found.note] if found.note else []
+            if self.assess:
+                pvalue = assess(p, **draws).pvalue
+        except CalibrantError as error:
+            notes.append(f"no interval or p-value: {error.problem}")
+        return replace(result, low=low, high=high, pvalue=pvalue, note="; ".join(notes))
 
 
 def _header(p: Predictions) -> Header:

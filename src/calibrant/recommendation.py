@@ -40,7 +40,7 @@ class Recommendation:
         return html_table(["metric", "name", "meaning"], rows, f"{self.use_case}: {self.question} {self.why}")
 
 
-# The five use cases of the survey of calibration metrics, and three that users ask for beside them.
+# The five use cases of the survey of calibration metrics, and four that users ask for beside them.
 _USE_CASES = {
     "classwise": (
         "How well is each class calibrated, to compare models or recalibration?",
@@ -48,11 +48,15 @@ _USE_CASES = {
     ),
     "multiclass": (
         "Is the whole predicted distribution right, not only the predicted class?",
-        "Bins in many dimensions hold few rows each; vce orders the classes first, so that one dimension is left.",
+        "Bins in many dimensions hold few rows each: skce_uq needs none, and vce orders the classes first, so that one dimension is left.",
     ),
     "direction": (
         "Is the model over- or underconfident?",
         "esce is one signed number; abc_above and abc_below show both sides where they would cancel; ecd needs no bins.",
+    ),
+    "parameter-free": (
+        "Is there any deviation at all, without choosing bins or widths?",
+        "ecce_mad and ecce_r come with a test whose law is known; smece smooths just as much as the error it finds.",
     ),
     "local": (
         "Is it right in every group or region, not only on average?",
@@ -74,7 +78,7 @@ _USE_CASES = {
 
 
 def recommend(use_case: str) -> Recommendation:
-    """Which metrics to use for ``"classwise"``, ``"multiclass"``, ``"direction"``, ``"local"``, ``"safety"``, ``"comparison"`` or ``"familiar"``.
+    """Which metrics to use for ``"classwise"``, ``"multiclass"``, ``"direction"``, ``"parameter-free"``, ``"local"``, ``"safety"``, ``"comparison"`` or ``"familiar"``.
 
     >>> import calibrant as cal
     >>> cal.recommend("direction").metrics

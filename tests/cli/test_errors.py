@@ -119,7 +119,7 @@ def test_help_loads_nothing_heavy() -> None:
 def test_metrics_tree_entry_and_use_case(run: Run) -> None:
     _, out, _ = run("metrics")
     assert all(f" {id} " in out for id in cal.catalogue)
-    _, out, _ = run("metrics", "SCE")
+    _, out, _ = run("metrics", "CWCE")
     assert out.startswith("cwce: Class-wise calibration error")
     assert "arXiv:1910.12656" in out
     _, out, _ = run("metrics", "--for", "safety")
