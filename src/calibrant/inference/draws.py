@@ -7,7 +7,8 @@ width: resampling then costs as much as there are cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from itertools import product
 from typing import Any, Protocol
 
@@ -22,7 +23,7 @@ from ..predictions import Predictions
 from ..registry import Metric
 from ..view import Rows, View
 
-__all__ = ["Sampler", "choose_sampler", "every_outcome", "generator", "many", "one_view", "seed_of"]
+__all__ = ["Sampler", "choose_sampler", "every_outcome", "generator", "many", "one_view", "progress", "seed_of"]
 
 Array = NDArray[Any]
 Generator = np.random.Generator
@@ -31,6 +32,9 @@ Generator = np.random.Generator
 BIN_CELLS, FINE_CELLS = 300, 1920
 # Above this many rows that stand for several, rows are no longer written out.
 MOST_ROWS = 10_000_000
+
+progress: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress", default=None)
+"""Is told how many resamples are done, of how many; None where nobody wants to know."""
 
 
 def seed_of(rng: Any) -> int:
@@ -54,11 +58,22 @@ def generator(seed: int, number: int) -> Generator:
 def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> list[Any]:
     """``work(0) ... work(count - 1)``, in order, on as many threads as asked for."""
     if workers is None or workers <= 1 or count < 2:
-        return [work(number) for number in range(count)]
+        return list(_told(map(work, range(count)), count))
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(work, range(count), chunksize=max(1, count // (4 * workers))))
+        return list(_told(pool.map(work, range(count), chunksize=max(1, count // (4 * workers))), count))
+
+
+def _told(results: Iterable[Any], count: int) -> Iterable[Any]:
+    tell = progress.get()
+    return results if tell is None else _telling(results, count, tell)
+
+
+def _telling(results: Iterable[Any], count: int, tell: Callable[[int, int], None]) -> Iterator[Any]:
+    for done, result in enumerate(results, 1):
+        yield result
+        tell(done, count)
 
 
 class Sampler(Protocol):

@@ -255,7 +255,9 @@ def t_cal_null_deviation(view: View, bins: int) -> float:
     own = view.weights if view.weight_kind != "importance" else view.weights**2
     variance = own * view.score * (1 - view.score)
     mass = np.bincount(cell, view.weights, count)
-    pairs = np.square(np.bincount(cell, variance, count)) - np.bincount(cell, variance**2 / own, count)
+    # A row under importance meets itself once, a count each of its copies.
+    alone = variance**2 if view.weight_kind == "importance" else variance**2 / own
+    pairs = np.square(np.bincount(cell, variance, count)) - np.bincount(cell, alone, count)
     full = mass > 0
     return math.sqrt(max(2 * math.fsum(pairs[full] / mass[full] ** 2), 0.0)) / view.total
 

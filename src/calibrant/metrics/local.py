@@ -51,7 +51,7 @@ SCALE_NOTE = (
 @metric(
     "Kernel local calibration error",
     family="kernel",
-    subfamily="features",
+    subfamily="groups and features",
     range=(-2, 2),
     ideal=0,
     has_test=True,
@@ -136,6 +136,7 @@ def _gaussian_products(place: Floats, gaps: Floats, weights: Floats) -> tuple[fl
     range=(-2, 2),
     ideal=0,
     has_test=True,
+    alternative="two-sided",
     lens="canonical",
     importance=False,
     sketch=False,

@@ -95,7 +95,7 @@ def ranked_probability(block: Block) -> Floats:
 @metric(
     "Normalised squared error score",
     family="point",
-    subfamily="normalised",
+    subfamily="score against its expectation",
     range=(0, math.inf),
     ideal=1,
     signed=True,

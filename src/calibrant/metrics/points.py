@@ -112,7 +112,7 @@ def nll(block: Block, *, floor: float | None = None, base: float | None = None) 
 @metric(
     "Entropic calibration difference",
     family="point",
-    subfamily="signed score",
+    subfamily="score against its expectation",
     range=(-math.inf, math.inf),
     ideal=0,
     signed=True,

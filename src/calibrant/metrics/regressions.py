@@ -46,7 +46,7 @@ def _curve(view: View, bandwidth: Any, adaptive: bool, exact: bool) -> tuple[Flo
 @metric(
     "Mean squared calibration error",
     family="kernel",
-    subfamily="kernel regression",
+    subfamily="kernel smoothing",
     range=(0, 1),
     ideal=0,
     ideal_for="nothing",
@@ -68,7 +68,7 @@ def msce(view: View, *, bandwidth: float | str = "default", adaptive: bool = Fal
 @metric(
     "Smooth expected calibration error",
     family="kernel",
-    subfamily="kernel regression",
+    subfamily="kernel smoothing",
     range=(0, 1),
     ideal=0,
     ideal_for="nothing",
@@ -99,7 +99,7 @@ SIX = np.array([11, -93, 802, 802, -93, 11]) / 1440
 @metric(
     "Logit-smoothed expected calibration error",
     family="kernel",
-    subfamily="kernel regression",
+    subfamily="kernel smoothing",
     range=(0, 1),
     ideal=0,
     ideal_for="nothing",

@@ -26,7 +26,7 @@ MOST_SCORES, CELLS = 2000, 1000
 @metric(
     "Smooth expected calibration error",
     family="kernel",
-    subfamily="smoothed residuals",
+    subfamily="kernel smoothing",
     range=(0, 1),
     ideal=0,
     cost="N log N",

@@ -28,7 +28,7 @@ COMBINED = 3
 @metric(
     "Multi-calibration metric",
     family="cumulative",
-    subfamily="groups",
+    subfamily="groups and features",
     range=(0, math.inf),
     ideal=0,
     has_test=True,
