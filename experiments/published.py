@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
+from calibrant._logistic import fit_logistic, groups_of, logit
+from calibrant.inference.belt import giviti_test
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]
@@ -40,6 +42,8 @@ class Case(NamedTuple):
     compute: Callable[[], list[float]]
     recomputed: float | None = None
     """What a plain computation, without any library, gave for the same predictions."""
+    verdict: str = "reproduced"
+    """What it means that ours is near enough: a mean over folds can only be near, whatever is computed of all rows."""
 
 
 # Sets of predictions.
@@ -67,6 +71,15 @@ def welldata(arrays: Arrays) -> cal.Predictions:
     return cal.Predictions(arrays["label"], np.column_stack([1 - p, p]))
 
 
+def cross_validated(arrays: Arrays, quantity: str, _deviation: str) -> float:
+    """All rows of a set whose publication averages over test folds of them, and gives the deviation between folds."""
+    labels, probs = arrays["labels"], arrays["probs"]
+    if quantity == "log-loss":
+        return cal.nll(labels, probs)
+    top = cal.Predictions(probs.argmax(axis=1) == labels, probs.max(axis=1), input="confidence")
+    return mean_outcome(top) if quantity == "accuracy" else mean_score(top)
+
+
 def decisions(arrays: Arrays) -> cal.Predictions:
     """Hard decisions at the published threshold, as sure forecasts."""
     return cal.Predictions(arrays["label"], (arrays["decile"] >= 5).astype(float), groups=arrays["race_code"])
@@ -87,6 +100,25 @@ def hl_quantile(arrays: Arrays, bins: int) -> float:
     """The Hosmer-Lemeshow statistic over groups cut at quantiles."""
     edges = quantile_edges(arrays["p_class1"], bins)
     return cal.hosmer_lemeshow(welldata(arrays), bins=edges, binning="equal_width")
+
+
+def hl_fitted(arrays: Arrays, bins: int) -> Any:
+    """The test of it as R does it, which takes the scores for fitted to the very rows."""
+    edges = quantile_edges(arrays["p_class1"], bins)
+    words: dict[str, Any] = {"bins": edges, "binning": "equal_width", "method": "chi_square_fitted_here"}
+    return cal.assess(welldata(arrays), metric="hosmer_lemeshow", **words)
+
+
+def belt_coefficient(arrays: Arrays, power: str) -> float:
+    """One coefficient of the parabola in log-odds that the test of the calibration belt compares with the diagonal."""
+    groups = groups_of(cal.View(arrays["p_saps2"], arrays["label"]))
+    return float(fit_logistic(groups, np.vander(logit(groups.score), 3, increasing=True)).coefficients[int(power)])
+
+
+def slope_interval(arrays: Arrays) -> list[float]:
+    """Cox's slope and 1.96 of its errors to either side, as far as they were printed."""
+    found = cal.assess(welldata(arrays), metric="cox_slope", method="wald").detail
+    return [round(found["slope"] + side * 1.959964 * found["slope_error"], 3) for side in (-1, 1)]
 
 
 def mean_outcome(predictions: cal.Predictions) -> float:
@@ -127,6 +159,18 @@ QUANTITIES: dict[str, Callable[..., float]] = {
     r"ECE-H class1 10 bins": lambda s: cal.ece(welldata(s), bins=10),
     r"MCE-H class1 10 bins": lambda s: cal.mce(welldata(s), bins=10),
     r"ECE-H top-class 10 bins": lambda s: cal.ece(welldata(s), bins=10, lens="top_label"),
+    r"Spiegelhalter p \(2-sided\)": lambda s: cal.assess(welldata(s), metric="spiegelhalter_z").pvalue,
+    r"Cox slope": lambda s: cal.cox_slope(welldata(s)),
+    r"Cox intercept": lambda s: cal.cox_intercept(welldata(s)),
+    r"Cox ICI": lambda s: cal.ici(welldata(s), smoother="logistic"),
+    r"beta(\d) of logit-polynomial degree 2": belt_coefficient,
+    r"GiViTI LR statistic": lambda s: giviti_test(s["label"], s["p_saps2"]).statistic,
+    # The table of the paper was quoted from memory.
+    r"KS top-1 %": lambda s: 100 * cal.ecce_mad(top1(s)),
+    # The integral itself. relplot's grids differ from it in the fourth digit, more where confidences pile up at 1.
+    r"smECE": lambda s: cal.smece(top1(s)),
+    r"smECE (\w+)": lambda s, name: cal.smece(s["label"], s[f"p_{name}"]),
+    r"(accuracy|log-loss|avg_confidence) \(CV mean, sd=([\d.e-]+)\)": cross_validated,
 }
 
 # Inputs and results printed in the tests and manuals of other packages.
@@ -193,6 +237,28 @@ def without_lowest(arrays: Arrays, lens: str) -> float:
     return cal.ece(whole, bins=quantile_edges(score, 10), lens=lens, where=score > score.min())
 
 
+def mapie_error(arrays: Arrays) -> float:
+    """MAPIE's edges are `linspace(0, 1, 15)`, which makes 14 bins; the two predicted classes weigh the same."""
+    words: dict[str, Any] = {"bins": 14, "lens": "top_label"}
+    return sum(cal.ece(welldata(arrays), where=cal.select.predicted(name), **words) for name in (0, 1)) / 2
+
+
+def platt(v: Any) -> list[float]:
+    """Cox's line through labels moved off 0 and 1 as Platt does, the decision values taken for log-odds; signs are LIBSVM's."""
+    labels = np.array(v["inputs"]["y"])
+    ones, others = (labels == 1).sum(), (labels != 1).sum()
+    moved = np.where(labels == 1, (ones + 1) / (ones + 2), 1 / (others + 2))
+    rows = cal.Predictions(moved, v["inputs"]["f"], input="logit", soft=True)
+    return [-cal.cox_slope(rows), -cal.cox_intercept(rows)]
+
+
+def pooled(v: Any) -> Array:
+    """Pooled neighbours, with values brought into [0, 1] by a power of two so that no digit is lost."""
+    values = np.array(v["inputs"]["y"]) / 16
+    scores = np.arange(len(values)) / 16
+    return cal.curves.isotonic(cal.View(scores, values))(scores) * 16
+
+
 # The id of a vector, as a pattern, and a function for its result, or one for each of its results by name.
 VECTORS: dict[str, Callable[[Any], Any] | dict[str, Callable[[Any], Any]]] = {
     r"sk_calcurve_4bins_neg": {"prob_true": lambda v: curve(v, "rate", pos_label=0)},
@@ -213,6 +279,8 @@ VECTORS: dict[str, Callable[[Any], Any] | dict[str, Callable[[Any], Any]]] = {
     r"uc_plugin_\d": plug_in,
     r"pc_conf_mce_\w+": lambda v: cal.mce(top_pair(v), bins=v["params"].get("n_bins", 15)),
     r"pc_ece_zero": lambda v: [metric(*pair(v)) for metric in (cal.ece, cal.cwce, cal.gece)],
+    r"sk_platt_libsvm": platt,
+    r"sk_isotonic_\d": pooled,
     r"pc_brier_mean": lambda v: cal.brier(*pair(v), scale="per_class"),
     r"calzone_ref": {
         "HL_C_15": lambda v: round(hl_quantile(v["arrays"], 15), 3),  # as R prints it
@@ -221,6 +289,14 @@ VECTORS: dict[str, Callable[[Any], Any] | dict[str, Callable[[Any], Any]]] = {
         "MCE_C_top": lambda v: cal.mce(welldata(v["arrays"]), bins=10, binning="equal_mass", lens="top_label"),
         "MCE_C_class1": lambda v: cal.mce(welldata(v["arrays"]), bins=10, binning="equal_mass"),
         "calzone_top_ECE_H_15": lambda v: cal.ece(welldata(v["arrays"]), bins=15, lens="top_label"),
+        "R_hoslem_df": lambda v: hl_fitted(v["arrays"], 15).detail["df"],
+        "R_hoslem_p": lambda v: round(hl_fitted(v["arrays"], 15).pvalue, 4),
+        "loess_ICI": lambda v: cal.ici(welldata(v["arrays"]), smoother="lowess", span=0.5, delta=0.001),
+        "cox_ICI": lambda v: cal.ici(welldata(v["arrays"]), smoother="logistic"),
+        "cox_slope": lambda v: cal.cox_slope(welldata(v["arrays"])),
+        "cox_intercept": lambda v: round(cal.cox_intercept(welldata(v["arrays"])), 3),
+        "cox_slope_ci": lambda v: slope_interval(v["arrays"]),
+        "MAPIE_top_label_ECE_H_15": lambda v: mapie_error(v["arrays"]),
     },
 }
 
@@ -246,20 +322,34 @@ def cases_of_sets(folder: Path) -> Iterator[Case]:
     """The published numbers of whole sets that these metrics can give; those that do not fit their own data are left out."""
     for check in json.loads((folder / "checks.json").read_text()):
         known = first_match(QUANTITIES, check["quantity"])
-        if known is None or not check["verdict"].startswith("reproduced"):
+        if known is None or check["verdict"].startswith("NOT"):
             continue
         match, quantity = known
-        # Where the authors worked in single precision, five digits are what their numbers are good for.
-        single = "significant digits" in check["verdict"]
-        half_digit = 0.5 * 10.0 ** -check["printed_decimals"] + 1e-12
+        # What relplot gave is no plain computation: see smECE above. The tests integrate instead.
+        is_plain = "relplot 1.0.3 itself" not in check["note"]
         yield Case(
-            id=f"{check['set']} {check['quantity'].strip()}",
+            id=name_of(check),
             source=check["source"],
             published=[check["published"]],
-            tolerance=abs(check["published"]) * 5e-6 if single else half_digit,
+            tolerance=tolerance_of(check),
             compute=partial(_of_set, folder, check["set"], quantity, match.groups()),
-            recomputed=check["computed"],
+            recomputed=check["computed"] if is_plain else None,
+            verdict="within sd" if check["verdict"].startswith("within") else "reproduced",
         )
+
+
+def name_of(check: Mapping[str, Any]) -> str:
+    """The set and what was computed of it."""
+    return f"{check['set']} {check['quantity'].strip()}"
+
+
+def tolerance_of(check: Mapping[str, Any]) -> float:
+    """Half a printed digit; for a mean over folds their deviation, and five digits where the authors worked in single precision."""
+    if check["verdict"].startswith("within"):
+        return float(check["quantity"].partition("sd=")[2].rstrip(")"))
+    if "significant digits" in check["verdict"]:
+        return abs(float(check["published"])) * 5e-6
+    return 0.5 * 10.0 ** -check["printed_decimals"] + 1e-12
 
 
 def _of_set(folder: Path, name: str, quantity: Callable[..., float], groups: tuple[str, ...]) -> list[float]:
@@ -275,12 +365,17 @@ def cases_of_vectors(folder: Path) -> Iterator[Case]:
         recipes = known[1] if isinstance(known[1], dict) else {"": known[1]}
         for name, recipe in recipes.items():
             yield Case(
-                id=f"{vector['source'].partition(' ')[0].partition('@')[0]} {vector['id']} {name}".strip(),
+                id=result_name(vector, name),
                 source=vector["source"],
                 published=as_list(vector["expected"][name] if name else vector["expected"]),
                 tolerance=vector["tolerance"],
                 compute=partial(_of_vector, folder, vector, recipe),
             )
+
+
+def result_name(vector: Mapping[str, Any], name: str) -> str:
+    """The package, the id of the vector and which of its results."""
+    return f"{vector['source'].partition(' ')[0].partition('@')[0]} {vector['id']} {name}".strip()
 
 
 def _of_vector(folder: Path, vector: dict[str, Any], recipe: Callable[[Any], Any]) -> list[float]:
@@ -306,12 +401,21 @@ def is_reproduced(case: Case, ours: list[float]) -> bool:
     return printed and (case.recomputed is None or math.isclose(ours[0], case.recomputed, rel_tol=1e-8))
 
 
-def left_out(folder: Path) -> list[str]:
-    """Published numbers that other metrics give."""
-    known = {case.id for case in cases(folder)}
+def left_out(folder: Path) -> dict[str, str]:
+    """Published numbers that stand in no case, and why."""
     checks = json.loads((folder / "checks.json").read_text())
-    names = [f"{c['set']} {c['quantity'].strip()}" for c in checks if c["verdict"].startswith("reproduced")]
-    return [name for name in names if name not in known]
+    reasons = {name_of(check): "no metric here gives it" for check in checks}
+    for check in checks:
+        if check["verdict"].startswith("NOT"):
+            why = f"published {check['published']:.6g}, but its own predictions give {check['computed']:.6g}"
+            reasons[name_of(check)] = why
+    for vector in json.loads((folder / "vectors.json").read_text())["vectors"]:
+        known = first_match(VECTORS, vector["id"])
+        by_name = isinstance(vector["expected"], dict) and not (known and callable(known[1]))
+        for name in vector["expected"] if by_name else [""]:
+            reasons[result_name(vector, name)] = "no metric here gives it"
+    covered = {case.id for case in cases(folder)}
+    return {name: why for name, why in reasons.items() if name not in covered}
 
 
 def main() -> int:
@@ -320,18 +424,20 @@ def main() -> int:
     if not (folder / "checks.json").exists():
         print(f"NO PUBLISHED NUMBERS in {folder}: set CALIBRANT_DATA to the folder that holds checks.json")
         return 1
-    every, wrong = cases(folder), 0
+    every, verdicts = cases(folder), []
     print(f"{'quantity':<75}{'published':>16}{'ours':>16}{'difference':>12}  verdict")
     for case in every:
         ours = case.compute()
         fine = is_reproduced(case, ours)
-        wrong += not fine
+        verdicts.append(case.verdict if fine else "OFF")
         published = case.published * len(ours) if len(case.published) == 1 else case.published
         for value, other in zip(ours, published, strict=True):
-            verdict = "reproduced" if fine else "OFF"
-            print(f"{case.id[:74]:<75}{other:>16.10g}{value:>16.10g}{value - other:>12.1e}  {verdict}")
-    print(f"\n{len(every) - wrong} of {len(every)} reproduced; {len(left_out(folder))} more belong to other metrics")
-    return 1 if wrong else 0
+            print(f"{case.id[:74]:<75}{other:>16.10g}{value:>16.10g}{value - other:>12.1e}  {verdicts[-1]}")
+    near = verdicts.count("within sd")
+    print(f"\n{verdicts.count('reproduced')} of {len(every)} reproduced, {near} means over folds within sd; left out:")
+    for name, why in left_out(folder).items():
+        print(f"  {name}: {why}")
+    return 1 if "OFF" in verdicts else 0
 
 
 if __name__ == "__main__":
