@@ -234,15 +234,18 @@ class Inference(NamedTuple):
         if m.seconds(p.n, p.k) * self.n_resamples > max(left, 0):
             return replace(result, note="resampling does not fit into the budget")
         draws: dict[str, Any] = {"metric": m, "n_resamples": self.n_resamples, "rng": self.seed, **options}
-        try:
-            if self.level is not None:
+        if self.level is not None:
+            try:
                 found = interval(p, level=self.level, **draws)
                 low, high = found.low, found.high
                 notes += [found.note] if found.note else []
-            if self.assess:
+            except CalibrantError as error:
+                notes.append(f"no interval: {error.problem}")
+        if self.assess:
+            try:
                 pvalue = assess(p, **draws).pvalue
-        except CalibrantError as error:
-            notes.append(f"no interval or p-value: {error.problem}")
+            except CalibrantError as error:
+                notes.append(f"no p-value: {error.problem}")
         return replace(result, low=low, high=high, pvalue=pvalue, note="; ".join(notes))
 
 

@@ -94,11 +94,12 @@ class Catalogue(Mapping[str, Metric]):
 
     def __repr__(self) -> str:
         lines = [f"{len(self)} calibration metrics"]
+        width = max(map(len, self), default=0)
         for family, subfamilies in self.tree().items():
             lines.append(family)
             for subfamily, metrics in subfamilies.items():
                 lines.append(f"  {subfamily}")
-                lines.extend(f"    {m.id:<12} {m.name}" for m in metrics)
+                lines.extend(f"    {m.id:<{width}}  {m.name}" for m in metrics)
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -106,7 +106,7 @@ def test_debug_shows_the_traceback(tmp_path: Path) -> None:
 def test_help_and_version(run: Run) -> None:
     code, out, _ = run("--help")
     assert code == 0
-    assert all(word in out for word in ("evaluate", "metrics", "demo"))
+    assert all(word in out for word in ("evaluate", "assess", "compare", "metrics", "demo"))
     assert run("--version")[1] == f"calibrant {cal.__version__}\n"
 
 

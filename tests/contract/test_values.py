@@ -93,9 +93,9 @@ def test_the_ideal_is_met_by_calibrated_forecasts(metric: Metric, shape: str) ->
     assert max(distances) <= 1e-12 or distances[-1] <= distances[0] / 30, f"{distances} away from {metric.ideal}"
 
 
-# Normalised scores divide by the variance that a forecast promises, and a sure one promises none.
+# nses divides by the variance that a forecast promises, and a sure one promises none.
 @every_shape_name
-@metrics_that(lambda m: m.ideal is not None and m.ideal_for != "nothing" and m.subfamily != "normalised")
+@metrics_that(lambda m: m.ideal is not None and m.ideal_for != "nothing" and m.id != "nses")
 def test_the_ideal_is_met_by_sure_and_right_forecasts(metric: Metric, shape: str) -> None:
     clean_value(metric, PROBLEMS[shape][0])
     y = np.arange(60) % COLUMNS[shape]

@@ -115,10 +115,24 @@ def test_strata_keep_their_sizes() -> None:
 def test_intervals_near_zero_carry_a_note() -> None:
     calm = cal.make_calibrated(5000, rng=0)
     found = cal.interval(calm.y_true, calm.y_prob, metric="ece", rng=0, n_resamples=300)
-    assert "centred above" in found.note
+    assert "lie above the value itself" in found.note
     assert "note" in repr(found)
     y, p = predictions(5000, power=2)
     assert cal.interval(y, p, metric="ece", rng=0, n_resamples=300).note == ""
+
+
+def test_metrics_bring_their_own_intervals() -> None:
+    slope = cal.interval(*B, metric="cox_slope")
+    assert slope.method == "asymptotic"
+    half = 1.959963984540054 * 0.6745414033
+    assert (slope.low, slope.high) == pytest.approx((0.9985078395 - half, 0.9985078395 + half), abs=1e-8)
+    intercept = cal.interval(*B, metric="cox_intercept")
+    assert intercept.high - intercept.low == pytest.approx(2 * 1.959963984540054 * 0.8136341578, abs=1e-8)
+    squared = cal.interval(*B, metric="l2ce_interval", bins=2)
+    assert squared.low == 0
+    assert squared.high == pytest.approx(-0.022 + 1.959963984540054 * 0.04365272042, abs=1e-9)
+    with pytest.raises(cal.ArgumentError, match="no interval of its own"):
+        cal.interval(*B, metric="ece", method="asymptotic")
 
 
 def test_bad_arguments_are_named() -> None:

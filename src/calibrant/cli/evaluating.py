@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import operator
 import re
 from typing import Any, NamedTuple
@@ -13,10 +12,10 @@ from .. import __version__
 from ..errors import ArgumentError
 from ..evaluation import Evaluation, choose_metrics, evaluate
 from ..registry import Metric, catalogue
-from .screen import clean, print_lines, print_table
+from .screen import clean, print_json, print_lines, print_table, resampling_bar
 from .source import Columns, load
 
-__all__ = ["run"]
+__all__ = ["named_classes", "run"]
 
 COMPARE = {
     ">=": operator.ge,
@@ -62,6 +61,10 @@ def run(
     bins: int | None,
     binning: str | None,
     budget: float,
+    interval: float | None,
+    assess: bool,
+    resamples: int,
+    seed: int,
     as_json: bool,
     gates: tuple[str, ...],
     where: str | None,
@@ -78,34 +81,43 @@ def run(
         metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
     )
     chosen += [gate.metric for gate in dict.fromkeys(conditions) if gate.metric not in chosen]
-    words = load(file, Columns(**columns), where, format)
+    words = named_classes(load(file, Columns(**columns), where, format), classes, pos_label)
     groups = words.pop("groups", None)
-    if classes is not None:
-        words["classes"] = _like_labels([name.strip() for name in classes.split(",")], words["y_true"])
-    if pos_label is not None:
-        words["pos_label"] = _like_labels([pos_label], words["y_true"])[0]
-    result = evaluate(
-        words.pop("y_true"),
-        words.pop("y_prob"),
-        metrics=chosen,
-        by=groups,
-        lens=lens,
-        bins=bins,
-        binning=binning,
-        budget=budget,
-        normalize=normalize,
-        clip=clip,
-        **words,
-    )
+    with resampling_bar():
+        result = evaluate(
+            words.pop("y_true"),
+            words.pop("y_prob"),
+            metrics=chosen,
+            by=groups,
+            lens=lens,
+            bins=bins,
+            binning=binning,
+            budget=budget,
+            interval=interval,
+            assess=assess,
+            n_resamples=resamples,
+            rng=seed,
+            normalize=normalize,
+            clip=clip,
+            **words,
+        )
     failures = judge(result, conditions)
     if as_json:
-        content = {"calibrant": __version__, "file": file, **result.to_dict(), "failed": failures}
-        click.echo(json.dumps(content, indent=2, allow_nan=False, default=str))
+        print_json({"calibrant": __version__, "file": file, **result.to_dict(), "failed": failures})
     else:
         show(result)
     for line in failures:
         click.echo(clean(f"gate failed: {line}"), err=True)
     return bool(failures)
+
+
+def named_classes(words: dict[str, Any], classes: str | None, pos_label: str | None) -> dict[str, Any]:
+    """What was read from a file, with the classes named on the command line."""
+    if classes is not None:
+        words["classes"] = _like_labels([name.strip() for name in classes.split(",")], words["y_true"])
+    if pos_label is not None:
+        words["pos_label"] = _like_labels([pos_label], words["y_true"])[0]
+    return words
 
 
 def _like_labels(names: list[str], labels: Any) -> list[Any]:

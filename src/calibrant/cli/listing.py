@@ -17,9 +17,11 @@ __all__ = ["run"]
 # Functions that take other arguments than labels and probabilities, or give more than one number.
 BESIDE = [
     "beside the catalogue, in Python",
+    "  assess, interval, compare          could it be chance, how sure is it, which model is better",
     "  nees, ecd_gaussian, ecd_density    calibration of continuous estimates",
     "  decompose, skill_score             parts of a proper score, and its gain over a reference",
     "  calibration_curve                  bin by bin, with intervals",
+    "  calibration_band                   where the curve can lie, for all scores at once",
 ]
 
 

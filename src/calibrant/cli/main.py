@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 class _GateFailed(Exception):
-    """A ``--fail-if`` condition holds."""
+    """What ``--fail-if`` or ``--fail-if-rejected`` asks about holds."""
 
 
 def _closed_pipe() -> int:
@@ -66,26 +66,42 @@ def cli() -> None:
     """Does "80 %" mean 80 %? Probability calibration of classifiers."""
 
 
-def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Which file, and which of its columns hold what."""
-    options = [
+Command = Callable[..., Any]
+
+
+def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+score_options = with_options(
+    click.option("--prob", metavar="COLUMN", help="Probability of the positive class."),
+    click.option("--probs", metavar="COLUMNS", help="One probability per class: a list, or a pattern such as 'p_*'."),
+    click.option(
+        "--logits", metavar="COLUMNS", help="Logits instead of probabilities: one column, a list or a pattern."
+    ),
+    click.option(
+        "--confidence",
+        metavar="COLUMN",
+        help="Confidence of the predicted class; the label then says whether it was right.",
+    ),
+)
+
+
+def source_options(*more: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Which file, and which of its columns hold what; `more` says where the scores and the groups are."""
+    return with_options(
         click.argument("file"),
         click.option("--label", metavar="COLUMN", help="The true class. Found by its name if not given."),
-        click.option("--prob", metavar="COLUMN", help="Probability of the positive class."),
-        click.option(
-            "--probs", metavar="COLUMNS", help="One probability per class: a list, or a pattern such as 'p_*'."
-        ),
-        click.option(
-            "--logits", metavar="COLUMNS", help="Logits instead of probabilities: one column, a list or a pattern."
-        ),
-        click.option(
-            "--confidence",
-            metavar="COLUMN",
-            help="Confidence of the predicted class; the label then says whether it was right.",
-        ),
+        *more,
         click.option("--weight", metavar="COLUMN", help="Importance of each row."),
         click.option("--counts", metavar="COLUMN", help="How many rows each row stands for."),
-        click.option("--by", metavar="COLUMN", help="Measure each group as well."),
         click.option("--where", metavar="SQL", help="Which rows, as one SQL expression: \"country = 'FR'\"."),
         click.option(
             "--classes", metavar="NAMES", help="Names of the classes, in the order of the columns, with commas."
@@ -98,10 +114,32 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--normalize", is_flag=True, help="Rescale rows to sum to 1."),
         click.option("--clip", is_flag=True, help="Move entries into [0, 1]."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    )
+
+
+def by_option(help: str) -> Callable[[Command], Command]:
+    """``--by`` names the column of groups."""
+    return click.option("--by", metavar="COLUMN", help=help)
+
+
+metric_options = with_options(
+    click.option("--lens", help="Which question: top_label, classwise, class:NAME, rank:2, ..."),
+    click.option("--bins", type=int, help="Number of bins."),
+    click.option("--binning", type=click.Choice(["equal_width", "equal_mass"]), help="How to cut scores into bins."),
+)
+
+
+def draw_options(resamples: int) -> Callable[[Command], Command]:
+    """How many samples are drawn, from which seed."""
+    return with_options(
+        click.option(
+            "--resamples", type=int, default=resamples, show_default=True, help="Samples to draw, where any are drawn."
+        ),
+        click.option("--seed", type=int, default=0, show_default=True, help="The same seed draws the same samples."),
+    )
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,20 +148,21 @@ def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @cli.command()
-@source_options
+@source_options(score_options, by_option("Measure each group as well."))
 @click.option(
     "--metrics",
     metavar="NAMES",
     default="recommended",
     help="Ids or aliases with commas, 'recommended' (default) or 'all'.",
 )
-@click.option("--lens", help="Which question: top_label, classwise, class:NAME, rank:2, ...")
-@click.option("--bins", type=int, help="Number of bins.")
-@click.option("--binning", type=click.Choice(["equal_width", "equal_mass"]), help="How to cut scores into bins.")
+@metric_options
 @click.option(
     "--budget", type=float, default=60.0, show_default=True, help="Seconds; slower metrics are left out by name."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--interval", type=float, metavar="LEVEL", help="Add confidence intervals, for example of level 0.95.")
+@click.option("--assess", is_flag=True, help="Add how often chance alone gives such a value.")
+@draw_options(200)
+@json_option
 @click.option(
     "--fail-if",
     "gates",
@@ -141,9 +180,59 @@ def evaluate(file: str, **options: Any) -> None:
 
 
 @cli.command()
+@source_options(score_options, by_option("Groups of rows, for metrics that read them."))
+@click.option("--metric", metavar="NAME", help="Id or alias; ecce_mad if not given.")
+@click.option(
+    "--method", metavar="NAME", help="A test of the metric, 'consistency' or 'enumeration'; chosen if not given."
+)
+@click.option("--metrics", metavar="NAMES", help="Several metrics instead, with commas, all on the same draws.")
+@click.option(
+    "--correction",
+    type=click.Choice(["holm", "benjamini_hochberg", "min_p", "none"]),
+    help="How p-values of several metrics are corrected for their number; holm if not given.",
+)
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Level of the test.")
+@metric_options
+@draw_options(999)
+@json_option
+@click.option("--fail-if-rejected", is_flag=True, help="Exit with 1 if the deviation is unlikely to be chance.")
+@debug_option
+def assess(file: str, **options: Any) -> None:
+    """Ask whether the deviation in FILE could be chance: the labels being drawn from the probabilities given."""
+    from . import assessing
+
+    if assessing.run(file, **options):
+        raise _GateFailed
+
+
+@cli.command()
+@source_options(
+    click.option(
+        "--models",
+        metavar="COLUMNS",
+        required=True,
+        help="A column of probabilities for each model, with commas; a pattern such as 'old_*,new_*' for several classes.",
+    ),
+    click.option("--logits", is_flag=True, help="The columns hold logits."),
+)
+@click.option("--metric", metavar="NAME", default="brier", show_default=True, help="Id or alias.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Coverage of the intervals.")
+@click.option("--cluster", metavar="COLUMN", help="Draw whole groups of rows, such as all rows of one patient.")
+@metric_options
+@draw_options(1000)
+@json_option
+@debug_option
+def compare(file: str, **options: Any) -> None:
+    """Compare models on the same rows of FILE: every difference of a metric with its interval and p-value."""
+    from . import assessing
+
+    assessing.run_compare(file, **options)
+
+
+@cli.command()
 @click.argument("name", required=False)
 @click.option("--for", "use_case", metavar="USE_CASE", help="Only those recommended for a use case, and why.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @debug_option
 def metrics(name: str | None, use_case: str | None, as_json: bool) -> None:
     """List the metrics, or show one: its meaning, range, defaults, cautions and paper."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
-__all__ = ["print_lines", "print_table"]
+__all__ = ["print_json", "print_lines", "print_table", "resampling_bar"]
 
 
 def clean(text: str) -> str:
@@ -19,6 +23,47 @@ def print_lines(lines: Sequence[str]) -> None:
     """Plain lines."""
     for line in lines:
         click.echo(clean(line))
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """Valid JSON: what is infinite becomes text."""
+    click.echo(json.dumps(_finite(content), indent=2, allow_nan=False, default=str))
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {str(key): _finite(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_finite(value) for value in content]
+    plain = content.item() if hasattr(content, "item") else content  # a NumPy number
+    return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+@contextmanager
+def resampling_bar() -> Iterator[None]:
+    """A bar on standard error while samples are drawn, where that is a terminal; it leaves nothing behind."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from ..inference.draws import progress
+
+    columns = TextColumn("resampling"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("")
+
+    def tell(done: int, count: int) -> None:
+        bar.start()  # what draws nothing shows nothing
+        bar.update(task, completed=done, total=count)
+
+    token = progress.set(tell)
+    try:
+        yield
+    finally:
+        progress.reset(token)
+        bar.stop()
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: range) -> None:

@@ -14,7 +14,7 @@ from .._convert import match_columns
 from ..errors import ArgumentError, ColumnError, FileError
 from ..files import read_npz
 
-__all__ = ["Columns", "load"]
+__all__ = ["Columns", "load", "load_each"]
 
 LABEL_NAMES = ("label", "labels", "y_true", "y", "target", "truth", "true_label", "class", "outcome", "actual")
 PROB_NAMES = (
@@ -61,13 +61,21 @@ class Columns:
 
 def load(file: str, columns: Columns, where: str | None = None, format: str | None = None) -> dict[str, Any]:
     """Arguments for `Predictions`, read from a file; ``-`` is standard input."""
+    return load_each(file, [columns], where, format)[0]
+
+
+def load_each(
+    file: str, several: list[Columns], where: str | None = None, format: str | None = None
+) -> list[dict[str, Any]]:
+    """Arguments for `Predictions` for each choice of columns of the same rows."""
     if file != "-":
-        return _load(Path(file), file, columns, where, format)
+        return [_load(Path(file), file, columns, where, format) for columns in several]
     with tempfile.NamedTemporaryFile(suffix=".input") as copy:
         while chunk := sys.stdin.buffer.read(1 << 20):
             copy.write(chunk)
         copy.flush()
-        return _load(Path(copy.name), "-", columns, where, format or _sniff(Path(copy.name)))
+        path = Path(copy.name)
+        return [_load(path, "-", columns, where, format or _sniff(path)) for columns in several]
 
 
 def _load(path: Path, shown: str, columns: Columns, where: str | None, format: str | None) -> dict[str, Any]:
@@ -249,7 +257,7 @@ def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[s
     if text and scores.ndim == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
         words["sum_tolerance"] = printed_tolerance(np.asarray(scores))
     if scores.ndim == 2 and len(names) > 1:
-        classes = _classes(names)
+        classes = _classes(names, columns.probs or columns.logits or "")
         if classes is not None and (arrays[label].dtype.kind in "OU" or all(isinstance(name, int) for name in classes)):
             words["classes"] = classes
     for word, option, name in (
@@ -293,9 +301,10 @@ def _stack(parts: list[Any]) -> Any:
     return only
 
 
-def _classes(names: list[str]) -> list[Any] | None:
-    """What follows the common prefix of the columns: ``p_cat, p_dog`` are the classes cat and dog."""
-    for prefix in PROB_PREFIXES:
+def _classes(names: list[str], pattern: str) -> list[Any] | None:
+    """What follows the common prefix of the columns: ``p_cat, p_dog`` are the classes cat and dog, as is what ``new_*`` left open."""
+    own = [pattern[:-1].lower()] if re.fullmatch(r"[^*?\[,]+_\*", pattern) else []
+    for prefix in [*own, *PROB_PREFIXES]:
         if all(name.lower().startswith(prefix) for name in names):
             rest = [name[len(prefix) :] for name in names]
             if all(part.isdigit() for part in rest):

@@ -14,6 +14,8 @@ from .._checks import check_whole
 from .._convert import is_number
 from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, GroupError, UndefinedMetricError
+from ..metrics.coefficients import line_of
+from ..metrics.debiased import l2ce_bounds
 from ..predictions import Predictions
 from ..registry import Metric, catalogue
 from ..view import VectorView, View
@@ -24,11 +26,8 @@ __all__ = ["Interval", "bootstrap_sample", "interval"]
 
 Floats = NDArray[np.float64]
 
-METHODS = ("auto", "percentile", "basic", "bca", "normal")
-NEAR_ZERO = (
-    "a resampled {id} is centred above the true one, most of all near 0: the interval is then too high; "
-    "use a debiased metric, or assess"
-)
+METHODS = ("auto", "percentile", "basic", "bca", "normal", "asymptotic")
+NEAR_ZERO = "resampled values lie above the value itself, as they do near 0: the interval is too high; see what assess says of chance"
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,8 @@ def interval(
         Id or alias; its options are taken as keywords.
     method
         ``"percentile"``, ``"basic"`` or ``"bca"`` resample rows; ``"normal"`` takes the standard error of a mean over rows.
-        ``"auto"`` is normal where the metric is such a mean, and percentile otherwise.
+        ``"asymptotic"`` is the metric's own large-sample interval, where it has one (`l2ce_interval`, `t_cal`, `cox_intercept`,
+        `cox_slope`). ``"auto"`` takes that, normal where the metric is a mean over rows, and percentile otherwise.
     level
         Coverage aimed at.
     n_resamples
@@ -128,8 +128,15 @@ def interval(
     n = int(view.total) if view.weight_kind == "counts" else view.n
     lens = view.lens if len(views) == 1 else "classwise"
     plain = cluster is False and stratify is False and len(views) == 1 and is_row_mean(chosen)
+    single = cluster is False and stratify is False and len(views) == 1
+    own = OWN_INTERVALS.get(chosen.id) if single else None
     if method == "auto":
-        method = "normal" if plain else "percentile"
+        method = "asymptotic" if own else "normal" if plain else "percentile"
+    if method == "asymptotic":
+        if own is None:
+            raise ArgumentError("method", f"{chosen.id} has no interval of its own", "use 'percentile'")
+        low, high = own(view, {**chosen.options, **words}, value, level)
+        return Interval(chosen.id, value, low, high, level, method, n, lens)
     if method == "normal":
         if not plain:
             raise ArgumentError(
@@ -138,8 +145,9 @@ def interval(
         half = _normal_half(chosen, view, words, value, level)
         low, high = (max(value - half, chosen.range[0]), min(value + half, chosen.range[1]))
         return Interval(chosen.id, value, low, high, level, method, n, lens)
-    if n_resamples < 10 / (1 - level):
-        raise ArgumentError("n_resamples", f"must be at least {math.ceil(10 / (1 - level))} for a level of {level:g}")
+    least = math.ceil(10 / (1 - level) * (1 - 1e-12))  # 1 - 0.9 is a little below 0.1
+    if n_resamples < least:
+        raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}")
     sampler = _sampler(chosen, options, source, cluster, stratify, exact)
     sample = bootstrap_sample([(chosen, options)], sampler, n_resamples, seed_of(rng), workers)[:, 0]
     sample = sample[~np.isnan(sample)]
@@ -148,8 +156,38 @@ def interval(
     (low, high), note = _ends(method, value, sample, level, lambda: _jackknife(chosen, options, sampler))
     if not note and chosen.ideal == 0 and chosen.range[0] == 0 and chosen.ideal_for == "calibrated":
         shift = float(np.median(sample)) - value
-        note = NEAR_ZERO.format(id=chosen.id) if shift > (high - low) / 8 else ""
+        note = NEAR_ZERO if shift > (high - low) / 8 else ""
     return Interval(chosen.id, value, low, high, level, method, n, lens, len(sample), note, sample)
+
+
+def _l2ce(view: Any, options: dict[str, Any], value: float, level: float) -> tuple[float, float]:
+    """For the squared error, whether or not the model is calibrated (Sun et al. 2024)."""
+    if isinstance(view, VectorView):
+        raise ArgumentError("method", "'asymptotic' needs one score for each row", "use method='percentile'")
+    bins = options["bins"]
+    if bins is None:
+        bins = max(1, math.floor(view.effective_size ** (2 / (4 * options["smoothness"] + 1)) + 1e-9))
+    return l2ce_bounds(view, bins, level)
+
+
+def _cox(place: int) -> Callable[..., tuple[float, float]]:
+    def wald(view: Any, options: dict[str, Any], value: float, level: float) -> tuple[float, float]:
+        from scipy.special import ndtri
+
+        fit = line_of(view, options["penalty"])
+        spread = fit.sandwich if view.weight_kind == "importance" else fit.covariance
+        half = float(ndtri((1 + level) / 2)) * math.sqrt(float(spread[place, place]))
+        return value - half, value + half
+
+    return wald
+
+
+OWN_INTERVALS: dict[str, Callable[..., tuple[float, float]]] = {
+    "t_cal": _l2ce,
+    "l2ce_interval": _l2ce,
+    "cox_intercept": _cox(0),
+    "cox_slope": _cox(1),
+}
 
 
 def is_row_mean(metric: Metric) -> bool:

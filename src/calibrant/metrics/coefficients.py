@@ -28,7 +28,7 @@ PENALTY = (
 )
 
 
-def _line(view: View, penalty: str | None) -> LogisticFit:
+def line_of(view: View, penalty: str | None) -> LogisticFit:
     groups = groups_of(view)
     feature = logit(groups.score)
     if feature[0] == feature[-1]:
@@ -54,7 +54,7 @@ def _line(view: View, penalty: str | None) -> LogisticFit:
 )
 def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None) -> float:
     """Intercept of the logistic regression of the outcome on the log-odds of the score."""
-    return float(_line(view, penalty).coefficients[0])
+    return float(line_of(view, penalty).coefficients[0])
 
 
 @metric(
@@ -76,7 +76,7 @@ def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None) -> floa
 )
 def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None) -> float:
     """Slope of the logistic regression of the outcome on the log-odds of the score."""
-    return float(_line(view, penalty).coefficients[1])
+    return float(line_of(view, penalty).coefficients[1])
 
 
 @metric(

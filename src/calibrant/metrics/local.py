@@ -243,7 +243,7 @@ def _laplace_tiles(place: Floats, values: Floats) -> Floats:
 
 LOCAL: dict[str, Any] = {
     "family": "kernel",
-    "subfamily": "features",
+    "subfamily": "groups and features",
     "range": (0, 1),
     "ideal": 0,
     "needs": ("features",),

@@ -1,0 +1,144 @@
+"""``calibrant assess`` and ``calibrant compare``: could it be chance, and which model is better."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..errors import ArgumentError, ColumnError
+from ..inference.comparison import compare
+from ..inference.significance import assess, assess_many
+from .evaluating import named_classes
+from .screen import clean, print_json, print_lines, resampling_bar
+from .source import Columns, load, load_each
+
+__all__ = ["run", "run_compare"]
+
+
+def run(
+    file: str,
+    *,
+    metric: str | None,
+    method: str | None,
+    metrics: str | None,
+    correction: str | None,
+    alpha: float,
+    lens: str | None,
+    bins: int | None,
+    binning: str | None,
+    resamples: int,
+    seed: int,
+    as_json: bool,
+    fail_if_rejected: bool,
+    where: str | None,
+    classes: str | None,
+    pos_label: str | None,
+    format: str | None,
+    normalize: bool,
+    clip: bool,
+    **columns: str | None,
+) -> bool:
+    """Test and print; true when the command shall fail because something was rejected."""
+    _check_words(metric, method, metrics, correction)
+    words = named_classes(load(file, Columns(**columns), where, format), classes, pos_label)
+    words |= {"alpha": alpha, "n_resamples": resamples, "rng": seed, "normalize": normalize, "clip": clip}
+    words |= _given(lens=lens, bins=bins, binning=binning)
+    with resampling_bar():
+        result: Any
+        if metrics is None:
+            result = assess(**words, metric=metric or "ecce_mad", method=method or "auto")
+        else:
+            chosen = [name.strip() for name in metrics.split(",")]
+            result = assess_many(**words, metrics=chosen, correction=correction or "holm")  # type: ignore[arg-type]
+    if as_json:
+        rejected = {"rejected": result.rejected}
+        print_json({"calibrant": __version__, "file": file, **result.to_dict(), **rejected})
+    else:
+        print_lines(repr(result).split("\n"))
+    if not (fail_if_rejected and result.rejected):
+        return False
+    names = result.metric if metrics is None else ", ".join(result.rejected)
+    click.echo(clean(f"gate failed: {names} rejected at {alpha:g}"), err=True)
+    return True
+
+
+def _check_words(metric: str | None, method: str | None, metrics: str | None, correction: str | None) -> None:
+    if metrics is None:
+        if correction is not None:
+            raise ArgumentError("--correction", "is for several metrics", "name them with --metrics")
+    elif metric is not None:
+        raise ArgumentError("--metrics", "was given beside --metric", "pass one of them")
+    elif method is not None:
+        raise ArgumentError("--method", "is for one metric; several are tested by drawing outcomes", "use --metric")
+
+
+def _given(**words: Any) -> dict[str, Any]:
+    return {word: value for word, value in words.items() if value is not None}
+
+
+def run_compare(
+    file: str,
+    *,
+    models: str,
+    logits: bool,
+    metric: str,
+    level: float,
+    cluster: str | None,
+    lens: str | None,
+    bins: int | None,
+    binning: str | None,
+    resamples: int,
+    seed: int,
+    as_json: bool,
+    where: str | None,
+    classes: str | None,
+    pos_label: str | None,
+    format: str | None,
+    normalize: bool,
+    clip: bool,
+    **columns: str | None,
+) -> None:
+    """Compare and print."""
+    specs = [spec.strip() for spec in models.split(",")]
+    if len(set(specs)) < max(2, len(specs)):
+        raise ArgumentError("--models", f"must name two or more; got {models!r}", "for example p_old,p_new")
+    scores = "logits" if logits else "probs"
+    choices = [Columns(**{scores: spec}, by=cluster, **columns) for spec in specs]
+    try:
+        parts = load_each(file, choices, where, format)
+    except ColumnError as error:
+        names = {f"--{scores}": "--models", "--by": "--cluster"}
+        raise ColumnError(names.get(error.argument, error.argument), error.problem, error.remedy) from None
+    words = named_classes(parts[0], classes, pos_label)
+    if classes is None:
+        _order_classes(parts)
+    probs = {_name(spec): part.pop("y_prob") for spec, part in zip(specs, parts, strict=True)}
+    if "sum_tolerance" in words:
+        words["sum_tolerance"] = max(part.get("sum_tolerance", 0.0) for part in parts)
+    words |= {"level": level, "n_resamples": resamples, "rng": seed, "normalize": normalize, "clip": clip}
+    words |= _given(lens=lens, bins=bins, binning=binning)
+    with resampling_bar():
+        result = compare(models=probs, metric=metric, cluster=cluster is not None, **words)
+    if as_json:
+        print_json({"calibrant": __version__, "file": file, **result.to_dict()})
+    else:
+        print_lines(repr(result).split("\n"))
+
+
+def _name(spec: str) -> str:
+    """The model's name: its column, or what stands before the star of a pattern."""
+    return spec[:-1].rstrip("_.") or spec if spec.endswith("*") else spec
+
+
+def _order_classes(parts: list[dict[str, Any]]) -> None:
+    """The columns of all models in the order of the classes of the first."""
+    first = parts[0].get("classes")
+    for part in parts[1:]:
+        own = part.get("classes")
+        if own == first:
+            continue
+        if own is None or first is None or set(own) != set(first):
+            raise ArgumentError("--models", f"name different classes: {first} and {own}", "name them with --classes")
+        part["y_prob"] = part["y_prob"][:, [own.index(name) for name in first]]

@@ -1,0 +1,260 @@
+"""`calibrant assess`, `compare` and `evaluate --interval --assess`: the library's numbers, gates, and a bar for terminals alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+from calibrant.cli import main
+from calibrant.inference.draws import many, progress
+
+RNG = np.random.default_rng(5)
+SCORE = RNG.random(400)
+YES = (RNG.random(400) < SCORE**1.5).astype(int)
+OTHER = SCORE**1.5
+PATIENT = np.arange(400) // 4
+PROBS = RNG.dirichlet(np.ones(3), 300)
+LABELS = np.array([RNG.choice(3, p=row) for row in PROBS])
+SURE = PROBS**2 / (PROBS**2).sum(axis=1, keepdims=True)
+NAMES = np.array(["cat", "dog", "eel"])
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Call the command line in this process; gives exit code, output and errors."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        output = capsys.readouterr()
+        return int(stopped.value.code or 0), output.out, output.err
+
+    return call
+
+
+@pytest.fixture
+def binary(tmp_path: Path) -> Path:
+    path = tmp_path / "binary.csv"
+    pd.DataFrame({"y": YES, "p": SCORE, "q": OTHER, "patient": PATIENT}).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def animals(tmp_path: Path) -> Path:
+    """Three classes by name; the second model has its columns in another order."""
+    path = tmp_path / "animals.csv"
+    old = {f"old_{name}": PROBS[:, k] for k, name in enumerate(NAMES)}
+    new = {f"new_{NAMES[k]}": SURE[:, k] for k in (2, 0, 1)}
+    pd.DataFrame({"label": NAMES[LABELS], **old, **new}).to_csv(path, index=False)
+    return path
+
+
+def read(answer: tuple[int, str, str]) -> Any:
+    assert answer[0] == 0, answer[2]
+    return json.loads(answer[1])
+
+
+def test_assess_gives_the_library_s_result(binary: Path, run: Run) -> None:
+    found = read(run("assess", binary, "--json"))
+    expected = cal.assess(YES, SCORE).to_dict()
+    assert found["pvalue"] == pytest.approx(expected["pvalue"], rel=1e-9)
+    assert (found["metric"], found["method"], found["rejected"]) == ("ecce_mad", "series", True)
+    options = ("--metric", "ECE", "--bins", "5", "--resamples", "99", "--seed", "3", "--alpha", "0.1")
+    found = read(run("assess", binary, "--json", *options))
+    expected = cal.assess(YES, SCORE, metric="ece", bins=5, n_resamples=99, rng=3, alpha=0.1).to_dict()
+    assert found["threshold"] == pytest.approx(expected["threshold"], rel=1e-9)
+    assert (found["pvalue"], found["alpha"], found["n_resamples"]) == (expected["pvalue"], 0.1, 99)
+
+
+def test_assess_prints_the_verdict(binary: Path, run: Run) -> None:
+    code, out, err = run("assess", binary, "--metric", "cox_slope", "--method", "wald")
+    expected = cal.assess(YES, SCORE, metric="cox_slope", method="wald")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == expected.verdict
+
+
+def test_assess_several_metrics(binary: Path, run: Run) -> None:
+    names = ["ece", "ecce_r", "brier"]
+    found = read(run("assess", binary, "--json", "--metrics", "ece, ecce_r,brier", "--correction", "min_p"))
+    expected = cal.assess_many(YES, SCORE, metrics=names, correction="min_p", rng=0)
+    assert [row["adjusted"] for row in found["results"]] == pytest.approx(expected.adjusted)
+    assert tuple(found["rejected"]) == expected.rejected
+    assert read(run("assess", binary, "--json", "--metrics", "ece,ecce_r"))["correction"] == "holm"
+    code, out, _ = run("assess", binary, "--metrics", "ece,ecce_r")
+    assert (code, out.splitlines()[0].split()[-1]) == (0, "holm")
+
+
+def test_assess_fails_only_when_asked_and_rejected(binary: Path, run: Run) -> None:
+    assert run("assess", binary)[0] == 0
+    code, out, err = run("assess", binary, "--fail-if-rejected")
+    assert code == 1
+    assert "unlikely to be chance" in out
+    assert err == "gate failed: ecce_mad rejected at 0.05\n"
+    assert run("assess", binary, "--prob", "q", "--fail-if-rejected")[0] == 0
+    code, _, err = run("assess", binary, "--metrics", "ece,ecce_r", "--fail-if-rejected")
+    assert (code, err) == (1, "gate failed: ece, ecce_r rejected at 0.05\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--metrics", "ece", "--metric", "ece"], ["--metrics", "beside --metric"]),
+        (["--metrics", "ece", "--method", "wald"], ["--method", "one metric"]),
+        (["--correction", "holm"], ["--correction", "--metrics"]),
+        (["--method", "wald"], ["no test of ecce_mad", "series"]),
+        (["--alpha", "2"], ["alpha", "between 0 and 1"]),
+        (["--resamples", "0", "--metric", "ece"], ["n_resamples"]),
+        (["--seed", "-1", "--metric", "ece"], ["rng", "whole number"]),
+        (["--bins", "5"], ["bins"]),
+    ],
+)
+def test_bad_requests_are_one_clear_line(binary: Path, run: Run, arguments: list[str], words: list[str]) -> None:
+    code, out, err = run("assess", binary, *arguments)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert all(word in err for word in words), err
+
+
+def test_assess_reads_groups(binary: Path, run: Run) -> None:
+    found = read(run("assess", binary, "--json", "--metric", "pce", "--by", "patient", "--resamples", "19"))
+    expected = cal.assess(YES, SCORE, metric="pce", groups=PATIENT, n_resamples=19, rng=0)
+    assert found["pvalue"] == expected.pvalue
+
+
+def test_what_is_infinite_is_valid_json(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "sure.csv"
+    pd.DataFrame({"y": [0, 1] * 20 + [1], "p": [0.0, 1.0] * 20 + [0.0]}).to_csv(path, index=False)
+    found = read(run("assess", path, "--json", "--metric", "hosmer_lemeshow"))
+    assert found["statistic"] == "inf"
+
+
+def test_compare_two_columns(binary: Path, run: Run) -> None:
+    found = read(run("compare", binary, "--json", "--models", "p, q", "--resamples", "99", "--seed", "1"))
+    expected = cal.compare(YES, {"p": SCORE, "q": OTHER}, n_resamples=99, rng=1)
+    assert found["values"] == pytest.approx(expected.values)
+    assert found["differences"][0]["pvalue"] == expected["p", "q"].pvalue
+    assert found["differences"][0]["low"] == pytest.approx(expected["p", "q"].low)
+    code, out, _ = run("compare", binary, "--models", "p,q", "--metric", "ece", "--bins", "5", "--resamples", "19")
+    assert (code, "p - q" in out, out.startswith("ece on 400 rows")) == (0, True, True)
+
+
+def test_compare_draws_clusters(binary: Path, run: Run) -> None:
+    found = read(run("compare", binary, "--json", "--models", "p,q", "--cluster", "patient", "--resamples", "50"))
+    expected = cal.compare(YES, {"p": SCORE, "q": OTHER}, groups=PATIENT, cluster=True, n_resamples=50, rng=0)
+    assert found["differences"][0]["high"] == pytest.approx(expected["p", "q"].high)
+
+
+def test_compare_by_patterns_puts_classes_in_the_same_order(animals: Path, run: Run) -> None:
+    found = read(run("compare", animals, "--json", "--models", "old_*,new_*", "--resamples", "20"))
+    assert found["values"] == pytest.approx({"old": cal.brier(LABELS, PROBS), "new": cal.brier(LABELS, SURE)}, abs=1e-9)
+
+
+def test_a_pattern_names_the_classes(animals: Path, run: Run) -> None:
+    found = read(run("evaluate", animals, "--json", "--probs", "new_*", "--metrics", "ece", "--lens", "class:dog"))
+    assert found["metrics"][0]["value"] == pytest.approx(cal.ece(LABELS, SURE, lens="class:1"), abs=1e-9)
+
+
+def test_compare_reads_logits_from_standard_input(tmp_path: Path) -> None:
+    path = tmp_path / "logits.npz"
+    np.savez(path, y=YES, a=np.log(SCORE / (1 - SCORE)), b=np.log(OTHER / (1 - OTHER)))
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "calibrant",
+            "compare",
+            "-",
+            "--json",
+            "--models",
+            "a,b",
+            "--logits",
+            "--resamples",
+            "9",
+        ],
+        input=path.read_bytes(),
+        capture_output=True,
+        check=True,
+    )
+    values = json.loads(done.stdout)["values"]
+    assert values == pytest.approx({"a": cal.brier(YES, SCORE), "b": cal.brier(YES, OTHER)}, abs=1e-9)
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--models", "p"], ["--models", "two or more"]),
+        (["--models", "p,p"], ["--models", "two or more"]),
+        (["--models", "p,z"], ["--models", "no column 'z'"]),
+        (["--models", "p,q", "--cluster", "z"], ["--cluster", "no column 'z'"]),
+        (["--models", "p,q", "--level", "95"], ["level", "between 0 and 1"]),
+        ([], ["--models"]),
+    ],
+)
+def test_bad_comparisons_are_one_clear_line(binary: Path, run: Run, arguments: list[str], words: list[str]) -> None:
+    code, out, err = run("compare", binary, *arguments)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert all(word in err for word in words), err
+
+
+def test_models_with_other_classes_are_refused(animals: Path, run: Run) -> None:
+    frame = pd.read_csv(animals).rename(columns={"new_eel": "new_owl"})
+    frame.to_csv(animals, index=False)
+    code, _, err = run("compare", animals, "--models", "old_*,new_*")
+    assert (code, "different classes" in err) == (2, True)
+
+
+def test_evaluate_adds_intervals_and_chances(binary: Path, run: Run) -> None:
+    options = ("--metrics", "ece,brier", "--interval", "0.9", "--assess", "--resamples", "100", "--seed", "2")
+    found = read(run("evaluate", binary, "--json", *options))["metrics"]
+    words: dict[str, Any] = {"metrics": ["ece", "brier"], "interval": 0.9, "assess": True}
+    expected = cal.evaluate(YES, SCORE, n_resamples=100, rng=2, **words).results
+    for row, result in zip(found, expected, strict=True):
+        assert row["low"] < row["value"] < row["high"]
+        assert (row["low"], row["high"], row["pvalue"]) == pytest.approx((result.low, result.high, result.pvalue))
+    code, out, _ = run("evaluate", binary, *options)
+    assert code == 0
+    assert all(word in out for word in ("low", "high", "p-value"))
+    code, _, err = run("evaluate", binary, "--interval", "95")
+    assert (code, "interval" in err) == (2, True)
+
+
+def test_whoever_asks_is_told_of_progress() -> None:
+    told: list[tuple[int, int]] = []
+    token = progress.set(lambda done, count: told.append((done, count)))
+    try:
+        assert many(lambda b: b * b, 5) == [0, 1, 4, 9, 16]
+        assert many(lambda b: b * b, 3, workers=2) == [0, 1, 4]
+        cal.interval(YES, SCORE, metric="ece", n_resamples=200, rng=0)
+    finally:
+        progress.reset(token)
+    steps = [(done, count) for count in (5, 3, 200) for done in range(1, count + 1)]
+    assert told == steps
+    assert many(lambda b: b, 2) == [0, 1]
+    assert told == steps
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+def test_the_bar_is_on_terminals_alone(binary: Path) -> None:
+    command = [sys.executable, "-m", "calibrant", "assess", str(binary), "--metric", "ece", "--json"]
+    quiet = subprocess.run(command, capture_output=True, check=True)
+    assert quiet.stderr == b""
+    outer, inner = os.openpty()
+    environment = {**os.environ, "TERM": "xterm"}
+    shown = subprocess.run(command, stdout=subprocess.PIPE, stderr=inner, env=environment, check=True)
+    os.close(inner)
+    bar = os.read(outer, 1 << 16)
+    os.close(outer)
+    assert b"resampling" in bar
+    assert json.loads(shown.stdout) == json.loads(quiet.stdout)

@@ -1,0 +1,143 @@
+"""The simulations run in their short form, do not depend on how they are shared out, and the page says what they gave."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "experiments"
+sys.path.insert(0, str(FOLDER))
+try:
+    import simulations
+    import simulations_page
+    import simulations_plan
+finally:
+    sys.path.remove(str(FOLDER))
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    out = tmp_path_factory.mktemp("simulations") / "small.json"
+    command = [sys.executable, "-W", "error", str(FOLDER / "simulations.py"), "--small", "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(out.read_text())
+
+
+def test_everything_is_simulated(small: dict[str, Any]) -> None:
+    assert small["complete"]
+    size = {row["test"] for row in small["rows"] if row["kind"] == "size"}
+    assert size == set(simulations_plan.TESTS)
+    assert {row["n"] for row in small["rows"] if row["kind"] == "size"} == {100}
+    assert {row["metric"] for row in small["rows"] if row["kind"] == "coverage"} == set(simulations_plan.COVERAGE)
+    for row in small["rows"]:
+        assert row["undefined"] == 0, row
+        if row["kind"] == "coverage":
+            assert row["above"] + row["below"] <= row["runs"] == 1
+            assert row["width"] > 0
+        else:
+            assert row["rejected"] == sorted(row["rejected"])
+            assert row["rejected"][-1] <= row["runs"]
+
+
+def test_work_may_be_shared_out_in_any_way(small: dict[str, Any]) -> None:
+    """Some of the work, run here and backwards, gives the counts of the two processes."""
+    chosen = [
+        task for task in simulations.tasks(small=True) if task.names[0] in ("ecd", "ece drawn", "skce_uq bootstrap")
+    ]
+    parts = [(task, simulations.run_task(task)) for task in reversed(chosen) if task.kind == "size"]
+    rows = simulations.added_up([row for _, part in reversed(parts) for row in part])
+    assert len(rows) > 10
+    for row in rows:
+        assert row in small["rows"]
+
+
+def test_no_number_of_parts_loses_a_run() -> None:
+    for runs in (1, 7, 60, 5000):
+        parts = list(simulations._parts("size", ("ecd",), "calibrated", 2, "even", 100, runs, 0))
+        covered = [run for task in parts for run in range(task.first, task.stop)]
+        assert covered == list(range(runs))
+
+
+def test_the_plan_holds_what_it_names() -> None:
+    for plan in [*simulations_plan.SIZE, *simulations_plan.POWER]:
+        assert set(plan.tests) <= set(simulations_plan.TESTS)
+    seen = [
+        (name, classes, n)
+        for plan in simulations_plan.SIZE
+        for name in plan.tests
+        for classes in plan.classes
+        for n in plan.runs
+    ]
+    assert len(seen) == len(set(seen))
+
+
+def row_of(test: str, rejected: list[int], runs: int = 5000, n: int = 1000) -> dict[str, Any]:
+    return {"test": test, "rejected": rejected, "runs": runs, "n": n, "law": "even", "classes": 2}
+
+
+def test_band_is_binomial() -> None:
+    low, high = simulations_page.band(5000, 0.05)
+    inside = sum(
+        math.exp(
+            math.lgamma(5001)
+            - math.lgamma(k + 1)
+            - math.lgamma(5001 - k)
+            + k * math.log(0.05)
+            + (5000 - k) * math.log(0.95)
+        )
+        for k in range(round(5000 * low), round(5000 * high) + 1)
+    )
+    assert 0.999 <= inside < 0.9993
+
+
+@pytest.mark.parametrize(
+    ("test", "rejected", "n", "expected"),
+    [
+        ("ece drawn", [50, 250, 500], 1000, "inside"),
+        ("ece drawn", [50, 350, 500], 1000, "**outside**"),
+        ("ece drawn", [50, 150, 500], 1000, "**outside**"),
+        ("ecd", [50, 150, 500], 1000, "asymptotic, rarely"),
+        ("ecd", [90, 250, 500], 1000, "asymptotic, near"),
+        ("ecd", [90, 450, 500], 1000, "**outside**"),
+        ("ecd", [90, 450, 500], 100, "asymptotic, few rows"),
+        ("knn_chi2", [0, 0, 1], 1000, "bound"),
+        ("knn_chi2", [0, 400, 600], 1000, "**outside**"),
+        ("t_cal normal", [150, 350, 500], 1000, "documented"),
+    ],
+)
+def test_verdicts(test: str, rejected: list[int], n: int, expected: str) -> None:
+    assert simulations_page.verdict(row_of(test, rejected, n=n), simulations_plan.TESTS[test]) == expected
+
+
+def test_truths_are_limits() -> None:
+    assert simulations.truth_of("cox_slope", "temperature 1.5") == pytest.approx(2 / 3)
+    assert simulations.truth_of("brier", "calibrated") == pytest.approx(1 / 6)
+    assert simulations.truth_of("ece", "calibrated") == 0
+    big = simulations.make_miscalibrated(400_000, warp=simulations_plan.TRUTHS["temperature 1.5"], rng=1).predictions
+    for metric in ("ece", "ce2_db", "ecce_mad", "brier", "ecd"):
+        value = float(simulations.cal.catalogue[metric](big))
+        assert value == pytest.approx(simulations.truth_of(metric, "temperature 1.5"), abs=0.004), metric
+
+
+def test_page_is_that_of_the_results() -> None:
+    results = json.loads((FOLDER / "simulations.json").read_text(encoding="utf-8"))
+    assert not results["small"]
+    assert (ROOT / "docs" / "simulations.md").read_text(encoding="utf-8") == simulations_page.page(results)
+
+
+def test_drawn_tests_hold_their_level_as_recorded() -> None:
+    """What draws outcomes from the scores promises its level for any number of rows."""
+    results = json.loads((FOLDER / "simulations.json").read_text(encoding="utf-8"))
+    rows = [row for row in results["rows"] if row["kind"] == "size"]
+    drawn = [row for row in rows if simulations_plan.TESTS[row["test"]].promise == "drawn"]
+    found = [simulations_page.verdict(row, simulations_plan.TESTS[row["test"]]) for row in drawn]
+    assert len(found) > 25
+    assert set(found) == {"inside"}
