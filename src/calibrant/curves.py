@@ -34,12 +34,14 @@ __all__ = [
     "Kernel",
     "Logistic",
     "PiecewiseLinear",
+    "Quadratic",
     "beta",
     "centered_isotonic",
     "isotonic",
     "kernel",
     "logistic",
     "piecewise_linear",
+    "quadratic",
     "spline",
 ]
 
@@ -101,6 +103,34 @@ def _constant_logit(groups: Groups) -> float:
     if min(events, others) <= 0:
         raise _separated(groups)
     return math.log(events / others)
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """sigmoid(constant + slope l + bend l^2) of the log-odds l; the identity is (0, 1, 0)."""
+
+    constant: float
+    slope: float
+    bend: float
+
+    def __call__(self, scores: Any) -> Floats:
+        from scipy.special import expit
+
+        feature = logit(scores)
+        return np.asarray(expit(self.constant + feature * (self.slope + feature * self.bend)))
+
+
+def quadratic(view: View) -> Quadratic:
+    """The quadratic curve of greatest likelihood; a line where there are but two scores."""
+    groups = groups_of(view)
+    feature = logit(groups.score)
+    if len(np.unique(feature)) < 3:
+        line = logistic(view)
+        return Quadratic(line.intercept, line.slope, 0.0)
+    if separating_side(groups, 2, feature):
+        raise _separated(groups)
+    features = np.column_stack([np.ones(len(feature)), feature, feature**2])
+    return Quadratic(*map(float, _converged(fit_logistic(groups, features)).coefficients))
 
 
 @dataclass(frozen=True)

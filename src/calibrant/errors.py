@@ -13,12 +13,14 @@ __all__ = [
     "CalibrantWarning",
     "ColumnError",
     "FileError",
+    "FittedOnTheseRowsWarning",
     "GroupError",
     "InputError",
     "InputTypeError",
     "LabelError",
     "LensError",
     "MissingDependencyError",
+    "NotFittedError",
     "ProbabilityError",
     "ShapeError",
     "SwappedArgumentsError",
@@ -124,6 +126,10 @@ class WeightsNotSupportedError(CalibrantError, ValueError):
     """The metric has no meaning under this kind of weights."""
 
 
+class NotFittedError(CalibrantError, ValueError, AttributeError):
+    """A map is used before it was fitted."""
+
+
 class FileError(CalibrantError, OSError):
     """A file cannot be read or written."""
 
@@ -138,3 +144,7 @@ class MissingDependencyError(CalibrantError, ImportError):
 
 class CalibrantWarning(UserWarning):
     """Base of the warnings calibrant gives."""
+
+
+class FittedOnTheseRowsWarning(CalibrantWarning):
+    """A map is applied to the rows it was fitted on, where it looks better than it is."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import FileError
 
-__all__ = ["read_npz", "write_atomic"]
+__all__ = ["read_limited", "read_npz", "write_atomic"]
 
 # A small archive can unpack to a thousand times its size.
 MAX_NPZ_BYTES = 16 << 30
@@ -54,6 +54,18 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def read_limited(path: str | os.PathLike[str], max_bytes: int) -> bytes:
+    """The bytes of a file, read through one handle, and never more than `max_bytes`."""
+    try:
+        with open(path, "rb") as stream:
+            content = stream.read(max_bytes + 1)
+    except OSError as error:
+        raise FileError(str(path), f"cannot be read ({error.strerror or error})", "check the path") from error
+    if len(content) > max_bytes:
+        raise FileError(str(path), f"is larger than {max_bytes:,} bytes")
+    return content
 
 
 def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_NPZ_BYTES) -> dict[str, Any]:

@@ -1,0 +1,385 @@
+"""Maps for a known kind of change: another mix of the classes, an offset, classes that are over- or underconfident by themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from .._blocks import rows_per_block
+from .._results import frame_of
+from ..errors import ArgumentError
+from ..predictions import Predictions
+from .base import CalibrationMap, Floats, Input, Scores, TrainingData, normalised
+from .solving import minimised, softmax
+
+__all__ = [
+    "MiscalibrationAwareTemperature",
+    "OffsetAdjustment",
+    "PriorEstimate",
+    "PriorShift",
+    "prior_shift_em",
+]
+
+Prior = float | Sequence[float]
+STEPS, TOLERANCE = 10_000, 1e-10
+
+
+class UnlabelledMap(CalibrationMap):
+    """A map that may need no labels: ``fit(scores)`` is enough where its parameters say the rest."""
+
+    _labelled: bool = False
+
+    def fit(self, scores: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to rows of the population that the map is for; `y` may be None where nothing is learnt from it."""
+        self._labelled = y is not None
+        if y is None:
+            self._check_params()
+            if self._needs_labels():
+                raise ArgumentError("y", "is needed to learn from", "pass labels, or give the parameters")
+            # The labels are not looked at; they only have to be some.
+            y = np.zeros(len(scores), np.int64)
+        return super().fit(scores, y, sample_weight)
+
+    def _needs_labels(self) -> bool:
+        raise NotImplementedError
+
+
+def as_prior(prior: Any, classes: int, argument: str) -> Floats:
+    """One share for each class; a single number is that of the second of two."""
+    try:
+        values = np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.ndim == 0 and classes == 2:
+        values = np.array([1 - values, values])
+    fine = values.shape == (classes,) and bool((values >= 0).all()) and abs(float(values.sum()) - 1) <= 1e-6
+    if not fine:
+        rule = f"must be {classes} shares that sum to 1" + (", or that of the second class" if classes == 2 else "")
+        raise ArgumentError(argument, f"{rule}; got {prior!r}")
+    return values / values.sum()
+
+
+@dataclass(frozen=True)
+class PriorEstimate:
+    """Shares of the classes under which unlabelled rows are likeliest, and the test that they did not change.
+
+    The p-value is that of a chi-squared law, which does not hold where a share is 0.
+    """
+
+    prior: tuple[float, ...]
+    likelihood_ratio: float
+    p_value: float
+    steps: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**vars(self), "prior": list(self.prior)}
+
+    def to_frame(self) -> Any:
+        """One row for each class, as a frame of the library at hand."""
+        return frame_of({"class": list(range(len(self.prior))), "prior": list(self.prior)})
+
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{share:.4g}" for share in self.prior)
+        return f"prior [{shares}]; no shift: likelihood ratio {self.likelihood_ratio:.4g}, p = {self.p_value:.3g}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self!r}</p>"
+
+
+def prior_shift_em(probs: Any, before: Prior, sample_weight: Any = None) -> PriorEstimate:
+    """Shares of the classes in unlabelled rows, from probabilities calibrated under the shares `before` (Saerens et al. 2002)."""
+    data = TrainingData(Predictions(np.zeros(len(probs), np.int64), probs, sample_weight=sample_weight))
+    raw = np.ones(data.n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    return _likeliest_prior(data.probs, as_prior(before, data.k, "before"), data.weight, float(raw.sum()))
+
+
+def _likeliest_prior(probs: Floats, before: Floats, weight: Floats, rows: float) -> PriorEstimate:
+    """By EM with squared extrapolation (Varadhan and Roland 2008), which has the same fixed point."""
+    from scipy.special import chdtrc
+
+    ratio = _over(probs, before)
+    share = weight / weight.sum()
+
+    def step(q: Floats) -> Floats:
+        return q * (share / np.maximum(ratio @ q, np.finfo(float).tiny) @ ratio)
+
+    def value(q: Floats) -> float:
+        return float(share @ np.log(np.maximum(ratio @ q, np.finfo(float).tiny)))
+
+    q, used = before, 0
+    while used < STEPS:
+        used += 1
+        first = step(q)
+        second = step(first)
+        moved = np.abs(second - first).max()
+        change, bend = first - q, second - 2 * first + q
+        ahead = second
+        if moved > TOLERANCE and np.abs(bend).max() > 0:
+            length = -math.sqrt(float(change @ change) / float(bend @ bend))
+            jump = np.maximum(q - 2 * length * change + length * length * bend, 0)
+            jump = step(jump / jump.sum()) if jump.sum() > 0 else second
+            ahead = jump if value(jump) >= value(second) else second
+        q = ahead / ahead.sum()
+        if moved <= TOLERANCE * 1e-2:
+            break
+    lr = 2 * rows * (value(q) - value(before))
+    return PriorEstimate(tuple(q.tolist()), lr, float(chdtrc(len(before) - 1, max(lr, 0.0))), used)
+
+
+def _over(probs: Floats, prior: Floats) -> Floats:
+    """Probabilities divided by the prior of their class."""
+    if (probs[:, prior == 0] > 0).any():
+        raise ArgumentError("before", "is 0 for a class that has probability", "give every class its share")
+    return np.divide(probs, prior, out=np.zeros(probs.shape), where=prior > 0)
+
+
+class PriorShift(UnlabelledMap):
+    """Moves probabilities from one mix of the classes to another: p_k after_k / before_k, divided by the sum (Saerens et al. 2002).
+
+    Parameters
+    ----------
+    before
+        Shares of the classes where the model was trained or calibrated; for two classes that of the second is enough.
+    after
+        Shares where it is used, or ``"labels"``: those of the rows fitted on, or ``"em"``: those under which these rows are likeliest,
+        without looking at labels.
+    input
+        What the scores are.
+    """
+
+    keeps_order = True
+    fitted = ("before_", "after_")
+
+    def __init__(self, before: Prior, after: Prior | Literal["labels", "em"] = "em", input: Input = "prob") -> None:
+        self.before = before
+        self.after = after
+        self.input = input
+
+    def _needs_labels(self) -> bool:
+        return isinstance(self.after, str) and self.after == "labels"
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if isinstance(self.after, str) and self.after not in ("labels", "em"):
+            raise ArgumentError("after", f"must be shares, 'labels' or 'em'; got {self.after!r}")
+
+    def _fit(self, data: TrainingData) -> None:
+        self.before_ = as_prior(self.before, data.k, "before")
+        if not isinstance(self.after, str):
+            self.after_ = as_prior(self.after, data.k, "after")
+        elif self.after == "em":
+            found = _likeliest_prior(data.probs, self.before_, data.weight, float(data.n))
+            self.after_ = np.array(found.prior)
+        else:
+            seen = np.bincount(data.labels, data.weight, data.k)
+            self.after_ = np.asarray(seen / seen.sum(), dtype=np.float64)
+        _over(data.probs, self.before_)
+
+    def _predict(self, data: Scores) -> Floats:
+        return normalised(_over(data.probs, self.before_) * self.after_, data.probs)
+
+
+class OffsetAdjustment(UnlabelledMap):
+    """Adds a number to the log-odds, one for each class: given, or such that the mean probability comes out right.
+
+    Parameters
+    ----------
+    offset
+        The number added to the log-odds of the second class, or one number for each class.
+    target
+        The mean probability of the second class, or of each class, that is wanted in the rows fitted on. Without `offset` and `target` it
+        is the share of each class among the labels.
+    input
+        What the scores are.
+    """
+
+    keeps_order = True
+    fitted = ("offset_",)
+
+    def __init__(
+        self, offset: float | Sequence[float] | None = None, target: Prior | None = None, input: Input = "prob"
+    ) -> None:
+        self.offset = offset
+        self.target = target
+        self.input = input
+
+    def _needs_labels(self) -> bool:
+        return self.offset is None and self.target is None
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.offset is not None and self.target is not None:
+            raise ArgumentError("offset", "and target were both given", "give one of them")
+
+    def _fit(self, data: TrainingData) -> None:
+        if self.offset is not None:
+            self.offset_ = _given_offset(self.offset, data.k)
+            return
+        seen = np.bincount(data.labels, data.weight, data.k)
+        target = seen / seen.sum() if self.target is None else as_prior(self.target, data.k, "target")
+        if (target <= 0).any():
+            raise ArgumentError(
+                "target", "is 0 for a class, which no finite offset gives", "give every class a share above 0"
+            )
+        self.offset_ = _solved_offset(self._features(data), data.weight / data.weight.sum(), target)
+
+    def _features(self, data: Scores) -> Floats:
+        return np.column_stack([np.zeros(data.n), data.log_odds]) if data.k == 2 else data.logits
+
+    def _predict(self, data: Scores) -> Floats:
+        return softmax(self._features(data) + self.offset_)
+
+
+def _given_offset(offset: Any, classes: int) -> Floats:
+    try:
+        values = np.asarray(offset, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.ndim == 0 and classes == 2:
+        values = np.array([0.0, float(values)])
+    if values.shape != (classes,) or not np.isfinite(values).all():
+        raise ArgumentError("offset", f"must be {classes} finite numbers, or one for two classes; got {offset!r}")
+    return values
+
+
+def _solved_offset(logits: Floats, weight: Floats, target: Floats) -> Floats:
+    """The offsets under which the mean probabilities are the target: where a convex function is least."""
+    if len(target) == 2:
+        from scipy.optimize import brentq
+        from scipy.special import expit
+
+        odds = logits[:, 1] - logits[:, 0]
+
+        def excess(d: float) -> float:
+            return float(weight @ expit(odds + d) - target[1])
+
+        if not excess(-40) < 0 < excess(40):
+            raise ArgumentError("target", f"of {target[1]:g} is out of reach of any offset", "look at scores of 0 or 1")
+        return np.array([0.0, brentq(excess, -40, 40, xtol=1e-14, rtol=1e-15)])
+
+    def loss(x: Floats) -> tuple[float, Floats]:
+        z = logits + np.append(0.0, x)
+        top = z.max(axis=1)
+        value = weight @ (top + np.log(np.exp(z - top[:, None]).sum(axis=1))) - target[1:] @ x
+        return float(value), (weight @ softmax(z) - target)[1:]
+
+    return np.append(0.0, minimised(loss, np.zeros(len(target) - 1)))
+
+
+# The grids of the paper's code: temperatures, and how far they follow the miscalibration of each class.
+TEMPERATURES = np.arange(50, 200) / 100
+FACTORS = np.arange(-2000, 2000) / 1000
+BINS = 15
+
+
+class MiscalibrationAwareTemperature(CalibrationMap):
+    """softmax(z_k / T_k), T_k = T (1 + gamma m_k), where m_k is how overconfident the rows of class k are (Ao et al. 2023).
+
+    T and gamma give the least top-label calibration error in fifteen bins, over the grids of the paper. Classes with different temperatures
+    may change places, so the predicted class may change.
+
+    Parameters
+    ----------
+    input
+        What the scores are.
+    normalise
+        What the miscalibrations are divided by: ``"none"``, their largest size (``"max"``), or their range (``"min_max"``, from 0 to 1).
+    centre
+        Whether the logits of each row are first moved to mean 0; without that, a constant added to a row changes the result.
+    """
+
+    fitted = ("temperature_", "factor_", "miscalibration_")
+
+    def __init__(
+        self, input: Input = "prob", normalise: Literal["none", "max", "min_max"] = "none", centre: bool = True
+    ) -> None:
+        self.input = input
+        self.normalise = normalise
+        self.centre = centre
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.normalise not in ("none", "max", "min_max"):
+            raise ArgumentError("normalise", f"must be 'none', 'max' or 'min_max'; got {self.normalise!r}")
+
+    def _features(self, data: Scores) -> Floats:
+        z = data.logits
+        if not self.centre:
+            return z
+        return z - z.mean(axis=1, keepdims=True)
+
+    def _fit(self, data: TrainingData) -> None:
+        z, labels, weight = self._features(data), data.labels.astype(np.intp), data.weight
+        errors = _top_label_errors(z, labels, weight, np.tile(TEMPERATURES[:, None], data.k))
+        start = float(TEMPERATURES[_first_least(errors)])
+        gap = _normalised(_winsorised(_class_gaps(z / start, labels, weight)), self.normalise)
+        columns = start * (1 + FACTORS[:, None] * gap)
+        usable = np.flatnonzero((columns > 0).all(axis=1))
+        best = usable[_first_least(_top_label_errors(z, labels, weight, columns[usable]))]
+        self.factor_, self.miscalibration_ = float(FACTORS[best]), gap
+        self.temperature_ = columns[best]
+
+    def _predict(self, data: Scores) -> Floats:
+        return softmax(self._features(data) / self.temperature_)
+
+
+def _first_least(values: Floats) -> int:
+    """The first of the least values, rounding aside."""
+    return int(np.argmax(values <= values.min() + 1e-12))
+
+
+def _top_label_errors(z: Floats, labels: Any, weight: Floats, temperatures: Floats) -> Floats:
+    """Top-label calibration error in bins of equal width, for each row of temperatures of the classes."""
+    edges = np.arange(1, BINS) / BINS
+    by_class = np.ascontiguousarray(z.T)
+    together = rows_per_block(len(z))
+    errors = []
+    for first in range(0, len(temperatures), together):
+        some = temperatures[first : first + together]
+        confidence, top = _surest(by_class, some)
+        gap = weight * (confidence - (top == labels))
+        place = np.searchsorted(edges, confidence) + np.arange(len(some))[:, None] * BINS
+        sums = np.bincount(place.ravel(), gap.ravel(), len(some) * BINS)
+        errors.append(np.abs(sums).reshape(-1, BINS).sum(axis=1) / weight.sum())
+    return np.concatenate(errors)
+
+
+def _surest(by_class: Floats, temperatures: Floats) -> tuple[Floats, Any]:
+    """The largest probability of each row and its class, for each choice of temperatures; class by class, where rows lie side by side."""
+    best = by_class[0] / temperatures[:, :1]
+    top = np.zeros(best.shape, np.intp)
+    for c in range(1, len(by_class)):
+        scaled = by_class[c] / temperatures[:, c : c + 1]
+        np.putmask(top, scaled > best, c)
+        np.maximum(best, scaled, out=best)
+    total = np.zeros(best.shape)
+    with np.errstate(under="ignore"):
+        for c in range(len(by_class)):
+            total += np.exp(by_class[c] / temperatures[:, c : c + 1] - best)
+    return 1 / total, top
+
+
+def _class_gaps(z: Floats, labels: Any, weight: Floats) -> Floats:
+    """Mean confidence minus accuracy over the rows of each class; 0 for a class without rows."""
+    probs = softmax(z)
+    gap = weight * (probs.max(axis=1) - (probs.argmax(axis=1) == labels))
+    mass = np.bincount(labels, weight, z.shape[1])
+    return np.divide(np.bincount(labels, gap, z.shape[1]), mass, out=np.zeros(z.shape[1]), where=mass > 0)
+
+
+def _winsorised(values: Floats) -> Floats:
+    low, high = np.quantile(values, [0.25, 0.75], method="midpoint")
+    return np.clip(values, low - 1.5 * (high - low), high + 1.5 * (high - low))
+
+
+def _normalised(values: Floats, how: str) -> Floats:
+    if how == "max" and values.any():
+        return np.asarray(values / np.abs(values).max())
+    if how == "min_max" and np.ptp(values) > 0:
+        return np.asarray((values - values.min()) / np.ptp(values))
+    return values

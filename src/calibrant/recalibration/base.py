@@ -1,0 +1,269 @@
+"""CalibrationMap: what every map from scores to probabilities has in common."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._blocks import map_blocks, rows_per_block
+from .._logistic import CLIP, logit
+from ..errors import ArgumentError, FittedOnTheseRowsWarning, NotFittedError, ShapeError, UnknownArgumentError
+from ..predictions import Predictions
+
+__all__ = ["CalibrationMap", "Scores", "TrainingData", "normalised"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Input = Literal["prob", "logit"]
+
+# The smallest probability whose logarithm is taken.
+SMALLEST = 2.0**-1022
+
+
+class Scores:
+    """Checked scores of some rows, as probabilities and as logits, whichever a map reads."""
+
+    def __init__(self, predictions: Predictions) -> None:
+        self._p = predictions
+        self.n = predictions.n
+        self.k = predictions.k
+
+    @cached_property
+    def probs(self) -> Floats:
+        """(N, K) probabilities."""
+        probs = self._p.probs.astype(np.float64, copy=False)
+        return np.column_stack([1 - probs, probs]) if probs.ndim == 1 else probs
+
+    @cached_property
+    def score(self) -> Floats:
+        """The probability of the second of two classes."""
+        probs = self._p.probs.astype(np.float64, copy=False)
+        return probs if probs.ndim == 1 else np.ascontiguousarray(probs[:, 1])
+
+    @cached_property
+    def logits(self) -> Floats:
+        """(N, K) logits: those given, or logarithms of the probabilities."""
+        given = self._p.logits
+        if given is None:
+            return np.log(np.maximum(self.probs, SMALLEST))
+        given = given.astype(np.float64, copy=False)
+        return np.column_stack([np.zeros(self.n), given]) if given.ndim == 1 else given
+
+    @cached_property
+    def log_odds(self) -> Floats:
+        """Of the second of two classes, kept within those of 1e-12 and 1 - 1e-12 where they come from probabilities."""
+        given = self._p.logits
+        if given is None:
+            return logit(self.score)
+        given = given.astype(np.float64, copy=False)
+        return given if given.ndim == 1 else np.asarray(given[:, 1] - given[:, 0])
+
+    @property
+    def fingerprint(self) -> str:
+        """A name for these rows that does not depend on their order."""
+        return fingerprint(self._p.probs if self._p.logits is None else self._p.logits)
+
+
+class TrainingData(Scores):
+    """Scores with the label and the weight of each row."""
+
+    def __init__(self, predictions: Predictions) -> None:
+        super().__init__(predictions)
+        assert predictions.labels is not None
+        self.labels: Array = predictions.labels
+        self.weight = np.ones(self.n) if predictions.weight is None else predictions.weight.astype(np.float64)
+
+
+def fingerprint(scores: Array) -> str:
+    """A hash of the rows that does not depend on their order; the sign of 0 does not count."""
+    values = np.ascontiguousarray(scores, dtype=np.float64) + 0.0
+    rows = values.reshape(len(values), -1).view(np.uint64)
+    # Each column is multiplied with its own odd number, the row mixed once more, and the rows are added: order drops out.
+    seeds = np.random.default_rng(20_240_501).integers(1, 2**63, rows.shape[1], dtype=np.uint64) | np.uint64(1)
+
+    def mixed(start: int, stop: int) -> tuple[int, int]:
+        row = np.bitwise_xor.reduce(rows[start:stop] * seeds, axis=1)
+        for _ in range(2):
+            row = (row ^ (row >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+        return int(row.sum(dtype=np.uint64)), int(np.square(row).sum(dtype=np.uint64))
+
+    parts = map_blocks(mixed, len(rows), rows_per_block(rows.shape[1]), columns=rows.shape[1])
+    total = [sum(column) % 2**64 for column in zip(*parts, strict=True)]
+    return hashlib.sha256(repr((rows.shape, total)).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class FitRecord:
+    """What a map was fitted on."""
+
+    rows: int
+    weight: float
+    fingerprint: str
+    preprocessing: str | None = None
+
+
+def normalised(rows: Floats, otherwise: Floats) -> Floats:
+    """Rows divided by their sum; where that is 0, the rows of `otherwise`."""
+    total = rows.sum(axis=1, keepdims=True)
+    return np.where(total > 0, np.divide(rows, total, out=np.zeros_like(rows), where=total > 0), otherwise)
+
+
+class CalibrationMap:
+    """A map from scores to calibrated probabilities: ``fit(scores, y)``, then ``predict_proba(scores)``.
+
+    Scores are ``(N,)`` for two classes (probability or logit of the second) or ``(N, K)``. Probabilities come back as ``(N, K)``.
+    Fitted values are attributes that end in an underscore. Works in scikit-learn pipelines and with its ``clone``.
+    """
+
+    input: Input
+    keeps_order: ClassVar[bool] = False
+    """Whether a higher score never gets a lower probability, for two classes."""
+    keeps_argmax: ClassVar[bool] = False
+    """Whether the predicted class of a row never changes."""
+    fitted: ClassVar[tuple[str, ...]] = ()
+    """The attributes that fitting sets, in the order in which they are saved."""
+
+    def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to validation rows that the model was not trained on."""
+        self._check_params()
+        classes, labels = _classes_of(y, scores)
+        words: dict[str, Any] = {"sample_weight": sample_weight, "input": self._input()}
+        predictions = Predictions(labels, scores, **words)
+        if predictions.labels is None or predictions.kind not in ("binary", "multiclass"):
+            raise ShapeError("scores", f"must be two or more classes; got {predictions.kind}")
+        data = TrainingData(predictions)
+        self.classes_ = classes if classes is not None else np.arange(predictions.k)
+        self.n_features_in_ = 1 if np.ndim(scores) == 1 else predictions.k
+        self._fit(data)
+        weight = float(predictions.n if predictions.weight is None else predictions.weight.sum())
+        self.fit_record_ = FitRecord(predictions.n, weight, data.fingerprint)
+        return self
+
+    def predict_proba(self, scores: Any) -> Floats:
+        """Calibrated probabilities, one column for each class; rows sum to 1."""
+        data = self._read(scores)
+        if data.fingerprint == self.fit_record_.fingerprint:
+            warnings.warn(
+                f"{type(self).__name__} was fitted on these very rows, so what it gives here looks better than it is; "
+                "measure it on rows that it has not seen",
+                FittedOnTheseRowsWarning,
+                stacklevel=2,
+            )
+        return self.apply(data)
+
+    def apply(self, data: Scores) -> Floats:
+        """The same for scores already checked, without looking whether they were fitted on."""
+        rows = np.clip(self._predict(data), 0.0, 1.0)
+        total = rows.sum(axis=1, keepdims=True)
+        return np.asarray(rows / total)
+
+    def predict(self, scores: Any) -> Array:
+        """The class of the largest calibrated probability."""
+        return np.asarray(self.classes_[self.apply(self._read(scores)).argmax(axis=1)])
+
+    def _read(self, scores: Any) -> Scores:
+        if not hasattr(self, "fit_record_"):
+            raise NotFittedError(type(self).__name__, "is not fitted yet", "call fit(scores, y) first")
+        length = len(scores) if hasattr(scores, "__len__") else 1
+        data = Scores(Predictions(np.zeros(length, np.int64), scores, input=self._input()))
+        if data.k != len(self.classes_):
+            raise ShapeError("scores", f"have {data.k} classes, and the map was fitted on {len(self.classes_)}")
+        return data
+
+    def _fit(self, data: TrainingData) -> None:
+        raise NotImplementedError
+
+    def _predict(self, data: Scores) -> Floats:
+        raise NotImplementedError
+
+    def _input(self) -> Input:
+        if self.input not in ("prob", "logit"):
+            raise ArgumentError("input", f"must be 'prob' or 'logit'; got {self.input!r}")
+        return self.input
+
+    def _check_params(self) -> None:
+        """Raise where a parameter has no meaning; subclasses add theirs."""
+        self._input()
+
+    # What scikit-learn asks of an estimator.
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters given to the constructor."""
+        params = {name: getattr(self, name) for name in self._parameter_names()}
+        if deep:
+            for name, value in list(params.items()):
+                if hasattr(value, "get_params") and not isinstance(value, type):
+                    params |= {f"{name}__{key}": inner for key, inner in value.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``name__inner`` reaches into a nested map."""
+        known = self._parameter_names()
+        for name, value in params.items():
+            outer, _, inner = name.partition("__")
+            if outer not in known:
+                raise UnknownArgumentError(name, f"is no parameter of {type(self).__name__}", f"known: {known}")
+            if inner:
+                getattr(self, outer).set_params(**{inner: value})
+            else:
+                setattr(self, name, value)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "fit_record_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(one_d_array=True, positive_only=self.input == "prob"),
+        )
+
+    def __repr__(self) -> str:
+        default = {p.name: p.default for p in inspect.signature(type(self).__init__).parameters.values()}
+        changed = [f"{k}={v!r}" for k, v in self.get_params(deep=False).items() if v is not default.get(k)]
+        found = [f"{name}={_short(getattr(self, name))}" for name in self.fitted if hasattr(self, name)]
+        return f"{type(self).__name__}({', '.join(changed)})" + (f" <{', '.join(found)}>" if found else "")
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, np.ndarray) and value.size <= 4:
+        return np.array2string(value, precision=4, separator=", ")
+    return f"{type(value).__name__} of {len(value)}" if hasattr(value, "__len__") else repr(value)
+
+
+def _classes_of(y: Any, scores: Any) -> tuple[Array | None, Any]:
+    """Class names in sorted order and labels as their numbers; whole numbers from 0 up stay as they are."""
+    labels = np.asarray(y)
+    columns = np.shape(scores)[1] if np.ndim(scores) == 2 else 2
+    if labels.ndim != 1 or not len(labels):
+        return None, y
+    if labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() < columns:
+        return None, y
+    if labels.dtype.kind == "f":
+        return None, y
+    names, codes = np.unique(labels, return_inverse=True)
+    if len(names) != columns:
+        return None, y  # Predictions says what is wrong
+    return names, codes
+
+
+def clipped_probability(value: Floats) -> Floats:
+    """Kept within [1e-12, 1 - 1e-12], for logarithms."""
+    return np.clip(value, CLIP, 1 - CLIP)

@@ -1,0 +1,333 @@
+"""Maps of one score, and how they serve several classes: one against the rest, one against one, the top class, all together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from .. import curves
+from .._extras import WeightKind
+from .._logistic import SeparatedError
+from ..errors import ArgumentError, CalibrantWarning
+from ..view import View
+from .base import Array, CalibrationMap, Floats, Input, Scores, TrainingData, normalised
+
+__all__ = [
+    "BetaCalibration",
+    "CenteredIsotonicCalibration",
+    "IsotonicCalibration",
+    "KernelCalibration",
+    "PlattScaling",
+    "QuadraticLogit",
+    "ScoreMap",
+    "SplineCalibration",
+]
+
+Curve = Callable[[Any], Floats]
+Multiclass = Literal["one_vs_rest", "one_vs_one", "top_versus_all", "pooled"]
+STRATEGIES = ("one_vs_rest", "one_vs_one", "top_versus_all", "pooled")
+# The predicted class stays ahead of the others by this share, so that no tie can turn it.
+AHEAD = 1e-12
+TIE_BREAK = 1e-9
+
+
+class CountingMap(CalibrationMap):
+    """A map whose fit depends on how many rows there are: whole weights count rows, of other weights only ratios matter."""
+
+    _counted: float | None = None
+
+    def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to validation rows that the model was not trained on; a whole weight stands for so many rows."""
+        self._counted = whole_total(sample_weight)
+        return super().fit(scores, y, sample_weight)
+
+    def _weights(self, data: TrainingData) -> tuple[Array | None, WeightKind]:
+        """Weights and their kind; those of the data have lost their scale."""
+        if self._counted is not None:
+            scale = self._counted / data.weight.sum()
+            return np.rint(data.weight * scale).astype(np.int64), "counts"
+        return (None, "unit") if (data.weight == 1).all() else (data.weight, "importance")
+
+
+def whole_total(weight: Any) -> float | None:
+    """The number of rows that whole weights stand for; None for other weights, which are checked elsewhere."""
+    try:
+        values = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    fine = values.ndim == 1 and np.isfinite(values).all() and (values >= 0).all() and (values == np.floor(values)).all()
+    return float(values.sum()) if fine and 0 < values.sum() < 2**53 else None
+
+
+class ScoreMap(CountingMap):
+    """A map from one score to one probability. Several classes are taken apart as `multiclass` says:
+
+    ``"one_vs_rest"`` fits every class against the others and divides each row by its sum; ``"one_vs_one"`` fits every pair on the rows
+    of its two classes and couples them; ``"top_versus_all"`` maps the largest probability to how often it is right and scales the
+    others, so that the predicted class stays; ``"pooled"`` fits one curve to the probabilities of all classes together.
+    """
+
+    fitted: ClassVar[tuple[str, ...]] = ("curves_",)
+    multiclass: Multiclass
+    curves_: tuple[Curve, ...]
+
+    def _curve(self, view: View) -> Curve:
+        """The curve of one yes-or-no question; its fields must be plain values, so that it can be saved."""
+        raise NotImplementedError
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.multiclass not in STRATEGIES:
+            raise ArgumentError("multiclass", f"must be one of {', '.join(STRATEGIES)}; got {self.multiclass!r}")
+
+    def _fit(self, data: TrainingData) -> None:
+        self.curves_ = tuple(self._curve(view) for view in self._asked(data))
+
+    def _asked(self, data: TrainingData) -> list[View]:
+        """The yes-or-no questions, with a warning where one of them has one answer only."""
+        views = self._questions(data)
+        if any(view.raw_outcome.min() == view.raw_outcome.max() for view in views):
+            warnings.warn(
+                "a question has one answer only (a class without rows, or nothing but right predictions), so its map is nearly constant; "
+                "fit on rows of every class",
+                CalibrantWarning,
+                stacklevel=5,
+            )
+        return views
+
+    def _questions(self, data: TrainingData) -> list[View]:
+        labels, (weight, kind) = data.labels, self._weights(data)
+        if data.k == 2:
+            return [_view(data.score, labels, weight, kind)]
+        probs = data.probs
+        if self.multiclass == "one_vs_rest":
+            return [_view(probs[:, c], labels == c, weight, kind) for c in range(data.k)]
+        if self.multiclass == "pooled":
+            target = (labels[:, None] == np.arange(data.k)).ravel()
+            return [_view(probs.ravel(), target, None if weight is None else np.repeat(weight, data.k), kind)]
+        if self.multiclass == "top_versus_all":
+            return [_view(probs.max(axis=1), probs.argmax(axis=1) == labels, weight, kind)]
+        return [
+            _view(_against(probs[rows], a, b), labels[rows] == a, None if weight is None else weight[rows], kind)
+            for a, b in _pairs(data.k)
+            for rows in [self._rows_of(labels, a, b)]
+        ]
+
+    @staticmethod
+    def _rows_of(labels: Array, a: int, b: int) -> Array:
+        rows = np.flatnonzero((labels == a) | (labels == b))
+        if not len(rows):
+            raise ArgumentError("y", f"has no row of class {a} or {b}", "use multiclass='one_vs_rest'")
+        return rows
+
+    def _predict(self, data: Scores) -> Floats:
+        if data.k == 2:
+            rate = self.curves_[0](data.score)
+            return np.column_stack([1 - rate, rate])
+        probs = data.probs
+        if self.multiclass == "one_vs_rest":
+            return normalised(
+                np.column_stack([curve(p) for curve, p in zip(self.curves_, probs.T, strict=True)]), probs
+            )
+        if self.multiclass == "pooled":
+            rates = self.curves_[0](probs.ravel()).reshape(probs.shape)
+            # A little of the score keeps pooled classes in their order (Zhang et al. 2020).
+            return normalised(rates + TIE_BREAK * probs if self.keeps_order else rates, probs)
+        if self.multiclass == "top_versus_all":
+            return with_top(probs, self.curves_[0](probs.max(axis=1)))
+        return self._coupled(probs)
+
+    def _coupled(self, probs: Floats) -> Floats:
+        """From the probability of each class against each other to one of each: 1 / (sum_j 1/r_kj - (K - 2)) (Price et al. 1995)."""
+        k = probs.shape[1]
+        total = np.zeros(probs.shape)
+        for (a, b), curve in zip(_pairs(k), self.curves_, strict=True):
+            rate = np.clip(curve(_against(probs, a, b)), 1e-12, 1 - 1e-12)
+            total[:, a] += 1 / rate
+            total[:, b] += 1 / (1 - rate)
+        return normalised(1 / (total - (k - 2)), probs)
+
+
+def _view(score: Any, outcome: Any, weight: Array | None, kind: WeightKind) -> View:
+    return View(np.ascontiguousarray(score), np.asarray(outcome).astype(np.uint8), weight, kind)
+
+
+def _pairs(k: int) -> list[tuple[int, int]]:
+    return [(a, b) for a in range(k) for b in range(a + 1, k)]
+
+
+def _against(probs: Floats, a: int, b: int) -> Floats:
+    """The share of class a in the probability of both; one half where neither has any."""
+    both = probs[:, a] + probs[:, b]
+    return np.divide(probs[:, a], both, out=np.full(len(probs), 0.5), where=both > 0)
+
+
+def with_top(probs: Floats, confidence: Floats) -> Floats:
+    """Rows whose largest entry is replaced and whose others share the rest as before; the largest stays the largest.
+
+    The confidence is at least 1/K. What would exceed it elsewhere is shared by the classes that have room.
+    """
+    k = probs.shape[1]
+    rows, top = np.arange(len(probs)), probs.argmax(axis=1)
+    confidence = np.clip(confidence, (1 + AHEAD) / k, 1.0)
+    others = probs.astype(np.float64)
+    others[rows, top] = 0
+    out = _shared(others, np.ones(others.shape, bool), top, 1 - confidence)
+    limit = confidence * (1 - AHEAD / 8)
+    crowded = np.flatnonzero((out > limit[:, None]).any(axis=1))
+    if len(crowded):
+        out[crowded] = _filled(out[crowded], others[crowded], top[crowded], 1 - confidence[crowded], limit[crowded])
+    out[rows, top] = confidence
+    return out
+
+
+def _shared(weight: Floats, free: Array, top: Array, amount: Floats) -> Floats:
+    """An amount for each row, shared by the free classes in proportion to their weight, evenly where they have none."""
+    free[np.arange(len(top)), top] = False
+    weight = np.where(free, weight, 0)
+    total = weight.sum(axis=1)
+    weight = np.where((total > 0)[:, None], weight, free)
+    total = np.maximum(weight.sum(axis=1), np.finfo(float).tiny)
+    return np.asarray(weight * (amount / total)[:, None])
+
+
+def _filled(out: Floats, others: Floats, top: Array, amount: Floats, limit: Floats) -> Floats:
+    """Water filling: classes above the limit keep the limit, and the rest goes to those below, until all fit."""
+    full = np.zeros(out.shape, bool)
+    for _ in range(out.shape[1]):
+        over = (out > limit[:, None]) & ~full
+        if not over.any():
+            break
+        full |= over
+        left = np.maximum(amount - full.sum(axis=1) * limit, 0)
+        out = np.where(full, limit[:, None], _shared(others, ~full, top, left))
+    return out
+
+
+class PlattScaling(ScoreMap):
+    """sigmoid(A logit(p) + B), by greatest likelihood (Platt 1999).
+
+    A is negative where higher scores go with fewer events: the map then turns the order round, as the rows ask for.
+
+    Parameters
+    ----------
+    input
+        What the scores are.
+    targets
+        ``"smoothed"`` labels as in the paper, which never separate, or ``"plain"`` ones.
+    multiclass
+        How several classes are taken apart; see `ScoreMap`.
+    """
+
+    keeps_order = False
+
+    def __init__(
+        self,
+        input: Input = "prob",
+        targets: Literal["smoothed", "plain"] = "smoothed",
+        multiclass: Multiclass = "one_vs_rest",
+    ) -> None:
+        self.input = input
+        self.targets = targets
+        self.multiclass = multiclass
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.targets not in ("smoothed", "plain"):
+            raise ArgumentError("targets", f"must be 'smoothed' or 'plain'; got {self.targets!r}")
+
+    def _curve(self, view: View) -> Curve:
+        if self.targets == "plain":
+            return plain_logistic(view)
+        size = view.effective_size
+        events = view.mean(view.outcome) * size
+        high, low = (events + 1) / (events + 2), 1 / (size - events + 2)
+        smoothed = np.where(view.raw_outcome > 0, high, low)
+        return curves.logistic(View(view.raw_score, smoothed, view.weight, view.weight_kind))
+
+
+def plain_logistic(view: View) -> curves.Logistic:
+    """The logistic curve of the labels as they are, or an error that says what else to do."""
+    try:
+        return curves.logistic(view)
+    except SeparatedError as error:
+        remedy = 'use PlattScaling(targets="smoothed"), which is always finite'
+        raise SeparatedError(error.argument, error.problem, remedy) from None
+
+
+class QuadraticLogit(ScoreMap):
+    """sigmoid(b0 + b1 l + b2 l^2) of the log-odds l, by greatest likelihood."""
+
+    def __init__(self, input: Input = "prob", multiclass: Multiclass = "one_vs_rest") -> None:
+        self.input = input
+        self.multiclass = multiclass
+
+    def _curve(self, view: View) -> Curve:
+        return curves.quadratic(view)
+
+
+class BetaCalibration(ScoreMap):
+    """sigmoid(a ln p - b ln(1 - p) + c) with a, b not negative (Kull et al. 2017)."""
+
+    keeps_order = True
+
+    def __init__(self, input: Input = "prob", multiclass: Multiclass = "one_vs_rest") -> None:
+        self.input = input
+        self.multiclass = multiclass
+
+    def _curve(self, view: View) -> Curve:
+        return curves.beta(view)
+
+
+class IsotonicCalibration(ScoreMap):
+    """The rising curve of least squares, straight lines between pooled neighbours (Zadrozny and Elkan 2002)."""
+
+    keeps_order = True
+
+    def __init__(self, input: Input = "prob", multiclass: Multiclass = "one_vs_rest") -> None:
+        self.input = input
+        self.multiclass = multiclass
+
+    def _curve(self, view: View) -> Curve:
+        return curves.isotonic(view)
+
+
+class CenteredIsotonicCalibration(IsotonicCalibration):
+    """Isotonic blocks placed at their mean score, with straight lines between (Oron and Flournoy 2017)."""
+
+    def _curve(self, view: View) -> Curve:
+        return curves.centered_isotonic(view)
+
+
+class SplineCalibration(ScoreMap):
+    """The score plus the slope of a spline through the cumulative differences (Gupta et al. 2021)."""
+
+    def __init__(self, input: Input = "prob", knots: int = 6, multiclass: Multiclass = "one_vs_rest") -> None:
+        self.input = input
+        self.knots = knots
+        self.multiclass = multiclass
+
+    def _curve(self, view: View) -> Curve:
+        return curves.spline(view, self.knots)
+
+
+class KernelCalibration(ScoreMap):
+    """The mean outcome around each score, weighed by a Gaussian."""
+
+    def __init__(
+        self,
+        input: Input = "prob",
+        bandwidth: float = 0.05,
+        adaptive: bool = False,
+        multiclass: Multiclass = "one_vs_rest",
+    ) -> None:
+        self.input = input
+        self.bandwidth = bandwidth
+        self.adaptive = adaptive
+        self.multiclass = multiclass
+
+    def _curve(self, view: View) -> Curve:
+        return curves.kernel(view, self.bandwidth, self.adaptive)

@@ -1,0 +1,346 @@
+"""Maps that also look at the group of a row: one map for each group, and corrections until no group is off."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_whole
+from .._logistic import logit
+from ..errors import ArgumentError, CalibrantError, GroupError
+from .base import CalibrationMap, Floats, Input, Scores, TrainingData, normalised
+from .binary import CountingMap
+
+__all__ = ["GroupCalibration", "MultiCalibration"]
+
+Masks = NDArray[np.bool_]
+NEEDED = "pass the group of each row as groups="
+
+
+def _names(groups: Any, rows: int) -> NDArray[Any]:
+    if groups is None:
+        raise GroupError("groups", "are needed", NEEDED)
+    names = np.asarray(groups)
+    if names.shape != (rows,):
+        raise GroupError("groups", f"have shape {names.shape}, and {rows} rows need shape ({rows},)", NEEDED)
+    if names.dtype.kind == "O":
+        names = names.astype(str)
+    return names
+
+
+class _Rows(NamedTuple):
+    """What is given to predict with: scores, and the group of each."""
+
+    scores: Any
+    groups: Any
+
+
+class GroupedScores(Scores):
+    """Scores with the group of each row."""
+
+    groups: Any = None
+
+
+class GroupMap(CalibrationMap):
+    """A map that asks for the groups of the rows too."""
+
+    def predict_proba(self, scores: Any, groups: Any = None) -> Floats:
+        """Calibrated probabilities, one column for each class; rows sum to 1."""
+        return super().predict_proba(_Rows(scores, groups))
+
+    def predict(self, scores: Any, groups: Any = None) -> NDArray[Any]:
+        """The class of the largest calibrated probability."""
+        return super().predict(_Rows(scores, groups))
+
+    def _read(self, scores: Any) -> GroupedScores:
+        rows = scores if isinstance(scores, _Rows) else _Rows(scores, None)
+        data = GroupedScores(super()._read(rows.scores)._p)
+        data.groups = rows.groups
+        return data
+
+    def _predict(self, data: Scores) -> Floats:
+        return self._by_group(data, data.groups if isinstance(data, GroupedScores) else None)
+
+    def _by_group(self, data: Scores, groups: Any) -> Floats:
+        raise NotImplementedError
+
+
+class GroupCalibration(GroupMap):
+    """One map for each group of rows: ``fit(scores, y, groups=groups)``, ``predict_proba(scores, groups)``.
+
+    Parameters
+    ----------
+    map
+        An unfitted map, of which each group gets a copy; what the scores are is said there.
+    unseen
+        What a row of a group that was not fitted gets: an ``"error"``, or the map of all rows ``"together"``.
+    """
+
+    fitted = ("groups_", "maps_", "together_")
+
+    def __init__(self, map: CalibrationMap, unseen: Literal["error", "together"] = "error") -> None:
+        self.map = map
+        self.unseen = unseen
+
+    @property
+    def input(self) -> Input:  # type: ignore[override]
+        """What the scores are, as the map says."""
+        return self.map.input
+
+    def _check_params(self) -> None:
+        if not isinstance(self.map, CalibrationMap):
+            raise ArgumentError("map", f"must be an unfitted map; got {self.map!r}", "for example PlattScaling()")
+        super()._check_params()
+        if self.unseen not in ("error", "together"):
+            raise ArgumentError("unseen", f"must be 'error' or 'together'; got {self.unseen!r}")
+
+    def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit a copy of the map to the rows of each group."""
+        self._check_params()
+        rows, labels = np.asarray(scores), np.asarray(y)
+        names = _names(groups, len(rows))
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        found, codes = np.unique(names, return_inverse=True)
+        whole = self._copy().fit(rows, labels, weight)
+        maps = []
+        for code, name in enumerate(found.tolist()):
+            part = codes == code
+            # Names of classes that a group lacks would be lost, so that groups see numbers.
+            numbers = np.searchsorted(whole.classes_, labels[part])
+            try:
+                maps.append(self._copy().fit(rows[part], numbers, None if weight is None else weight[part]))
+            except CalibrantError as error:
+                raise GroupError("groups", f"the map of group {name!r} cannot be fitted: {error}") from error
+        self.groups_, self.maps_, self.together_ = found, tuple(maps), whole
+        self.classes_, self.n_features_in_, self.fit_record_ = whole.classes_, whole.n_features_in_, whole.fit_record_
+        return self
+
+    def _copy(self) -> CalibrationMap:
+        return copy.deepcopy(self.map)
+
+    def _by_group(self, data: Scores, groups: Any) -> Floats:
+        names = _names(groups, data.n)
+        place = np.minimum(np.searchsorted(self.groups_, names), len(self.groups_) - 1)
+        known = self.groups_[place] == names
+        if self.unseen == "error" and not known.all():
+            row = int(np.argmin(known))
+            problem = f"row {row} is of group {names[row].item()!r}, which was not fitted"
+            raise GroupError("groups", problem, "set unseen='together'", row=row)
+        out = np.empty((data.n, data.k))
+        for code, map in [*enumerate(self.maps_), (-1, self.together_)]:
+            rows = known & (place == code) if code >= 0 else ~known
+            if rows.any():
+                out[rows] = map.apply(Scores(data._p.take(rows)))
+        return out
+
+
+class MultiCalibration(GroupMap, CountingMap):
+    """Moves the log-odds of the group and level that is furthest off, again and again, until none is off by more than chance.
+
+    ``fit(scores, y, groups=groups)``, ``predict_proba(scores, groups)``; groups are one name for each row, or ``(N, G)`` masks that may
+    overlap. Several classes are taken one against the rest (Hebert-Johnson et al. 2018; Kim et al. 2019).
+
+    Parameters
+    ----------
+    input
+        What the scores are.
+    levels
+        Bands of the current probability in which each group is looked at; 1 asks for the right mean only.
+    alpha
+        Chance of a correction where nothing is wrong, over all groups and levels together.
+    min_size
+        Rows that a group and level must have; None takes 50 or a thousandth of all rows, whichever is more.
+    held_out
+        Share of the rows on which the loss decides which round was the best; 0 fits on all rows and trusts `alpha`.
+    max_rounds
+        Most corrections.
+    """
+
+    fitted = ("groups_", "steps_", "shifts_")
+
+    def __init__(
+        self,
+        input: Input = "prob",
+        levels: int = 10,
+        alpha: float = 0.05,
+        min_size: int | None = None,
+        held_out: float = 0.4,
+        max_rounds: int = 100,
+    ) -> None:
+        self.input = input
+        self.levels = levels
+        self.alpha = alpha
+        self.min_size = min_size
+        self.held_out = held_out
+        self.max_rounds = max_rounds
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_whole(self.levels, "levels")
+        check_whole(self.max_rounds, "max_rounds", 0)
+        if self.min_size is not None:
+            check_whole(self.min_size, "min_size")
+        for name, low in (("alpha", math.ulp(0)), ("held_out", 0)):
+            value = getattr(self, name)
+            if not (isinstance(value, (int, float)) and low <= value < 1):
+                raise ArgumentError(name, f"must be a number below 1, {'above' if low else 'from'} 0; got {value!r}")
+
+    def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit to validation rows and their groups."""
+        self._masks, self.groups_ = _masks_of(groups, None, len(scores))
+        if sample_weight is not None:  # rows without weight are dropped
+            self._masks = self._masks[np.asarray(sample_weight, dtype=np.float64) > 0]
+        try:
+            return super().fit(scores, y, sample_weight)
+        finally:
+            del self._masks
+
+    def _fit(self, data: TrainingData) -> None:
+        given, kind = self._weights(data)
+        weight = data.weight if given is None else given.astype(np.float64)
+        if kind == "importance":
+            weight = weight * (weight.sum() / np.square(weight).sum())  # adds up to the effective size
+        masks = np.column_stack([np.ones(data.n, bool), self._masks])
+        audit = np.zeros(data.n, bool)
+        if self.held_out > 0:
+            audit[np.random.default_rng(0).permutation(data.n)[: int(self.held_out * data.n)]] = True
+        steps: list[tuple[int, int, int]] = []
+        shifts: list[float] = []
+        for c in [1] if data.k == 2 else range(data.k):
+            event = (data.labels == c).astype(np.float64)
+            boost = _Boost(self, _log_odds_of(data, c), event, weight, masks, audit, kind == "importance")
+            for group, level, shift in boost.run():
+                steps.append((c, group, level))
+                shifts.append(shift)
+        self.steps_ = np.array(steps, dtype=np.int64).reshape(-1, 3)
+        self.shifts_ = np.array(shifts, dtype=np.float64)
+
+    def _by_group(self, data: Scores, groups: Any) -> Floats:
+        from scipy.special import expit
+
+        masks, _ = _masks_of(groups, self.groups_, data.n)
+        masks = np.column_stack([np.ones(data.n, bool), masks])
+        rates = []
+        for c in [1] if data.k == 2 else range(data.k):
+            odds = _log_odds_of(data, c).copy()
+            for (of, group, level), shift in zip(self.steps_, self.shifts_, strict=True):
+                if of == c:
+                    odds[masks[:, group] & (_level(odds, self.levels) == level)] += shift
+            rates.append(expit(odds))
+        if data.k == 2:
+            return np.column_stack([1 - rates[0], rates[0]])
+        return normalised(np.column_stack(rates), data.probs)
+
+
+def _log_odds_of(data: Scores, c: int) -> Floats:
+    return data.log_odds if data.k == 2 else logit(data.probs[:, c])
+
+
+def _level(odds: Floats, levels: int) -> NDArray[np.intp]:
+    """The band of each probability; a band holds its lower end."""
+    from scipy.special import expit
+
+    return np.minimum((expit(odds) * levels).astype(np.intp), levels - 1)
+
+
+def _masks_of(groups: Any, names: NDArray[Any] | None, rows: int) -> tuple[Masks, NDArray[Any]]:
+    """(N, G) masks and the names of the columns; unknown names belong to no group."""
+    if groups is None:
+        raise GroupError("groups", "are needed", NEEDED)
+    values = np.asarray(groups)
+    if values.ndim == 2:
+        if len(values) != rows or not np.isin(values, (0, 1)).all():
+            raise GroupError("groups", f"must be {rows} rows of 0 and 1; got shape {values.shape}")
+        if names is not None and values.shape[1] != len(names):
+            raise GroupError("groups", f"have {values.shape[1]} columns, and the map was fitted with {len(names)}")
+        return values.astype(bool), np.arange(values.shape[1])
+    values = _names(groups, rows)
+    known = np.unique(values) if names is None else names
+    return values[:, None] == known, known
+
+
+class _Boost:
+    """The rounds of one yes-or-no question."""
+
+    def __init__(
+        self,
+        map: MultiCalibration,
+        odds: Floats,
+        event: Floats,
+        weight: Floats,
+        masks: Masks,
+        audit: Masks,
+        importance: bool,
+    ) -> None:
+        self.map, self.event, self.masks, self.audit = map, event, masks, audit
+        self.odds, self.importance = odds.copy(), importance
+        self.weight = np.where(audit, 0.0, weight)
+        self.audit_weight = np.where(audit, weight, 0.0)
+        rows = self.weight.sum()
+        self.least = max(50.0, 0.001 * rows) if map.min_size is None else float(map.min_size)
+
+    def run(self) -> list[tuple[int, int, float]]:
+        """Corrections in order, up to the round that was best on the rows held out."""
+        steps: list[tuple[int, int, float]] = []
+        best, kept = self._loss(), 0
+        for _ in range(self.map.max_rounds):
+            step = self._worst()
+            if step is None:
+                break
+            rows = self._rows(*step)
+            shift = self._shift(rows)
+            self.odds[rows] += shift
+            steps.append((*step, shift))
+            if not self.audit.any():
+                kept = len(steps)
+                continue
+            loss = self._loss()
+            if loss >= best:
+                break
+            best, kept = loss, len(steps)
+        return steps[:kept]
+
+    def _rows(self, group: int, level: int) -> Masks:
+        return np.asarray(self.masks[:, group] & (_level(self.odds, self.map.levels) == level))
+
+    def _worst(self) -> tuple[int, int] | None:
+        """The cell whose events are furthest from what is expected, in standard errors; None where chance explains them all."""
+        from scipy.special import expit, ndtri
+
+        levels = self.map.levels
+        rate, level = expit(self.odds), _level(self.odds, levels)
+        spread = rate * (1 - rate) * self.weight * (self.weight if self.importance else 1.0)
+        sizes, sums, squares = (
+            np.array([np.bincount(level[mask], values[mask], levels) for mask in self.masks.T])
+            for values in (self.weight, self.weight * (self.event - rate), spread)
+        )
+        usable = (sizes >= self.least) & (squares > 0)
+        if not usable.any():
+            return None
+        z = np.where(usable, np.abs(sums) / np.sqrt(np.where(usable, squares, 1.0)), 0.0)
+        if z.max() <= ndtri(1 - self.map.alpha / (2 * usable.sum())):
+            return None
+        group, found = np.unravel_index(int(np.argmax(z)), z.shape)
+        return int(group), int(found)
+
+    def _shift(self, rows: Masks) -> float:
+        """What makes the mean probability of the rows their share of events, with one more row at the mean of the forecasts."""
+        from scipy.optimize import brentq
+        from scipy.special import expit
+
+        odds, weight, event = self.odds[rows], self.weight[rows], self.event[rows]
+        total = weight.sum()
+        wanted = (weight @ event + weight @ expit(odds) / total) / (total + 1)
+
+        def excess(d: float) -> float:
+            return float(weight @ expit(odds + d) / total - wanted)
+
+        return float(brentq(excess, -60, 60, xtol=1e-13))
+
+    def _loss(self) -> float:
+        """Log loss of the rows held out."""
+        return float(self.audit_weight @ (np.logaddexp(0, self.odds) - self.event * self.odds))

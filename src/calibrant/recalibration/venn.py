@@ -1,0 +1,143 @@
+"""VennAbers: two isotonic fits for each score, one with each answer added, as an interval and as one probability."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from .. import curves
+from .._logistic import groups_of
+from ..errors import ArgumentError
+from ..view import View
+from .base import Floats, Input, TrainingData
+from .binary import Curve, Multiclass, ScoreMap
+
+__all__ = ["VennAbers"]
+
+Rule = Literal["log", "brier"]
+Points = tuple[list[float], list[float]]
+
+
+class VennAbers(ScoreMap):
+    """Isotonic fits with the new row added as a no and as a yes, merged into the probability of least worst regret (Vovk et al. 2015).
+
+    One of the two is calibrated whatever the law of the rows; `predict_interval` gives both.
+
+    Parameters
+    ----------
+    input
+        What the scores are.
+    rule
+        Whose regret: that of the ``"log"`` loss or of the ``"brier"`` score.
+    multiclass
+        How several classes are taken apart; see `ScoreMap`.
+    """
+
+    keeps_order = True
+    fitted = ("low_", "high_")
+
+    def __init__(self, input: Input = "prob", rule: Rule = "log", multiclass: Multiclass = "one_vs_rest") -> None:
+        self.input = input
+        self.rule = rule
+        self.multiclass = multiclass
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.rule not in ("log", "brier"):
+            raise ArgumentError("rule", f"must be 'log' or 'brier'; got {self.rule!r}")
+
+    def _fit(self, data: TrainingData) -> None:
+        fits = [both_ends(view) for view in self._asked(data)]
+        self.low_, self.high_ = tuple(low for low, _ in fits), tuple(high for _, high in fits)
+
+    @property
+    def curves_(self) -> tuple[Curve, ...]:  # type: ignore[override]
+        """The merged probability of each question."""
+        return tuple(self._merged(low, high) for low, high in zip(self.low_, self.high_, strict=True))
+
+    def _merged(self, low: Curve, high: Curve) -> Curve:
+        def curve(scores: Any) -> Floats:
+            no, yes = low(scores), high(scores)
+            if self.rule == "log":
+                return np.asarray(yes / (1 - no + yes))
+            return np.asarray(yes + no * no / 2 - yes * yes / 2)
+
+        return curve
+
+    def predict_interval(self, scores: Any) -> tuple[Floats, Floats]:
+        """The probability if the row were a no, and if it were a yes: of the second of two classes, or of each class against the rest."""
+        data = self._read(scores)
+        if data.k == 2:
+            return self.low_[0](data.score), self.high_[0](data.score)
+        if self.multiclass != "one_vs_rest":
+            raise ArgumentError("multiclass", "must be 'one_vs_rest' for intervals of several classes")
+        low, high = (
+            np.column_stack([end(p) for end, p in zip(ends, data.probs.T, strict=True)])
+            for ends in (self.low_, self.high_)
+        )
+        return low, high
+
+
+def both_ends(view: View) -> tuple[curves.Interpolated, curves.Interpolated]:
+    """The isotonic rate at a score to which a no, and to which a yes, was added; exact for every score."""
+    groups = groups_of(view)
+    score = groups.score
+    yes = added_yes(groups.weight, groups.events)
+    no = 1 - added_yes(groups.weight[::-1], groups.others[::-1])[::-1]
+    # A yes between two scores joins the one above, whose rate is not higher; a no joins the one below.
+    above = _steps("venn_abers_high", score, np.nextafter(score, np.inf), yes, np.append(yes[1:], 1.0))
+    below = _steps("venn_abers_low", np.nextafter(score, -np.inf), score, np.append(0.0, no[:-1]), no)
+    return below, above
+
+
+def _steps(kind: str, left: Floats, right: Floats, before: Floats, after: Floats) -> curves.Interpolated:
+    """Jumps from `before` to `after` between neighbouring numbers `left` and `right`."""
+    at, rates = np.column_stack([left, right]).ravel(), np.column_stack([before, after]).ravel()
+    kept = np.append(True, np.diff(at) > 0)  # neighbours in floating point share an end
+    return curves.Interpolated(kind, tuple(at[kept].tolist()), tuple(np.clip(rates[kept], 0, 1).tolist()))
+
+
+def added_yes(weight: Floats, events: Floats) -> Floats:
+    """The isotonic rate at each score with one more yes there.
+
+    The corner algorithm of Vovk et al. (2015) on the cumulative sum diagram: one pass builds the lower hull, a second moves the added row
+    up through the scores. Each corner is pushed and popped once, which no array operation does for all scores at once.
+    """
+    x, y = np.append(0.0, np.cumsum(weight)), np.append(0.0, np.cumsum(events))
+    step_x, step_y = x.tolist(), y.tolist()
+    hull_x, hull_y = _lower_hull([-1.0, *step_x], [-1.0, *step_y])
+    hull_x.reverse()
+    hull_y.reverse()
+    rates = np.empty(len(weight))
+    for i in range(len(weight)):
+        left_x, left_y, right_x, right_y = hull_x[-1], hull_y[-1], hull_x[-2], hull_y[-2]
+        rates[i] = (right_y - left_y) / (right_x - left_x)
+        # The row moves above this score: the points below it shift back by one yes.
+        new_x, new_y = step_x[i + 1] - 1.0, step_y[i + 1] - 1.0
+        if (new_y - left_y) * (right_x - left_x) >= (right_y - left_y) * (new_x - left_x):
+            continue
+        hull_x.pop()
+        hull_y.pop()
+        while len(hull_x) > 1 and (hull_y[-1] - new_y) * (hull_x[-2] - new_x) >= (hull_y[-2] - new_y) * (
+            hull_x[-1] - new_x
+        ):
+            hull_x.pop()
+            hull_y.pop()
+        hull_x.append(new_x)
+        hull_y.append(new_y)
+    return rates
+
+
+def _lower_hull(x: list[float], y: list[float]) -> Points:
+    """Corners of the greatest convex function below the points, from left to right."""
+    hull_x, hull_y = x[:2], y[:2]
+    for new_x, new_y in zip(x[2:], y[2:], strict=True):
+        while len(hull_x) > 1 and (hull_y[-1] - hull_y[-2]) * (new_x - hull_x[-2]) >= (new_y - hull_y[-2]) * (
+            hull_x[-1] - hull_x[-2]
+        ):
+            hull_x.pop()
+            hull_y.pop()
+        hull_x.append(new_x)
+        hull_y.append(new_y)
+    return hull_x, hull_y

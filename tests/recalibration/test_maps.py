@@ -1,0 +1,552 @@
+"""Maps of one score, bins, Venn-Abers, priors, offsets, noise, groups: values worked out by other means, and edge cases."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import isotonic_regression, lsq_linear
+
+from calibrant._logistic import groups_of
+from calibrant._rules import equal_mass_cuts
+from calibrant.errors import ArgumentError, CalibrantWarning, GroupError, UndefinedMetricError
+from calibrant.recalibration.adjust import (
+    MiscalibrationAwareTemperature,
+    OffsetAdjustment,
+    PriorShift,
+    prior_shift_em,
+)
+from calibrant.recalibration.binary import (
+    BetaCalibration,
+    CenteredIsotonicCalibration,
+    IsotonicCalibration,
+    PlattScaling,
+    QuadraticLogit,
+    SplineCalibration,
+    with_top,
+)
+from calibrant.recalibration.binning import (
+    BayesianBinning,
+    HistogramBinning,
+    NearIsotonicEnsemble,
+    ScalingBinning,
+    TopLabelHistogramBinning,
+    bayesian_bins,
+    near_isotonic_path,
+)
+from calibrant.recalibration.grouped import GroupCalibration, MultiCalibration
+from calibrant.recalibration.ordered import ConsistencyCalibration, IntraOrderPreserving, winning_shares
+from calibrant.recalibration.scaling import TemperatureScaling
+from calibrant.recalibration.venn import VennAbers
+from calibrant.view import View
+
+A = np.array([0.1, 0.4, 0.8, 0.9]), np.array([0, 1, 1, 1])
+B = np.arange(5, 100, 10) / 100, np.array([0, 1, 0, 0, 1, 0, 1, 1, 1, 1])
+D = (
+    np.array(
+        [
+            [0.7, 0.2, 0.1],
+            [0.6, 0.3, 0.1],
+            [0.2, 0.7, 0.1],
+            [0.3, 0.5, 0.2],
+            [0.1, 0.3, 0.6],
+            [0.2, 0.2, 0.6],
+            [0.5, 0.1, 0.4],
+            [0.1, 0.1, 0.8],
+        ]
+    ),
+    np.array([0, 1, 1, 0, 2, 1, 2, 2]),
+)
+
+
+def at(map, scores):
+    """Probabilities, on the rows fitted on too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrantWarning)
+        rows = map.predict_proba(np.asarray(scores))
+    return rows[:, 1] if rows.shape[1] == 2 else rows
+
+
+def many(n, seed=0):
+    rng = np.random.default_rng(seed)
+    score = rng.beta(1, 1.5, n)
+    return score, (rng.random(n) < score**1.3).astype(int)
+
+
+# One score
+
+
+def test_platt():
+    plain = PlattScaling(targets="plain").fit(*B).curves_[0]
+    assert plain.slope == pytest.approx(0.9985078395, abs=5e-11)
+    assert plain.intercept == pytest.approx(0.6035855103, abs=5e-11)
+    assert at(PlattScaling(targets="plain").fit(*B), B[0]).sum() == pytest.approx(B[1].sum(), abs=1e-9)
+    smoothed = PlattScaling().fit(*B).curves_[0]
+    assert smoothed.slope == pytest.approx(0.56925059, abs=5e-9)
+    assert smoothed.intercept == pytest.approx(0.441252065, abs=5e-10)
+    smoothed = PlattScaling().fit(*A)
+    assert smoothed.curves_[0].slope == pytest.approx(0.4799910867, abs=5e-11)
+    assert smoothed.curves_[0].intercept == pytest.approx(0.7635408732, abs=5e-11)
+    assert at(smoothed, A[0]) == pytest.approx([0.42773279, 0.63851422, 0.80673763, 0.86034869], abs=5e-9)
+
+
+def test_platt_of_raw_scores_is_platt_of_logits_given():
+    z = B[0]  # the raw score taken as a logit
+    plain = PlattScaling(input="logit", targets="plain").fit(z, B[1]).curves_[0]
+    assert (plain.slope, plain.intercept) == pytest.approx((5.278601915, -2.026352562), abs=5e-9)
+    smoothed = PlattScaling(input="logit").fit(z, B[1]).curves_[0]
+    assert (smoothed.slope, smoothed.intercept) == pytest.approx((3.182322816, -1.146641979), abs=5e-9)
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_platt_of_separated_rows_names_the_smoothed_targets(turn):
+    score, y = A[0], 1 - A[1] if turn else A[1]
+    with pytest.raises(UndefinedMetricError, match='targets="smoothed"'):
+        PlattScaling(targets="plain").fit(score, y)
+    with pytest.raises(UndefinedMetricError, match='targets="smoothed"'):
+        ScalingBinning().fit(score, y)
+    assert np.isfinite(at(PlattScaling().fit(score, y), score)).all()
+
+
+def test_platt_follows_scores_that_fall():
+    falling = PlattScaling(targets="plain").fit(1 - B[0], B[1])
+    assert falling.curves_[0].slope == pytest.approx(-0.9985078395, abs=5e-11)
+    assert not PlattScaling.keeps_order
+
+
+def test_beta():
+    curve = BetaCalibration().fit(*B).curves_[0]
+    assert (curve.a, curve.b, curve.c) == pytest.approx((0, 2.82676748, -1.609556854), abs=5e-9)
+
+
+def test_quadratic_is_where_the_likelihood_has_no_slope():
+    score, y = many(300)
+    map = QuadraticLogit().fit(score, y)
+    rate = at(map, score)
+    z = np.log(score / (1 - score))
+    assert [(rate - y) @ z**power for power in range(3)] == pytest.approx([0, 0, 0], abs=1e-6)
+    with pytest.raises(UndefinedMetricError):
+        QuadraticLogit().fit(*A)
+
+
+def test_isotonic_and_centered():
+    assert at(IsotonicCalibration().fit(*A), A[0]) == pytest.approx([0, 1, 1, 1])
+    third = 1 / 3
+    assert at(IsotonicCalibration().fit(*B), B[0]) == pytest.approx([0, third, third, third, 0.5, 0.5, 1, 1, 1, 1])
+    centered = CenteredIsotonicCalibration().fit(*B)
+    wanted = [0, 1 / 6, 1 / 3, 0.4, 7 / 15, 2 / 3, 1, 1, 1, 1]
+    assert at(centered, B[0]) == pytest.approx(wanted)
+
+
+def test_pooled_isotonic():
+    curve = IsotonicCalibration(multiclass="pooled").fit(*D).curves_[0]
+    assert curve([0.1, 0.2, 0.3, 0.6, 0.7, 0.8]) == pytest.approx([0, 0.2, 4 / 9, 4 / 9, 1, 1])
+
+
+def test_spline():
+    wanted = [0.450071, 0.443126, 0.232762, 0.164582, 0.380394, 0.641957, 0.865094, 0.941977, 0.93524, 0.998114]
+    assert at(SplineCalibration().fit(*B), B[0]) == pytest.approx(wanted, abs=5e-7)
+    with pytest.raises(UndefinedMetricError):
+        SplineCalibration().fit(*A)
+
+
+# The top class
+
+
+def test_with_top_keeps_the_largest():
+    rng = np.random.default_rng(1)
+    for k in (2, 3, 7):
+        probs = rng.dirichlet(np.full(k, 0.4), 2000)
+        probs[:4] = np.eye(k)[np.arange(4) % k]
+        probs[4] = 1 / k
+        confidence = rng.random(len(probs))
+        confidence[:10] = np.linspace(0, 1, 10)
+        out = with_top(probs, confidence)
+        assert np.abs(out.sum(axis=1) - 1).max() < 1e-12
+        assert out.min() >= 0
+        assert (out.argmax(axis=1) == probs.argmax(axis=1)).all()
+        top = out[np.arange(len(out)), probs.argmax(axis=1)]
+        assert top == pytest.approx(np.maximum(confidence, 1 / k), abs=1e-11)
+        # The others stay in their order; ties of the largest are broken by its place.
+        order = np.argsort(probs[5:], axis=1)
+        assert (np.diff(np.take_along_axis(out[5:], order, axis=1), axis=1) > -1e-11).all()
+
+
+def test_with_top_shares_in_proportion_and_fills():
+    out = with_top(np.array([[0.5, 0.3, 0.2], [0.5, 0.45, 0.05], [1.0, 0.0, 0.0]]), np.array([0.8, 0.4, 0.7]))
+    assert out[0] == pytest.approx([0.8, 0.12, 0.08])
+    assert out[1] == pytest.approx([0.4, 0.4, 0.2], abs=1e-11)  # 0.54 would exceed the top class
+    assert out[2] == pytest.approx([0.7, 0.15, 0.15])
+
+
+# Bins
+
+
+def test_histogram():
+    map = HistogramBinning(bins=5, binning="equal_width").fit(*B)
+    assert at(map, [0.1, 0.3, 0.5, 0.7, 0.9]) == pytest.approx([0.5, 0, 0.5, 1, 1])
+    assert at(map, [0.2, 0.2 + 1e-12, 0, 1]) == pytest.approx([0.5, 0, 0.5, 1])  # an edge belongs to the bin below
+    equal_mass = HistogramBinning(bins=5).fit(*B)
+    assert at(equal_mass, B[0]) == pytest.approx(np.repeat([0.5, 0, 0.5, 1, 1], 2))
+    assert at(equal_mass, [0.2, 0.2 + 1e-12]) == pytest.approx([0.5, 0])
+    half = HistogramBinning(bins=5, shrink=0.5).fit(*B)
+    assert at(half, [0.3, 0.9]) == pytest.approx([0.5 / 3, 2.5 / 3])
+
+
+def test_histogram_of_empty_bins():
+    score, y = np.array([0.05, 0.95]), np.array([0, 1])
+    assert at(HistogramBinning(bins=4, binning="equal_width").fit(score, y), [0.3, 0.7]) == pytest.approx(
+        [0.375, 0.625]
+    )
+    mean = HistogramBinning(bins=4, binning="equal_width", empty="mean").fit(score, y)
+    assert at(mean, [0.3, 0.7]) == pytest.approx([0.5, 0.5])
+
+
+def test_bins_of_scores_that_are_neighbours_in_floating_point():
+    score, y = np.array([0.5]), np.array([0, 1, 0, 1])
+    for _ in range(3):
+        score = np.append(score, np.nextafter(score[-1], 1))
+    for map in (HistogramBinning(bins=4), VennAbers(), IsotonicCalibration()):
+        rate = at(map.fit(score, y), score)
+        assert np.isfinite(rate).all()
+    assert at(HistogramBinning(bins=4).fit(score, y), score) == pytest.approx(y)
+    low, high = VennAbers().fit(score, y).predict_interval(score)
+    wanted = np.array([by_definition(score, y, np.ones(4), s) for s in score])
+    assert np.column_stack([low, high]) == pytest.approx(wanted)
+
+
+def test_top_label_histogram():
+    rng = np.random.default_rng(3)
+    probs = rng.dirichlet(np.ones(3), 600)
+    y = np.array([rng.choice(3, p=row) for row in probs])
+    map = TopLabelHistogramBinning().fit(probs, y)
+    out = at(map, probs)
+    top = probs.argmax(axis=1)
+    for c in range(3):
+        rows = np.flatnonzero(top == c)
+        order = rows[np.argsort(probs[rows, c])]
+        bins = np.floor(np.arange(len(rows)) * (len(rows) // 50) / len(rows))
+        for b in np.unique(bins):
+            part = order[bins == b]
+            assert len(part) >= 50
+            assert out[part, c] == pytest.approx(max((y[part] == c).mean(), 1 / 3), abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("bins", "score", "rates"),
+    [
+        (1, -7.745002804, [7 / 12]),
+        (2, -8.235603562, [0.375, 19 / 24]),
+        (5, -7.326688165, [13 / 30, 0.05, 0.5, 0.95, 59 / 60]),
+    ],
+)
+def test_bayesian_scores(bins, score, rates):
+    view = View(B[0], B[1].astype(np.uint8))
+    groups = groups_of(view)
+    sums = np.cumsum(np.column_stack([[0, 0], [groups.events, groups.others]]), axis=1)
+    found = bayesian_bins(groups.score, sums, equal_mass_cuts(view.prefix, bins), 2.0)
+    assert found[0] == pytest.approx(score, abs=5e-10)
+    assert found[2] == pytest.approx(rates)
+
+
+def test_bayesian_binning_averages_one_and_two_bins():
+    share = np.exp([-7.745002804, -8.235603562])
+    share /= share.sum()
+    low, high = share @ [7 / 12, 0.375], share @ [7 / 12, 19 / 24]
+    assert at(BayesianBinning().fit(*B), [0.2, 0.5, 0.51, 0.9]) == pytest.approx([low, low, high, high], abs=1e-9)
+
+
+def test_near_isotonic_path_solves_its_problem():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        k = int(rng.integers(2, 10))
+        weight = rng.integers(1, 5, k).astype(float)
+        events = np.floor(rng.random(k) * (weight + 1))
+        penalties, fits, _ = near_isotonic_path(weight, events)
+        falls = np.eye(k)[:-1] - np.eye(k, k=1)[:-1]
+        for penalty, fit in zip(penalties[1:], fits[1:], strict=True):
+            # The dual: a force in [0, penalty] between neighbours.
+            force = lsq_linear(
+                (falls / np.sqrt(weight)).T, events / np.sqrt(weight), bounds=(0, penalty), method="bvls"
+            ).x
+            assert fit == pytest.approx((events - falls.T @ force) / weight, abs=1e-8)
+        assert fits[0] == pytest.approx(events / weight)
+        assert fits[-1] == pytest.approx(isotonic_regression(events / weight, weights=weight).x)
+
+
+def test_near_isotonic_ensemble_weighs_by_bic():
+    map = NearIsotonicEnsemble().fit(*B)
+    _, fits, bic = near_isotonic_path(np.ones(10), B[1].astype(float))
+    for fit, value in zip(fits, bic, strict=True):
+        rate = np.clip(fit, 1e-12, 1 - 1e-12)
+        loss = -2 * (B[1] @ np.log(rate) + (1 - B[1]) @ np.log(1 - rate))
+        assert value == pytest.approx(loss + (1 + (np.diff(fit) != 0).sum()) * math.log(10))
+    share = np.exp(-bic / 2)
+    assert at(map, B[0]) == pytest.approx(share @ fits / share.sum(), abs=1e-12)
+
+
+def test_near_isotonic_ensemble_of_many_scores_is_near_the_truth():
+    score, y = many(20_000)
+    assert np.abs(at(NearIsotonicEnsemble().fit(score, y), score) - score**1.3).mean() < 0.02
+
+
+def test_scaling_binning():
+    map = ScalingBinning(bins=2).fit(*B)
+    assert at(map, [0.1, 0.45, 0.55, 0.9]) == pytest.approx(np.repeat([0.3615045281, 0.8384954719], 2), abs=5e-11)
+    score, y = many(500)
+    line = PlattScaling(targets="plain").fit(score, y).curves_[0]
+    out = at(ScalingBinning(bins=10).fit(score, y), score)
+    for value in np.unique(out):
+        assert line(score[out == value]).mean() == pytest.approx(value)
+    assert len(np.unique(out)) == 10
+
+
+# Venn-Abers
+
+
+def test_venn_abers():
+    map = VennAbers().fit(*B)
+    low, high = map.predict_interval([0.5, 0.2])
+    assert low == pytest.approx([1 / 3, 0.25])
+    assert high == pytest.approx([2 / 3, 0.5])
+    assert at(map, [0.5, 0.2]) == pytest.approx([0.5, 0.4])
+    brier = VennAbers(rule="brier").fit(*B)
+    assert at(brier, [0.5, 0.2]) == pytest.approx([2 / 3 + 1 / 18 - 2 / 9, 0.5 + 1 / 32 - 1 / 8])
+
+
+def by_definition(score, y, weight, new):
+    ends = []
+    for answer in (0, 1):
+        place = np.unique(np.append(score, new), return_inverse=True)[1]
+        mass = np.bincount(place, np.append(weight, 1))
+        rate = np.bincount(place, np.append(weight * y, answer)) / mass
+        ends.append(isotonic_regression(rate, weights=mass).x[place[-1]])
+    return ends
+
+
+def test_venn_abers_is_two_isotonic_fits():
+    rng = np.random.default_rng(5)
+    new = np.arange(0, 19) / 18
+    for number in range(40):
+        n = int(rng.integers(2, 16))
+        score, y, weight = rng.integers(1, 9, n) / 9, rng.integers(0, 2, n), rng.integers(1, 4, n)
+        y[:2] = 0, 1
+        weight = weight if number % 2 else np.ones(n)
+        low, high = VennAbers().fit(score, y, weight).predict_interval(new)
+        wanted = np.array([by_definition(score, y, weight, s) for s in new])
+        assert np.column_stack([low, high]) == pytest.approx(wanted, abs=1e-12)
+        assert (low < high).all()
+
+
+def test_venn_abers_of_many_rows():
+    score, y = many(3000)
+    new = np.random.default_rng(1).random(20)
+    low, high = VennAbers().fit(score, y).predict_interval(new)
+    wanted = np.array([by_definition(score, y, np.ones(3000), s) for s in new])
+    assert np.column_stack([low, high]) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_venn_abers_intervals_of_several_classes():
+    map = VennAbers().fit(*D)
+    low, high = map.predict_interval(D[0])
+    assert low.shape == high.shape == (8, 3)
+    assert (low < high).all()
+    single = VennAbers().fit(D[0][:, 1], (D[1] == 1).astype(int)).predict_interval(D[0][:, 1])
+    assert np.column_stack([low[:, 1], high[:, 1]]) == pytest.approx(np.column_stack(single))
+    with pytest.raises(ArgumentError, match="one_vs_rest"):
+        VennAbers(multiclass="pooled").fit(*D).predict_interval(D[0])
+
+
+# Priors and offsets
+
+
+def test_prior_shift():
+    map = PriorShift((0.5, 0.3, 0.2), (0.2, 0.3, 0.5)).fit(D[0])
+    assert at(map, D[0][:1])[0] == pytest.approx([0.3835616438, 0.2739726027, 0.3424657534], abs=5e-11)
+    back = PriorShift((0.2, 0.3, 0.5), (0.5, 0.3, 0.2)).fit(D[0])
+    assert at(back, at(map, D[0])) == pytest.approx(D[0], abs=1e-12)
+    assert at(PriorShift(0.3, 0.6).fit(B[0]), [0.05, 0.55]) == pytest.approx([0.1555555556, 0.8105263158], abs=5e-11)
+    assert PriorShift(0.3, "labels").fit(*B).after_[1] == pytest.approx(0.6)
+    with pytest.raises(ArgumentError, match="labels"):
+        PriorShift(0.3, "labels").fit(B[0])
+    with pytest.raises(ArgumentError, match="before"):
+        PriorShift((1, 0, 0), (0.2, 0.3, 0.5)).fit(D[0])
+
+
+def test_prior_shift_em():
+    found = prior_shift_em(D[0], (0.4, 0.3, 0.3))
+    assert found.prior == pytest.approx((0.1343505336, 0.3540910475, 0.511558419), abs=5e-10)
+    assert found.likelihood_ratio == pytest.approx(0.6795549176, abs=5e-11)
+    assert found.p_value == pytest.approx(0.7119287386, abs=5e-11)
+    edge = prior_shift_em(D[0], (0.5, 0.3, 0.2))
+    assert edge.prior == pytest.approx((0, 0.2039539689, 0.7960460311), abs=5e-10)
+    assert edge.likelihood_ratio == pytest.approx(4.844687341, abs=5e-10)
+    assert prior_shift_em(B[0], 0.3).prior[1] == pytest.approx(0.8812509131, abs=5e-11)
+    assert PriorShift(0.3, "em").fit(B[0]).after_[1] == pytest.approx(0.8812509131, abs=5e-11)
+    same = D[0].mean(axis=0)
+    assert prior_shift_em(D[0], same).prior == pytest.approx(same, abs=1e-12)
+    twice = prior_shift_em(np.repeat(D[0], 2, axis=0), (0.4, 0.3, 0.3))
+    weighed = prior_shift_em(D[0], (0.4, 0.3, 0.3), np.full(8, 2))
+    assert twice.likelihood_ratio == pytest.approx(weighed.likelihood_ratio)
+    assert "prior" in repr(found)
+    assert found.to_dict()["prior"][0] == found.prior[0]
+
+
+def test_offset():
+    assert OffsetAdjustment(target=0.5).fit(A[0]).offset_[1] == pytest.approx(-0.3402275803, abs=5e-11)
+    map = OffsetAdjustment(target=0.3).fit(B[0])
+    assert map.offset_[1] == pytest.approx(-1.254310855, abs=5e-10)
+    assert at(map, B[0]).mean() == pytest.approx(0.3, abs=1e-12)
+    assert at(OffsetAdjustment().fit(*B), B[0]).sum() == pytest.approx(6, abs=1e-10)
+    assert at(OffsetAdjustment(offset=math.log(2)).fit(B[0]), [0.5]) == pytest.approx([2 / 3])
+    assert at(OffsetAdjustment().fit(*D), D[0]).mean(axis=0) == pytest.approx(np.array([2, 3, 3]) / 8, abs=1e-8)
+    for wrong in ({"target": 0.0}, {"target": 0.5, "offset": 1.0}, {"offset": np.inf}):
+        with pytest.raises(ArgumentError):
+            OffsetAdjustment(**wrong).fit(B[0])
+    with pytest.raises(ArgumentError, match="y: is needed"):
+        OffsetAdjustment().fit(B[0])
+
+
+# Logits
+
+
+@pytest.mark.parametrize(
+    ("centre", "factor", "temperatures"),
+    [
+        (False, -1.918, [1.9859180889, 1.3118670089, 2.4948174354]),
+        (True, -0.695, [1.9311329884, 1.6868861164, 2.1155360363]),
+    ],
+)
+def test_miscalibration_aware_temperature(centre, factor, temperatures):
+    map = MiscalibrationAwareTemperature(centre=centre).fit(*D)
+    assert map.factor_ == factor
+    assert map.miscalibration_ == pytest.approx([-0.0235766667, 0.1613887797, -0.1632230491], abs=5e-11)
+    assert map.temperature_ == pytest.approx(temperatures, abs=5e-11)
+
+
+def test_intra_order_preserving_of_one_piece_is_temperature_scaling():
+    rng = np.random.default_rng(2)
+    probs = rng.dirichlet(np.ones(4), 400)
+    y = np.array([rng.choice(4, p=row**1.5 / (row**1.5).sum()) for row in probs])
+    one, temperature = IntraOrderPreserving(pieces=1).fit(probs, y), TemperatureScaling().fit(probs, y)
+    assert at(one, probs) == pytest.approx(at(temperature, probs), abs=1e-5)
+    z = np.log(probs)
+    assert at(IntraOrderPreserving(input="logit").fit(z, y), z) == pytest.approx(
+        at(IntraOrderPreserving().fit(probs, y), probs)
+    )
+
+
+def test_consistency_values():
+    z = np.log([[0.7, 0.2, 0.1]])
+    assert winning_shares(z, 1.0, "gaussian")[0] == pytest.approx([0.7710292806, 0.1712443004, 0.0577264189], abs=5e-11)
+    assert winning_shares(z, 2.0, "uniform")[0] == pytest.approx([0.929972229, 0.0697921008, 0.0002356703], abs=5e-10)
+    x = 0.3
+    two = winning_shares(np.array([[0.0, x]]), 1.0, "uniform")[0]
+    assert two[1] == pytest.approx(1 - (1 - x) ** 2 / 2, abs=1e-14)
+    assert winning_shares(np.array([[0.0, 3.0]]), 1.0, "uniform")[0] == pytest.approx([0, 1])
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "uniform"])
+def test_consistency_shares_are_those_of_draws(noise):
+    rng = np.random.default_rng(4)
+    z = rng.normal(size=(1, 5))
+    draws = rng.normal(size=(200_000, 5)) if noise == "gaussian" else 2 * rng.random((200_000, 5))
+    drawn = np.bincount((z + draws).argmax(axis=1), minlength=5) / len(draws)
+    exact = winning_shares(z, 1.0 if noise == "gaussian" else 2.0, noise)[0]
+    assert drawn == pytest.approx(exact, abs=5 * 0.5 / math.sqrt(len(draws)))
+    many_classes = winning_shares(rng.normal(size=(20, 50)) * 3, 1.5, noise)
+    assert np.abs(many_classes.sum(axis=1) - 1).max() < 1e-12
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "uniform"])
+def test_consistency_strength_is_likeliest(noise):
+    rng = np.random.default_rng(6)
+    probs = rng.dirichlet(np.ones(3), 300)
+    y = np.array([rng.choice(3, p=row) for row in probs])
+    map = ConsistencyCalibration(noise=noise).fit(probs, y)
+
+    def loss(strength):
+        shares = winning_shares(np.log(probs), strength, noise)
+        return -np.log(np.maximum(shares[np.arange(300), y], 1e-12)).mean()
+
+    around = map.strength_ * np.exp(np.linspace(-0.3, 0.3, 61))
+    assert loss(map.strength_) <= min(loss(s) for s in around) + 1e-9
+    assert at(ConsistencyCalibration(noise=noise, strength=0.5).fit(probs, y), probs) == pytest.approx(
+        winning_shares(np.log(probs), 0.5, noise)
+    )
+
+
+# Groups
+
+
+def test_group_calibration_is_a_map_for_each_group():
+    score, y = many(400)
+    groups = np.where(np.arange(400) % 3 == 0, "a", "b")
+    map = GroupCalibration(PlattScaling()).fit(score, y, groups=groups)
+    new = np.linspace(0.05, 0.95, 10)
+    for name in "ab":
+        alone = PlattScaling().fit(score[groups == name], y[groups == name])
+        assert map.predict_proba(new, np.full(10, name)) == pytest.approx(alone.predict_proba(new), abs=1e-12)
+    with pytest.raises(GroupError, match="'c'"):
+        map.predict_proba(new, np.full(10, "c"))
+    with pytest.raises(GroupError, match="needed"):
+        map.predict_proba(new)
+    together = GroupCalibration(PlattScaling(), unseen="together").fit(score, y, groups=groups)
+    whole = PlattScaling().fit(score, y)
+    assert together.predict_proba(new, np.full(10, "c")) == pytest.approx(whole.predict_proba(new))
+    assert (map.predict(new, np.full(10, "a")) == map.predict_proba(new, np.full(10, "a")).argmax(axis=1)).all()
+
+
+def test_group_calibration_names_the_group_that_fails():
+    score, y = many(100)
+    groups = np.where(y == 1, "all", "none")
+    map = GroupCalibration(BetaCalibration())
+    with pytest.warns(CalibrantWarning), pytest.raises(GroupError, match="'all'"):
+        map.fit(score, y, groups=groups)
+
+
+def test_multicalibration_leaves_chance_alone():
+    groups = np.arange(10) % 2
+    map = MultiCalibration(levels=1, min_size=1, held_out=0).fit(*B, groups=groups)
+    assert len(map.shifts_) == 0
+    assert map.predict_proba([0.3, 0.6], [0, 1])[:, 1] == pytest.approx([0.3, 0.6])
+
+
+def test_multicalibration_step_solves_its_equation():
+    # Twenty copies of each row make the deviation of the even rows too large for chance.
+    score, y = np.repeat(B[0], 20), np.repeat(B[1], 20)
+    groups = np.repeat(np.arange(10) % 2, 20)
+    map = MultiCalibration(levels=1, min_size=1, held_out=0, max_rounds=1).fit(score, y, groups=groups)
+    _, group, level = map.steps_[0]
+    assert (group, level) == (1, 0)  # column 0 is all rows
+    even = B[0][::2]
+    moved = map.predict_proba(even, np.zeros(5, int))[:, 1]
+    wanted = (100 * B[1][::2].mean() + even.mean()) / 101
+    assert moved.mean() == pytest.approx(wanted, abs=1e-12)
+    assert map.predict_proba([0.3, 0.6], [1, 1])[:, 1] == pytest.approx([0.3, 0.6])
+
+
+def test_multicalibration_step_without_the_extra_row():
+    for rows, shift in ((slice(0, None, 2), 0.9171678997), (slice(1, None, 2), 0.2995826343)):
+        copies = 200_000  # one row more among so many does not show
+        weight = np.full(5, copies)
+        map = MultiCalibration(levels=1, min_size=1, held_out=0, max_rounds=1, alpha=0.5)
+        map.fit(B[0][rows], B[1][rows], weight, groups=np.zeros(5, int))
+        assert map.shifts_[0] == pytest.approx(shift, abs=1e-5)
+
+
+def test_multicalibration_repairs_a_group():
+    rng = np.random.default_rng(8)
+    score = rng.uniform(0.05, 0.95, 6000)
+    groups = rng.integers(0, 3, 6000)
+    odds = np.log(score / (1 - score)) + np.array([-1.0, 0.0, 1.0])[groups]
+    y = (rng.random(6000) < 1 / (1 + np.exp(-odds))).astype(int)
+    map = MultiCalibration().fit(score[:4000], y[:4000], groups=groups[:4000])
+    rate = map.predict_proba(score[4000:], groups[4000:])[:, 1]
+    before, after = ([abs((p - y[4000:])[groups[4000:] == g].mean()) for g in range(3)] for p in (score[4000:], rate))
+    assert max(after) < 0.06 < 0.12 < max(before)
+    masks = groups[:, None] == np.arange(3)
+    same = MultiCalibration().fit(score[:4000], y[:4000], groups=masks[:4000])
+    assert same.predict_proba(score[4000:], masks[4000:])[:, 1] == pytest.approx(rate)
+    with pytest.raises(GroupError, match="columns"):
+        same.predict_proba(score[4000:], masks[4000:, :2])

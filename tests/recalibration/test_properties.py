@@ -1,0 +1,313 @@
+"""What every map keeps to: rows of probabilities, refits that forget, order, weights, names of classes, clear errors."""
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+
+from calibrant.errors import CalibrantError, CalibrantWarning, FittedOnTheseRowsWarning, NotFittedError, ShapeError
+from calibrant.recalibration.adjust import MiscalibrationAwareTemperature, OffsetAdjustment, PriorShift
+from calibrant.recalibration.binary import (
+    STRATEGIES,
+    BetaCalibration,
+    CenteredIsotonicCalibration,
+    IsotonicCalibration,
+    KernelCalibration,
+    PlattScaling,
+    QuadraticLogit,
+    SplineCalibration,
+)
+from calibrant.recalibration.binning import (
+    BayesianBinning,
+    HistogramBinning,
+    NearIsotonicEnsemble,
+    ScalingBinning,
+    TopLabelHistogramBinning,
+)
+from calibrant.recalibration.choosing import Identity
+from calibrant.recalibration.grouped import GroupCalibration, MultiCalibration
+from calibrant.recalibration.ordered import ConsistencyCalibration, IntraOrderPreserving
+from calibrant.recalibration.scaling import (
+    BiasCorrectedTemperature,
+    DirichletCalibration,
+    EnsembleTemperature,
+    TemperatureScaling,
+    VectorScaling,
+)
+from calibrant.recalibration.venn import VennAbers
+
+SCORE_MAPS = [
+    PlattScaling(),
+    PlattScaling(targets="plain"),
+    BetaCalibration(),
+    QuadraticLogit(),
+    IsotonicCalibration(),
+    CenteredIsotonicCalibration(),
+    SplineCalibration(),
+    KernelCalibration(),
+    HistogramBinning(),
+    HistogramBinning(binning="equal_width", shrink=0.5),
+    BayesianBinning(),
+    NearIsotonicEnsemble(),
+    ScalingBinning(),
+    VennAbers(),
+    VennAbers(rule="brier"),
+]
+VECTOR_MAPS = [
+    Identity(),
+    TemperatureScaling(),
+    BiasCorrectedTemperature(),
+    VectorScaling(),
+    DirichletCalibration(off_diagonal=0.1),
+    EnsembleTemperature(),
+    TopLabelHistogramBinning(points_per_bin=20),
+    MiscalibrationAwareTemperature(),
+    IntraOrderPreserving(),
+    ConsistencyCalibration(),
+    ConsistencyCalibration(noise="uniform"),
+    OffsetAdjustment(),
+]
+GROUP_MAPS = [GroupCalibration(PlattScaling()), MultiCalibration(held_out=0, min_size=20)]
+MAPS = [*SCORE_MAPS, *VECTOR_MAPS, *GROUP_MAPS]
+# What their definition or their search treats class by class, or in bands, so that exchanged columns are the same to rounding only.
+LOOSE = {"DirichletCalibration": 1e-5, "VectorScaling": 1e-5, "BiasCorrectedTemperature": 1e-6}
+N = 120
+
+
+def data(k, n=N, seed=0):
+    """Scores and labels, made so that every class is there and no threshold separates them."""
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(k, 1.2), n)
+    truth = probs**0.8 / (probs**0.8).sum(axis=1, keepdims=True)
+    labels = (truth.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    return (probs[:, 1] if k == 2 else probs), labels
+
+
+def needs_groups(map):
+    return isinstance(map, (GroupCalibration, MultiCalibration))
+
+
+def groups_for(n):
+    return np.arange(n) % 2
+
+
+def fitted(map, scores, labels, weight=None, groups=None):
+    if needs_groups(map):
+        return map.fit(scores, labels, weight, groups=groups_for(len(scores)) if groups is None else groups)
+    return map.fit(scores, labels, weight)
+
+
+def applied(map, scores):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FittedOnTheseRowsWarning)
+        return map.predict_proba(scores, groups_for(len(scores))) if needs_groups(map) else map.predict_proba(scores)
+
+
+def fresh(map):
+    return type(map)(**map.get_params(deep=False))
+
+
+each = pytest.mark.parametrize("map", MAPS, ids=repr)
+classes = pytest.mark.parametrize("k", [2, 3])
+
+
+@each
+@classes
+def test_rows_are_probabilities(map, k):
+    map = fitted(fresh(map), *data(k))
+    new = data(k, seed=9)[0]
+    new[:3] = [0.0, 1.0, 0.5] if k == 2 else [[0, 0, 1], [1, 0, 0], [0, 0.5, 0.5]]
+    rows = applied(map, new)
+    assert rows.shape == (N, k)
+    assert rows.dtype == np.float64
+    assert np.isfinite(rows).all()
+    assert ((rows >= 0) & (rows <= 1)).all()
+    assert np.abs(rows.sum(axis=1) - 1).max() <= 1e-12
+
+
+@pytest.mark.parametrize("map", SCORE_MAPS, ids=repr)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_gives_probabilities(map, strategy):
+    map = fresh(map).set_params(multiclass=strategy)
+    rows = applied(map.fit(*data(3)), data(3, seed=4)[0])
+    assert ((rows >= 0) & (rows <= 1)).all()
+    assert np.abs(rows.sum(axis=1) - 1).max() <= 1e-12
+
+
+@pytest.mark.parametrize("map", SCORE_MAPS, ids=repr)
+def test_the_top_class_stays_under_top_versus_all(map):
+    map = fresh(map).set_params(multiclass="top_versus_all")
+    new = data(3, seed=4)[0]
+    assert (applied(map.fit(*data(3)), new).argmax(axis=1) == new.argmax(axis=1)).all()
+
+
+@pytest.mark.parametrize("map", [map for map in SCORE_MAPS if map.keeps_order], ids=repr)
+def test_the_top_class_stays_where_rising_curves_are_pooled(map):
+    map = fresh(map).set_params(multiclass="pooled")
+    new = data(3, seed=4)[0]
+    assert (applied(map.fit(*data(3)), new).argmax(axis=1) == new.argmax(axis=1)).all()
+
+
+@each
+def test_two_columns_are_as_one(map):
+    score, labels = data(2)
+    one = applied(fitted(fresh(map), score, labels), score)
+    columns = np.column_stack([1 - score, score])
+    two = applied(fitted(fresh(map), columns, labels), columns)
+    assert two == pytest.approx(one, abs=1e-9)
+
+
+@each
+def test_exchanged_columns_give_exchanged_probabilities(map):
+    probs, labels = data(3)
+    turn = np.array([2, 0, 1])
+    plain = applied(fitted(fresh(map), probs, labels), probs)
+    exchanged = applied(fitted(fresh(map), probs[:, turn], np.argsort(turn)[labels]), probs[:, turn])
+    assert exchanged == pytest.approx(plain[:, turn], abs=LOOSE.get(type(map).__name__, 1e-8))
+
+
+@each
+@classes
+def test_a_refit_forgets(map, k):
+    used = fitted(fresh(map), *data(k, seed=1))
+    again, first = fitted(used, *data(k)), fitted(fresh(map), *data(k))
+    new = data(k, seed=5)[0]
+    assert (applied(again, new) == applied(first, new)).all()
+
+
+@each
+def test_a_clone_has_equal_parameters_and_is_not_fitted(map):
+    base = pytest.importorskip("sklearn.base")
+    twin = base.clone(fitted(fresh(map), *data(2)))
+    assert repr(twin) == repr(fresh(map))
+    assert not hasattr(twin, "fit_record_")
+
+
+@pytest.mark.parametrize("map", [map for map in MAPS if map.keeps_order], ids=repr)
+def test_order_is_kept(map):
+    map = fitted(fresh(map), *data(2))
+    rate = applied(map, np.linspace(0, 1, 501))[:, 1]
+    assert np.diff(rate).min() >= -1e-12
+
+
+@pytest.mark.parametrize("map", [map for map in MAPS if map.keeps_argmax], ids=repr)
+@classes
+def test_the_predicted_class_is_kept(map, k):
+    map = fitted(fresh(map), *data(k))
+    new = data(k, seed=6)[0]
+    rows = applied(map, new)
+    predicted = (new > 0.5).astype(int) if k == 2 else new.argmax(axis=1)
+    assert (rows[np.arange(N), predicted] >= rows.max(axis=1) - 1e-12).all()
+    assert (map.predict(new) == predicted).all()
+
+
+@each
+@classes
+def test_names_of_classes_are_sorted(map, k):
+    scores, labels = data(k)
+    names = np.array(["ash", "birch", "cedar"][:k])
+    named, plain = fitted(fresh(map), scores, names[labels]), fitted(fresh(map), scores, labels)
+    assert named.classes_.tolist() == names.tolist()
+    assert (applied(named, scores) == applied(plain, scores)).all()
+    new = data(k, seed=3)[0]
+    called = named.predict(new, groups_for(N)) if needs_groups(named) else named.predict(new)
+    assert (called == names[applied(named, new).argmax(axis=1)]).all()
+
+
+@each
+@classes
+def test_whole_weights_are_repeated_rows(map, k):
+    scores, labels = data(k)
+    weight = np.random.default_rng(1).integers(0, 4, N)
+    weighed = fitted(fresh(map), scores, labels, weight)
+    repeated = fitted(
+        fresh(map), np.repeat(scores, weight, axis=0), np.repeat(labels, weight), None, np.repeat(groups_for(N), weight)
+    )
+    new = data(k, seed=5)[0]
+    assert applied(weighed, new) == pytest.approx(applied(repeated, new), abs=LOOSE.get(type(map).__name__, 1e-7))
+
+
+@each
+def test_equal_weights_of_one_are_no_weights(map):
+    scores, labels = data(2)
+    plain = applied(fitted(fresh(map), scores, labels), scores)
+    assert applied(fitted(fresh(map), scores, labels, np.ones(N)), scores) == pytest.approx(plain, abs=1e-12)
+
+
+@each
+def test_only_ratios_of_other_weights_matter(map):
+    scores, labels = data(2)
+    weight = np.random.default_rng(2).random(N) + 0.1
+    one, other = (applied(fitted(fresh(map), scores, labels, weight * factor), scores) for factor in (1, 3.7))
+    assert one == pytest.approx(other, abs=1e-7)
+
+
+@each
+def test_not_fitted(map):
+    with pytest.raises(NotFittedError, match="fit"):
+        applied(fresh(map), [0.2, 0.7])
+
+
+@each
+def test_another_number_of_columns(map):
+    with pytest.raises(ShapeError, match="3 classes"):
+        applied(fitted(fresh(map), *data(2)), data(3)[0])
+    with pytest.raises(ShapeError, match="2 classes"):
+        applied(fitted(fresh(map), *data(3)), data(2)[0])
+
+
+@each
+def test_rows_fitted_on_are_noticed_in_any_order(map):
+    scores, labels = data(2)
+    map = fitted(fresh(map), scores, labels)
+    extra = (groups_for(N),) if needs_groups(map) else ()
+    for order in (np.arange(N), np.random.default_rng(0).permutation(N)):
+        with pytest.warns(FittedOnTheseRowsWarning):
+            map.predict_proba(scores[order], *extra)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        map.predict_proba(data(2, seed=2)[0], *extra)
+
+
+@each
+@classes
+def test_one_class_only_is_defined_or_refused(map, k):
+    scores, _ = data(k)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            rows = applied(fitted(fresh(map), scores, np.ones(N, int)), data(k, seed=2)[0])
+        except CalibrantError as error:
+            rows, problem = None, error.problem
+    if rows is None:
+        assert "one outcome" in problem or "0 for a class" in problem
+        return
+    assert {warning.category for warning in told} <= {CalibrantWarning}
+    assert np.isfinite(rows).all()
+    assert np.abs(rows.sum(axis=1) - 1).max() <= 1e-12
+
+
+# A factor for each class depends on a constant added to a row, which probabilities do not tell.
+@pytest.mark.parametrize("map", [map for map in MAPS if not isinstance(map, VectorScaling)], ids=repr)
+def test_logits_are_read(map):
+    score, labels = data(2)
+    z = np.log(score / (1 - score))
+    plain = applied(fitted(fresh(map), score, labels), score)
+    name = "map__input" if isinstance(map, GroupCalibration) else "input"
+    of_logits = copy.deepcopy(map).set_params(**{name: "logit"})
+    assert applied(fitted(of_logits, z, labels), z) == pytest.approx(plain, abs=1e-5)
+
+
+def test_prior_shift_keeps_to_the_same():
+    for k, before in ((2, 0.4), (3, (0.2, 0.3, 0.5))):
+        scores, labels = data(k)
+        map = PriorShift(before).fit(scores, labels)
+        rows = applied(map, data(k, seed=2)[0])
+        assert np.abs(rows.sum(axis=1) - 1).max() <= 1e-12
+        assert (PriorShift(before).fit(scores).after_ == map.after_).all()
+        weight = np.random.default_rng(1).integers(0, 4, N)
+        weighed = PriorShift(before).fit(scores, labels, weight).after_
+        assert weighed == pytest.approx(PriorShift(before).fit(np.repeat(scores, weight, axis=0)).after_, abs=1e-8)
+    with pytest.raises(NotFittedError):
+        PriorShift(0.5).predict_proba([0.2, 0.3])

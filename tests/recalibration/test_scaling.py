@@ -1,0 +1,231 @@
+"""Maps that scale logits: checked values, conditions at the optimum, data without an optimum, weights."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from calibrant.errors import ArgumentError, CalibrantWarning
+from calibrant.recalibration.scaling import (
+    BiasCorrectedTemperature,
+    DirichletCalibration,
+    EnsembleTemperature,
+    MatrixScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+
+B = np.arange(5, 100, 10) / 100, np.array([0, 1, 0, 0, 1, 0, 1, 1, 1, 1])
+D = (
+    np.array([[7, 2, 1], [6, 3, 1], [2, 7, 1], [3, 5, 2], [1, 3, 6], [2, 2, 6], [5, 1, 4], [1, 1, 8]]) / 10,
+    np.array([0, 1, 1, 0, 2, 1, 2, 2]),
+)
+
+
+def on(map, scores):
+    """Probabilities on the rows fitted on too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrantWarning)
+        return map.predict_proba(scores)
+
+
+def nll(probs, labels):
+    return -np.log(probs[np.arange(len(labels)), labels]).mean()
+
+
+def drawn(n, k, seed=0, power=1.5):
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.ones(k), n)
+    truth = probs**power / (probs**power).sum(axis=1, keepdims=True)
+    return probs, (truth.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+
+
+def test_temperature():
+    assert TemperatureScaling().fit(*B).temperature_ == pytest.approx(1.071832217, abs=5e-10)
+    map = TemperatureScaling().fit(*D)
+    assert map.temperature_ == pytest.approx(0.8223230944, abs=5e-11)
+    assert nll(D[0], D[1]) == pytest.approx(0.7976241645, abs=5e-11)
+    probs = on(map, D[0])
+    assert nll(probs, D[1]) == pytest.approx(0.7900329175, abs=5e-11)
+    z = np.log(D[0])
+    assert (z[np.arange(8), D[1]] - (probs * z).sum(axis=1)).mean() == pytest.approx(0, abs=1e-10)
+
+
+@pytest.mark.parametrize("objective", ["nll", "brier", "ecd"])
+def test_temperature_is_the_best_of_a_dense_grid(objective):
+    probs, labels = drawn(300, 4)
+    z, rows = np.log(probs), np.arange(300)
+
+    def loss(u):
+        power = np.exp(u * (z - z.max(axis=1, keepdims=True)))
+        p = power / power.sum(axis=1, keepdims=True)
+        if objective == "nll":
+            return nll(p, labels)
+        if objective == "brier":
+            return (np.square(p).sum(axis=1) - 2 * p[rows, labels] + 1).mean()
+        return ((p * np.log(p)).sum(axis=1) - np.log(p[rows, labels])).mean() ** 2
+
+    scale = 1 / TemperatureScaling(objective=objective).fit(probs, labels).temperature_
+    grid = scale * (1 + np.linspace(-1e-3, 1e-3, 401))
+    values = np.array([loss(u) for u in grid])
+    assert loss(scale) <= values.min() + 1e-12
+    wide = [loss(u) for u in np.exp(np.linspace(-3, 3, 301))]
+    assert loss(scale) <= min(wide) + 1e-12
+    # The lowest point of the parabola through the grid.
+    fit = np.polyfit(grid - scale, values - values.min(), 2)
+    assert fit[1] / (2 * fit[0]) == pytest.approx(0, abs=1e-6 * scale)
+
+
+def test_temperature_without_entropic_difference_is_the_likeliest():
+    probs, labels = drawn(400, 3, seed=3)
+    ecd, likeliest = (TemperatureScaling(objective=o).fit(probs, labels).temperature_ for o in ("ecd", "nll"))
+    assert ecd == pytest.approx(likeliest, rel=1e-6)
+
+
+def test_temperature_of_large_data_starts_from_some_rows():
+    probs, labels = drawn(60_000, 3, seed=5)
+    map = TemperatureScaling().fit(probs, labels)
+    z, p = np.log(probs), on(map, probs)
+    assert (z[np.arange(len(z)), labels] - (p * z).sum(axis=1)).mean() == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("labels", "low", "high"), [([0, 1, 2], 0, 0.0011), ([2, 2, 0], 900, 1e9)])
+def test_temperature_without_an_optimum_is_bounded(labels, low, high):
+    probs = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]])
+    with pytest.warns(CalibrantWarning, match="temperature"):
+        map = TemperatureScaling().fit(probs, np.array(labels))
+    assert low < map.temperature_ < high
+    assert np.isfinite(on(map, probs)).all()
+
+
+def test_temperature_of_equal_logits_is_one():
+    assert TemperatureScaling().fit(np.full((4, 3), 1 / 3), np.array([0, 1, 2, 0])).temperature_ == 1
+
+
+@pytest.mark.parametrize("kind", [VectorScaling, BiasCorrectedTemperature])
+def test_separable_rows_give_a_bounded_map(kind):
+    probs = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrantWarning)
+        map = kind().fit(probs, np.array([0, 1, 2]))
+    assert np.isfinite(on(map, probs)).all()
+    assert nll(on(map, probs), np.array([0, 1, 2])) < 1e-6
+
+
+@pytest.mark.parametrize("kind", [VectorScaling, BiasCorrectedTemperature, EnsembleTemperature])
+def test_separable_rows_are_told(kind):
+    probs = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]])
+    with pytest.warns(CalibrantWarning):
+        kind().fit(probs, np.array([0, 1, 2]))
+
+
+def test_bias_corrected_temperature():
+    map = BiasCorrectedTemperature().fit(*D)
+    assert map.temperature_ == pytest.approx(0.7651490225, abs=2e-7)
+    assert map.bias_ == pytest.approx([0, 0.7447948723, 0.4236448852], abs=2e-7)
+    probs = on(map, D[0])
+    assert nll(probs, D[1]) == pytest.approx(0.7588336419, abs=5e-11)
+    assert probs.mean(axis=0) == pytest.approx(np.array([2, 3, 3]) / 8, abs=1e-7)
+
+
+def test_vector():
+    map = VectorScaling().fit(*D)
+    assert map.weight_ == pytest.approx([1.016731, 0.463315, 2.612821], abs=2e-5)
+    assert map.bias_ == pytest.approx([0, -0.014473, 2.011185], abs=2e-5)
+    assert nll(on(map, D[0]), D[1]) == pytest.approx(0.7180061701, abs=5e-10)
+
+
+def test_dirichlet():
+    map = DirichletCalibration(off_diagonal=0.1, intercept=0.1).fit(*D)
+    wanted = [[1.125002, 0.634916, -0.102882], [0.014045, 0.803975, 0.102882], [-0.014045, -0.634916, 2.404284]]
+    assert map.matrix_ == pytest.approx(np.array(wanted), abs=2e-5)
+    assert map.bias_ == pytest.approx([0.06825, -0.039119, -0.029131], abs=2e-5)
+    off = np.square(map.matrix_[~np.eye(3, dtype=bool)]).sum()
+    objective = nll(on(map, D[0]), D[1]) + 0.1 / 6 * off + 0.1 / 3 * np.square(map.bias_).sum()
+    assert objective == pytest.approx(0.6780192965, abs=5e-10)
+
+
+def test_dirichlet_of_logits_is_that_of_their_probabilities():
+    z = np.log(D[0]) + np.arange(8)[:, None]
+    map = DirichletCalibration(input="logit", off_diagonal=0.1, intercept=0.1).fit(z, D[1])
+    same = DirichletCalibration(off_diagonal=0.1, intercept=0.1).fit(*D)
+    assert on(map, z) == pytest.approx(on(same, D[0]), abs=1e-6)
+
+
+def test_matrix_with_a_large_penalty_has_nothing_off_the_diagonal():
+    probs, labels = drawn(200, 3)
+    map = MatrixScaling(off_diagonal=1e4, intercept=0.0).fit(probs, labels)
+    assert np.abs(map.matrix_[~np.eye(3, dtype=bool)]).max() < 1e-3
+    assert nll(on(map, probs), labels) == pytest.approx(
+        nll(on(VectorScaling().fit(probs, labels), probs), labels), abs=1e-4
+    )
+
+
+def test_matrix_of_few_rows_takes_a_penalty_of_one():
+    assert MatrixScaling().fit(*D).penalty_ == 1
+
+
+@pytest.mark.deep
+def test_matrix_chooses_its_penalty_from_the_list():
+    probs, labels = drawn(120, 3)
+    assert MatrixScaling().fit(probs, labels).penalty_ in 10.0 ** np.arange(-3, 3)
+
+
+def test_ensemble_temperature():
+    map = EnsembleTemperature().fit(*D)
+    assert map.temperature_ == pytest.approx(1.0450839947, abs=1e-7)
+    assert map.mixture_ == pytest.approx([1, 0, 0], abs=1e-9)
+    target = np.eye(3)[D[1]]
+    assert np.square(on(map, D[0]) - target).mean() == pytest.approx(0.1624073467, abs=5e-11)
+
+
+def test_ensemble_mixture_is_the_best_of_a_grid():
+    probs, labels = drawn(300, 3, power=0.4)
+    map = EnsembleTemperature().fit(probs, labels)
+    target = np.eye(3)[labels]
+    best = np.square(on(map, probs) - target).mean()
+    z = np.log(probs) / map.temperature_
+    tempered = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    for a in np.linspace(0, 1, 11):
+        for b in np.linspace(0, 1 - a, 11):
+            assert np.square(a * tempered + b * probs + (1 - a - b) / 3 - target).mean() >= best - 1e-12
+
+
+MAPS = [
+    TemperatureScaling(),
+    TemperatureScaling(objective="brier"),
+    TemperatureScaling(objective="ecd"),
+    BiasCorrectedTemperature(),
+    VectorScaling(),
+    MatrixScaling(off_diagonal=0.1),
+    DirichletCalibration(off_diagonal=0.1),
+    EnsembleTemperature(),
+]
+
+
+@pytest.mark.parametrize("map", MAPS, ids=repr)
+def test_whole_weights_are_repeated_rows(map):
+    probs, labels = drawn(80, 3, seed=7)
+    weight = np.random.default_rng(2).integers(0, 4, 80)
+    weighed = on(map.fit(probs, labels, weight), probs)
+    repeated = on(map.fit(np.repeat(probs, weight, axis=0), np.repeat(labels, weight)), probs)
+    assert weighed == pytest.approx(repeated, abs=2e-6)
+
+
+@pytest.mark.parametrize("map", [MAPS[0], MAPS[1], MAPS[3], MAPS[6], MAPS[7]], ids=repr)
+def test_a_constant_in_each_row_of_logits_changes_nothing(map):
+    probs, labels = drawn(80, 3, seed=8)
+    z = np.log(probs)
+    shifted = z + np.linspace(-2, 2, 80)[:, None]
+    map = type(map)(**{**map.get_params(), "input": "logit"})
+    plain = on(map.fit(z, labels), z)
+    assert on(map.fit(shifted, labels), shifted) == pytest.approx(plain, abs=1e-5)
+
+
+def test_wrong_parameters():
+    with pytest.raises(ArgumentError, match="objective"):
+        TemperatureScaling(objective="ece").fit(*D)
+    with pytest.raises(ArgumentError, match="off_diagonal"):
+        MatrixScaling(off_diagonal=-1).fit(*D)
+    with pytest.raises(ArgumentError, match="input"):
+        VectorScaling(input="odds").fit(*D)
