@@ -1,0 +1,221 @@
+"""Rows as a decision sees them: how sure the model was, what each row lost, what it weighs; and exact binomial bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._cached import cached_property
+from .._convert import column, is_number, numbers
+from .._extras import WeightKind
+from .._gather import as_predictions, views_of
+from .._signature import PREDICTION_WORDS, unknown_word
+from ..errors import ArgumentError, InputError, InputTypeError, LensError, ShapeError, WeightsNotSupportedError
+from ..predictions import Predictions
+from ..selections import parse_selection
+from ..sketch import Sketch
+from ..view import VectorView, View
+
+__all__ = [
+    "Judged",
+    "Steps",
+    "check_cost",
+    "check_level",
+    "check_share",
+    "finite_column",
+    "lower_bound",
+    "one_view",
+    "read_distributions",
+    "read_judged",
+    "several_classes",
+    "upper_bound",
+]
+
+Floats = NDArray[np.float64]
+DISTRIBUTION_WORDS = ("input", "normalize", "clip", "sum_tolerance")
+
+
+@dataclass(frozen=True)
+class Steps:
+    """All distinct confidences, falling, with sums over the rows that are at least so sure."""
+
+    threshold: Floats
+    accepted: Floats
+    """Sum of weights."""
+    lost: Floats
+    """Sum of weights times losses."""
+    square: Floats
+    """Sum of squared importance weights, or of rows: accepted^2 / square is how many rows those accepted are worth."""
+
+    def at(self, thresholds: Floats) -> tuple[Floats, Floats, Floats]:
+        """`accepted`, `lost` and `square` at any thresholds."""
+        place = np.searchsorted(-self.threshold, -np.asarray(thresholds, dtype=np.float64), side="right")
+        padded = (np.concatenate([[0.0], sums]) for sums in (self.accepted, self.lost, self.square))
+        accepted, lost, square = (sums[place] for sums in padded)
+        return accepted, lost, square
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How sure the model was of each row, and what each row lost: 1 for an error, 0 otherwise, unless losses were given."""
+
+    confidence: Floats
+    loss: Floats
+    weight: Floats
+    weight_kind: WeightKind
+    lens: str
+
+    @cached_property
+    def total(self) -> float:
+        return float(self.weight.sum())
+
+    @cached_property
+    def counts_errors(self) -> bool:
+        """Whether every loss is 0 or 1, so that binomial laws hold."""
+        return bool(((self.loss == 0) | (self.loss == 1)).all())
+
+    @cached_property
+    def steps(self) -> Steps:
+        return self.steps_by(self.confidence)
+
+    def steps_by(self, confidence: Floats) -> Steps:
+        """Sums over the rows that are at least as sure as each distinct value; equal ones enter together."""
+        order = np.argsort(-confidence, kind="stable")
+        falling, weight = confidence[order], self.weight[order]
+        ends = np.flatnonzero(np.append(falling[1:] != falling[:-1], True))
+        square = weight**2 if self.weight_kind == "importance" else weight
+        sums = (np.cumsum(values)[ends] for values in (weight, weight * self.loss[order], square))
+        return Steps(falling[ends], *sums)
+
+    def refuse_importance(self, who: str) -> None:
+        """Importance weights are no numbers of rows, which exact bounds need."""
+        if self.weight_kind == "importance":
+            raise WeightsNotSupportedError(
+                "sample_weight", f"{who} counts rows", "drop it, or pass counts= for whole numbers"
+            )
+
+
+def read_judged(
+    who: str,
+    y_true: Any,
+    y_prob: Any,
+    confidence: Any,
+    loss: Any,
+    lens: Any,
+    where: Any,
+    keywords: Mapping[str, Any],
+) -> Judged:
+    """Confidences and losses from labels and probabilities, or from those given in their place."""
+    if where is not None and (confidence is not None or loss is not None):
+        raise ArgumentError("where", "was given beside confidence= or loss=", "choose the rows of all of them first")
+    view = one_view(who, y_true, y_prob, "top_label" if lens is None else lens, where, keywords)
+    if lens is None and isinstance(y_true, (Sketch, View)) and view.lens == "binary":
+        raise LensError(
+            "lens",
+            "the view asks for the positive class, not whether the prediction is right",
+            "make it with lens='top_label'",
+        )
+    kept = None if view.rows is None else view.rows.kept
+    sure = view.score if confidence is None else finite_column(confidence, "confidence", view.n, kept)
+    lost = 1 - view.outcome.astype(np.float64) if loss is None else finite_column(loss, "loss", view.n, kept)
+    if (lost < 0).any():
+        raise InputError("loss", "must not be negative", "shift or flip it", row=int(np.argmax(lost < 0)))
+    return Judged(sure.astype(np.float64), lost, view.weights, view.weight_kind, view.lens)
+
+
+def one_view(who: str, y_true: Any, y_prob: Any, lens: Any, where: Any, keywords: Mapping[str, Any]) -> View:
+    """The one yes-or-no question a decision is about."""
+    for word, value in keywords.items():
+        if word not in PREDICTION_WORDS:
+            raise unknown_word(who, word, value, ["lens", "where", *PREDICTION_WORDS])
+    if isinstance(y_true, Sketch):
+        y_true = y_true.view()
+    if isinstance(y_true, (View, VectorView)):
+        if y_prob is not None or keywords or where is not None:
+            raise InputTypeError("y_true", "is a view, which already holds everything", "pass the view alone")
+        views: list[View | VectorView] = [y_true]
+    else:
+        source: Predictions = parse_selection(where, as_predictions(y_true, y_prob, keywords))
+        views = views_of(source, lens)
+    view = views[0]
+    if len(views) > 1 or isinstance(view, VectorView):
+        raise LensError("lens", f"{who} asks one question of each row", "use 'top_label' or 'class:NAME'")
+    return view
+
+
+def read_distributions(who: str, y_prob: Any, keywords: Mapping[str, Any]) -> Predictions:
+    """Checked probabilities of several classes without labels: rows all get the first class as label, which nobody reads."""
+    for word, value in keywords.items():
+        if word not in DISTRIBUTION_WORDS:
+            raise unknown_word(who, word, value, DISTRIBUTION_WORDS)
+    if isinstance(y_prob, Predictions):
+        source = as_predictions(y_prob, None, keywords)
+    else:
+        source = Predictions(np.zeros(len(column(y_prob, "y_prob").array), dtype=np.int64), y_prob, **keywords)
+    return several_classes(who, source)
+
+
+def several_classes(who: str, source: Predictions) -> Predictions:
+    """Itself, where it holds one distribution for each row."""
+    if source.kind not in ("binary", "multiclass"):
+        raise InputTypeError(
+            "y_prob", f"{who} needs a probability for each of several classes; these are {source.kind} predictions"
+        )
+    return source
+
+
+def finite_column(values: Any, argument: str, n: int | None = None, kept: NDArray[Any] | None = None) -> Floats:
+    """One finite number for each row; rows without weight are dropped as they were from the predictions."""
+    array = numbers(column(values, argument).array, argument).astype(np.float64)
+    if array.ndim != 1:
+        raise ShapeError(argument, f"must have one dimension; it has {array.ndim}", "pass one number for each row")
+    if kept is not None and len(array) == len(kept):
+        array = array[kept]
+    if n is not None and len(array) != n:
+        raise ShapeError(argument, f"has {len(array)} rows and y_prob has {n}", "pass one number for each row")
+    if len(array) == 0:
+        raise ShapeError(argument, "is empty", "pass at least one row")
+    bad = ~np.isfinite(array)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(argument, f"row {row} holds {array[row]}, which is not finite", "drop or fill it", row=row)
+    return array
+
+
+def check_level(value: Any, argument: str) -> float:
+    """A number between 0 and 1."""
+    if not (is_number(value) and 0 < value < 1):
+        raise ArgumentError(argument, f"must lie between 0 and 1; got {value!r}", "for example 0.9")
+    return float(value)
+
+
+def check_share(value: Any, argument: str) -> float:
+    """A number from 0 to 1."""
+    if not (is_number(value) and 0 <= value <= 1):
+        raise ArgumentError(argument, f"must be a number from 0 to 1; got {value!r}")
+    return float(value)
+
+
+def check_cost(value: Any, argument: str) -> float:
+    """A finite number from 0 up."""
+    if not (is_number(value) and 0 <= value < np.inf):
+        raise ArgumentError(argument, f"must be a finite number from 0 up; got {value!r}")
+    return float(value)
+
+
+def upper_bound(events: Any, rows: Any, delta: float) -> Floats:
+    """Clopper and Pearson's one-sided bound: the rate is above it with probability at most `delta`."""
+    from scipy.special import betaincinv
+
+    k, n = np.broadcast_arrays(np.asarray(events, dtype=np.float64), np.asarray(rows, dtype=np.float64))
+    found = betaincinv(k + 1, np.maximum(n - k, 0.5), 1 - delta)
+    return np.asarray(np.where(k >= n, 1.0, found), dtype=np.float64)
+
+
+def lower_bound(events: Any, rows: Any, delta: float) -> Floats:
+    """Clopper and Pearson's one-sided bound: the rate is below it with probability at most `delta`."""
+    return np.asarray(1 - upper_bound(np.asarray(rows) - np.asarray(events), rows, delta), dtype=np.float64)

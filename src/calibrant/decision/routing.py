@@ -1,0 +1,252 @@
+"""Routes by confidence: which rows are accepted, reviewed or sent elsewhere, with workload, error and cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._convert import is_number
+from .._results import frame_of, html_table, number
+from ..errors import ArgumentError
+from ._rows import Judged, check_cost, check_share, lower_bound, read_judged, upper_bound
+
+__all__ = ["ReviewRouting", "Route", "review_routing"]
+
+Floats = NDArray[np.float64]
+HEADINGS = ["route", "from", "to", "share", "workload", "sd", "error", "claimed", "cost"]
+
+
+@dataclass(frozen=True)
+class Route:
+    """What happens to the rows with a confidence from `low` to below `high`."""
+
+    name: str
+    low: float
+    high: float
+    share: float
+    workload: float
+    """Expected number of rows out of the volume."""
+    workload_sd: float
+    error: float
+    """Error rate of the route: seen for accepted rows, as given for reviewed ones; NaN where no row takes it."""
+    claimed_error: float
+    """What the confidences say of the accepted rows: the mean of 1 - confidence."""
+    error_interval: tuple[float, float]
+    """95 % Clopper-Pearson interval of the error of accepted rows."""
+    cost: float
+    """What the route adds to the mean cost of a row."""
+
+
+@dataclass(frozen=True)
+class ReviewRouting:
+    """Rows accepted, reviewed and sent to a fallback, with workload, error and cost; and all thresholds to choose from."""
+
+    routes: tuple[Route, ...]
+    accept: float
+    """Accepted from this confidence up; infinite where every row is reviewed."""
+    system_error: float
+    claimed_system_error: float
+    cost: float
+    calibrated_accept: float | None
+    """The cheapest threshold if confidences were calibrated, 1 - review cost / error cost - reviewer error."""
+    cheapest: float
+    """The cheapest threshold on these rows."""
+    table: dict[str, Floats]
+    """For each threshold: coverage, workload, error, claimed_error, system_error, claimed_system_error, cost."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        plain = {name: value for name, value in vars(self).items() if name not in ("routes", "table")}
+        table = {name: values.tolist() for name, values in self.table.items()}
+        return {**plain, "routes": [asdict(route) for route in self.routes], "table": table}
+
+    def to_frame(self) -> Any:
+        """One row for each threshold, as a frame of the library at hand."""
+        return frame_of({name: values.tolist() for name, values in self.table.items()})
+
+    def _cells(self) -> list[list[str]]:
+        return [
+            [r.name, *(number(v) for v in (r.low, r.high, r.share, r.workload, r.workload_sd, r.error, r.claimed_error, r.cost))]
+            for r in self.routes
+        ]  # fmt: skip
+
+    def _title(self) -> str:
+        return f"System error {number(self.system_error)} (claimed {number(self.claimed_system_error)}), mean cost {number(self.cost)}"
+
+    def __repr__(self) -> str:
+        rows = [HEADINGS, *self._cells()]
+        return "\n".join([self._title(), *("  ".join(cell.rjust(9) for cell in row) for row in rows)])
+
+    def _repr_html_(self) -> str:
+        return html_table(HEADINGS, self._cells(), self._title())
+
+
+def review_routing(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    accept: float | None = None,
+    review: float | None = None,
+    capacity: float | None = None,
+    volume: float = 1.0,
+    reviewer_error: float = 0.0,
+    fallback_error: float = 0.0,
+    error_cost: float = 1.0,
+    review_cost: float = 0.0,
+    fallback_cost: float = 0.0,
+    confidence: Any = None,
+    lens: Any = None,
+    where: Any = None,
+    **keywords: Any,
+) -> ReviewRouting:
+    """Send rows by confidence: answered automatically, reviewed, or left to a fallback; with workload, error and cost.
+
+    A threshold chosen here looks better on these rows than on others: report it on other rows, or use `choose_threshold`.
+
+    Parameters
+    ----------
+    y_true, y_prob, confidence, lens, where
+        As in `risk_coverage`.
+    accept
+        Rows at least so sure are accepted; left out, as few as `capacity` allows are reviewed, or the cheapest threshold is taken.
+    review
+        Rows below this go to the fallback; left out, there is none.
+    capacity
+        How many of `volume` rows can be reviewed: the strictest threshold that needs no more is taken.
+    volume
+        How many rows are expected.
+    reviewer_error, fallback_error
+        How often a reviewer and the fallback are wrong.
+    error_cost, review_cost, fallback_cost
+        What a wrong answer, a review and a fallback cost.
+
+    Examples
+    --------
+    >>> from calibrant.decision.routing import review_routing
+    >>> found = review_routing([1, 1, 0, 1], [0.9, 0.8, 0.6, 0.5], input="confidence", accept=0.7, volume=1000)
+    >>> [(route.name, route.workload) for route in found.routes]
+    [('accept', 500.0), ('review', 500.0)]
+    """
+    judged = read_judged("review_routing", y_true, y_prob, confidence, None, lens, where, keywords)
+    claims = Judged(judged.confidence, 1 - judged.confidence, judged.weight, judged.weight_kind, judged.lens)
+    errors = (check_share(reviewer_error, "reviewer_error"), check_share(fallback_error, "fallback_error"))
+    costs = tuple(
+        check_cost(value, name)
+        for value, name in ((error_cost, "error_cost"), (review_cost, "review_cost"), (fallback_cost, "fallback_cost"))
+    )
+    volume, low = check_cost(volume, "volume"), -math.inf if review is None else _threshold(review, "review")
+    if accept is not None and capacity is not None:
+        raise ArgumentError("capacity", "was given beside accept", "give one of them")
+    grid = np.concatenate([[np.inf], judged.steps.threshold])
+    grid = np.unique(np.concatenate([grid[grid >= low], [] if review is None else [low]]))[::-1]
+    table = _routing_table(judged, claims, grid, low, volume, errors, costs)
+    best = float(grid[int(np.argmin(table["cost"]))])
+    if accept is not None:
+        chosen = _threshold(accept, "accept")
+        if chosen < low:
+            raise ArgumentError("accept", f"must not be below review; got {accept!r} and {review!r}")
+    elif capacity is not None:
+        chosen = float(grid[int(np.argmax(table["workload"] <= check_cost(capacity, "capacity") + 1e-9 * volume))])
+    else:
+        chosen = best
+    row = {
+        name: float(values[0])
+        for name, values in _routing_table(judged, claims, np.array([chosen]), low, volume, errors, costs).items()
+    }
+    closed = 1 - costs[1] / costs[0] - errors[0] if costs[0] > 0 else None
+    return ReviewRouting(
+        routes=_routes(judged, claims, chosen, low, volume, errors, costs),
+        accept=chosen,
+        system_error=row["system_error"],
+        claimed_system_error=row["claimed_system_error"],
+        cost=row["cost"],
+        calibrated_accept=closed,
+        cheapest=best,
+        table=table,
+    )
+
+
+def _threshold(value: Any, argument: str) -> float:
+    if not (is_number(value) and not math.isnan(value)):
+        raise ArgumentError(argument, f"must be a number; got {value!r}")
+    return float(value)
+
+
+def _sums(judged: Judged, claims: Judged, grid: Floats) -> tuple[Floats, Floats, Floats]:
+    """Shares of rows accepted, of rows accepted and wrong, and of claimed errors among accepted rows, at each threshold."""
+    accepted, lost, _ = judged.steps.at(grid)
+    return accepted / judged.total, lost / judged.total, claims.steps.at(grid)[1] / judged.total
+
+
+def _routing_table(
+    judged: Judged,
+    claims: Judged,
+    grid: Floats,
+    low: float,
+    volume: float,
+    errors: tuple[float, ...],
+    costs: tuple[float, ...],
+) -> dict[str, Floats]:
+    share, wrong, claimed = _sums(judged, claims, grid)
+    kept = float(judged.steps.at(np.array([low]))[0][0]) / judged.total
+    reviewed, rest = kept - share, 1 - kept
+    others = reviewed * errors[0] + rest * errors[1]
+    with np.errstate(invalid="ignore"):
+        rates = wrong / share, claimed / share
+    return {
+        "threshold": grid,
+        "coverage": share,
+        "workload": volume * reviewed,
+        "workload_sd": np.sqrt(volume * np.maximum(reviewed * (1 - reviewed), 0)),
+        "error": rates[0],
+        "claimed_error": rates[1],
+        "system_error": wrong + others,
+        "claimed_system_error": claimed + others,
+        "cost": costs[0] * (wrong + others) + costs[1] * reviewed + costs[2] * rest,
+    }
+
+
+def _routes(
+    judged: Judged,
+    claims: Judged,
+    high: float,
+    low: float,
+    volume: float,
+    errors: tuple[float, ...],
+    costs: tuple[float, ...],
+) -> tuple[Route, ...]:
+    share, wrong, claimed = (float(values[0]) for values in _sums(judged, claims, np.array([high])))
+    kept = float(judged.steps.at(np.array([low]))[0][0]) / judged.total
+    count, lost, square = (float(values[0]) for values in judged.steps.at(np.array([high])))
+    bounds = (math.nan, math.nan)
+    if count and judged.counts_errors:
+        worth = count * count / square
+        seen = worth * lost / count
+        bounds = float(lower_bound(seen, worth, 0.025)), float(upper_bound(seen, worth, 0.025))
+
+    def route(name: str, start: float, stop: float, part: float, error: float, said: float, price: float) -> Route:
+        spread = math.sqrt(max(volume * part * (1 - part), 0))
+        cost = part * (price + costs[0] * error) if part else 0.0
+        return Route(
+            name,
+            start,
+            stop,
+            part,
+            volume * part,
+            spread,
+            error,
+            said,
+            bounds if name == "accept" else (error, error),
+            cost,
+        )
+
+    accepted = (wrong / share, claimed / share) if share else (math.nan, math.nan)
+    found = [route("accept", high, math.inf, share, *accepted, 0.0)]
+    found.append(route("review", low, high, max(kept - share, 0.0), errors[0], errors[0], costs[1]))
+    if low > -math.inf:
+        found.append(route("fallback", -math.inf, low, 1 - kept, errors[1], errors[1], costs[2]))
+    return tuple(found)

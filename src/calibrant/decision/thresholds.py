@@ -1,0 +1,384 @@
+"""A threshold with a promise that holds for finite samples: above it, the error rate is at most what was asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._convert import is_number
+from .._results import frame_of, html_table, number
+from ..errors import ArgumentError, InputError
+from ._rows import Judged, check_cost, check_level, finite_column, lower_bound, read_judged, upper_bound
+
+__all__ = ["ThresholdChoice", "ThresholdTest", "choose_threshold"]
+
+Floats = NDArray[np.float64]
+Method = Literal["sequence", "fixed", "conformal", "bonferroni", "sgr"]
+METHODS = ("sequence", "fixed", "conformal", "bonferroni", "sgr")
+NO_DATA_GRID = np.arange(99, 0, -1) / 100
+HEADINGS = ["threshold", "accepted", "errors", "value", "passed"]
+
+
+class ThresholdTest(NamedTuple):
+    """One threshold that was looked at."""
+
+    threshold: float
+    accepted: float
+    errors: float
+    value: float
+    """The p-value, the bound or the cost that was compared with the limit."""
+    passed: bool
+
+
+@dataclass(frozen=True)
+class ThresholdChoice:
+    """The threshold chosen, what is promised of it, and what was seen."""
+
+    threshold: float | None
+    """Answer where the confidence is at least this; None where no threshold can be promised."""
+    guarantee: str
+    method: str
+    target: str
+    coverage: float
+    """Share of the rows accepted; 0 without a threshold."""
+    risk: float
+    """Mean loss of the rows accepted; NaN without a threshold."""
+    risk_bound: float
+    """What the risk (for a cost, the cost) is promised not to exceed; for ``"conformal"`` the risk of being accepted and wrong,
+    on average. NaN where nothing is promised of it."""
+    coverage_bound: float
+    """Lower bound of the coverage, as for a threshold fixed in advance."""
+    rows: float
+    accepted: float
+    errors: float
+    confidence_level: float
+    tests: tuple[ThresholdTest, ...]
+    """The thresholds in the order in which they were looked at."""
+
+    def accepts(self, confidence: Any) -> NDArray[np.bool_]:
+        """Which rows to answer, from how sure the model is of them; none without a threshold."""
+        sure = finite_column(confidence, "confidence")
+        return np.zeros(len(sure), dtype=np.bool_) if self.threshold is None else sure >= self.threshold
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; the tests as a list."""
+        return {**vars(self), "tests": [test._asdict() for test in self.tests]}
+
+    def to_frame(self) -> Any:
+        """One row for each threshold that was looked at, as a frame of the library at hand."""
+        return frame_of({name: [getattr(test, name) for test in self.tests] for name in ThresholdTest._fields})
+
+    def _lines(self) -> list[tuple[str, str]]:
+        seen = f"{self.accepted:.6g} of {self.rows:.6g} rows accepted (at least {number(self.coverage_bound)})"
+        lines = [
+            ("threshold", "none" if self.threshold is None else number(self.threshold)),
+            ("promise", self.guarantee),
+        ]
+        if self.threshold is not None:
+            lines += [("coverage", f"{number(self.coverage)}: {seen}"), ("risk seen", number(self.risk))]
+        return lines
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            [f"Threshold for {self.target} ({self.method})", *(f"  {name:<10} {text}" for name, text in self._lines())]
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(["", ""], self._lines(), f"Threshold for {self.target} ({self.method})")
+
+
+class _Found(NamedTuple):
+    threshold: float | None
+    bound: float
+    promise: str
+    tests: list[ThresholdTest]
+
+
+def choose_threshold(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    accuracy: float | None = None,
+    coverage: float | None = None,
+    cost: Mapping[str, float] | None = None,
+    confidence_level: float = 0.9,
+    method: Method | None = None,
+    grid: Any = None,
+    confidence: Any = None,
+    loss: Any = None,
+    lens: Any = None,
+    where: Any = None,
+    **keywords: Any,
+) -> ThresholdChoice:
+    """Choose above which confidence to answer, so that an accuracy, a coverage or a cost is promised for new rows.
+
+    The rows must not have been used to train or recalibrate the model, and new rows must come from the same source: under
+    shift nothing is promised. Report the accuracy at the threshold on yet other rows.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities, or Predictions; keywords of `Predictions` are taken too.
+    accuracy
+        Least accuracy of the answers given.
+    coverage
+        Least share of rows answered; the strictest threshold that keeps it is chosen.
+    cost
+        ``{"error": e, "review": r}``: what a wrong answer and a row that is not answered cost; the cheapest threshold is chosen.
+    confidence_level
+        With what probability, over draws of these rows, the promise holds.
+    method
+        ``"sequence"`` (default) tests the grid from the strictest threshold and stops at the first failure (Bauer 1991;
+        Angelopoulos et al. 2021). It begins where enough rows are accepted for a test to be passed, which these rows' confidences
+        tell; that is harmless where surer rows are right more often. ``"bonferroni"`` tests all of the grid, each at its share of the level.
+        ``"fixed"`` judges the one threshold given as `grid`. ``"conformal"`` bounds how often a row is accepted and wrong, on
+        average over draws of these rows (Angelopoulos et al. 2022). ``"sgr"`` is the bisection of Geifman and El-Yaniv (2017), whose proof
+        takes the thresholds visited as fixed though they depend on labels.
+    grid
+        Thresholds to choose from, fixed without looking at labels; 0.99, 0.98, ..., 0.01 unless given, and the confidences seen
+        for ``"conformal"``.
+    confidence, loss, lens, where
+        As in `risk_coverage`; losses other than 0 and 1 must lie between them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.decision.thresholds import choose_threshold
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(2000)
+    >>> y = rng.random(2000) < p
+    >>> choose_threshold(y, p, accuracy=0.9).threshold
+    0.83
+    """
+    goal = [
+        name for name, value in (("accuracy", accuracy), ("coverage", coverage), ("cost", cost)) if value is not None
+    ]
+    delta = 1 - check_level(confidence_level, "confidence_level")
+    if len(goal) > 1 or (not goal and method != "fixed"):
+        raise ArgumentError("accuracy", "one of accuracy=, coverage= and cost= is needed", "for example accuracy=0.95")
+    kind = goal[0] if goal else "accuracy"
+    method = _method(method, kind)
+    judged = read_judged("choose_threshold", y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged.refuse_importance("choose_threshold")
+    if (judged.loss > 1).any():
+        raise InputError("loss", "must lie between 0 and 1", "divide it by its largest value")
+    thresholds = _grid(grid, method, judged)
+    if kind == "cost":
+        assert cost is not None
+        target, found = "the least cost", _cheapest(judged, thresholds, _costs(cost), delta)
+    elif kind == "coverage":
+        share = check_level(coverage, "coverage")
+        target, found = f"a coverage of at least {share:g}", _for_coverage(judged, thresholds, share, delta, method)
+    else:
+        risk = 1.0 if accuracy is None else 1 - check_level(accuracy, "accuracy")
+        target = "a threshold given" if accuracy is None else f"an accuracy of at least {accuracy:g}"
+        found = _for_accuracy(judged, thresholds, risk, delta, method)
+    return _choice(judged, found, target, method, delta)
+
+
+def _method(method: Any, kind: str) -> Method:
+    known = {"cost": ("bonferroni",), "coverage": METHODS[:4], "accuracy": METHODS}[kind]
+    method = known[0] if method is None else method
+    if method not in known:
+        raise ArgumentError("method", f"must be one of {', '.join(map(repr, known))} for {kind}=; got {method!r}")
+    return method
+
+
+def _costs(cost: Any) -> tuple[float, float]:
+    if not isinstance(cost, Mapping) or set(cost) != {"error", "review"}:
+        raise ArgumentError(
+            "cost", f"must say what an error and a review cost; got {cost!r}", "for example {'error': 10, 'review': 1}"
+        )
+    return check_cost(cost["error"], "cost"), check_cost(cost["review"], "cost")
+
+
+def _grid(grid: Any, method: str, judged: Judged) -> Floats:
+    """Falling thresholds."""
+    if method == "sgr" or (grid is None and method == "conformal"):
+        return judged.steps.threshold
+    if method == "fixed":
+        if not (is_number(grid) and math.isfinite(grid)):
+            raise ArgumentError(
+                "grid", f"must be the one threshold to judge for method='fixed'; got {grid!r}", "grid=0.9"
+            )
+        return np.array([float(grid)])
+    if grid is None:
+        if judged.confidence.min() < 0 or judged.confidence.max() > 1:
+            raise ArgumentError(
+                "grid", "is needed where confidences are no probabilities", "give thresholds chosen without labels"
+            )
+        return NO_DATA_GRID
+    return np.unique(finite_column([grid] if is_number(grid) else grid, "grid"))[::-1]
+
+
+def _pvalues(judged: Judged, rows: Floats, lost: Floats, risk: float) -> Floats:
+    """P-values of "the risk is above `risk`": binomial for errors, Hoeffding and Bentkus for losses between 0 and 1."""
+    from scipy.special import bdtr, rel_entr
+
+    if judged.counts_errors:
+        return np.asarray(np.where(rows > 0, bdtr(lost, rows.astype(np.int64), risk), 1.0))
+    mean = np.minimum(np.divide(lost, rows, out=np.ones_like(lost), where=rows > 0), 1.0)
+    below = np.minimum(mean, risk)
+    hoeffding = np.exp(-rows * (rel_entr(below, risk) + rel_entr(1 - below, 1 - risk)))
+    # Sums of losses carry rounding: what is a whole number up to 1e-9 must not be raised to the next.
+    bentkus = math.e * bdtr(np.minimum(np.ceil(lost - 1e-9), rows), rows.astype(np.int64), risk)
+    return np.asarray(np.where(rows > 0, np.minimum(1.0, np.minimum(hoeffding, bentkus)), 1.0))
+
+
+def _risk_bound(judged: Judged, rows: float, lost: float, delta: float) -> float:
+    """The largest risk that is not rejected at level `delta`."""
+    if judged.counts_errors or rows == 0:
+        return float(upper_bound(lost, rows, delta)) if rows else 1.0
+    from scipy.optimize import brentq
+
+    def excess(risk: float) -> float:
+        return float(_pvalues(judged, np.array([rows]), np.array([lost]), risk)[0]) - delta
+
+    low = min(lost / rows, 1 - 1e-12)
+    return 1.0 if excess(1 - 1e-12) > 0 else float(brentq(excess, max(low, 1e-300), 1 - 1e-12))
+
+
+def _for_accuracy(judged: Judged, grid: Floats, risk: float, delta: float, method: Method) -> _Found:
+    if method == "conformal":
+        return _conformal(judged, grid, risk)
+    if method == "sgr":
+        return _bisection(judged, grid, risk, delta)
+    rows, lost, _ = judged.steps.at(grid)
+    promise = f"with probability {1 - delta:g} the error rate of the rows accepted is at most"
+    if method == "fixed":
+        bound = _risk_bound(judged, float(rows[0]), float(lost[0]), delta)
+        passed = bound <= risk and bool(rows[0])
+        tests = [ThresholdTest(float(grid[0]), float(rows[0]), float(lost[0]), bound, passed)]
+        return _Found(float(grid[0]) if passed else None, bound, f"{promise} {bound:.4g}", tests)
+    pvalue = _pvalues(judged, rows, lost, risk)
+    if method == "bonferroni":
+        chosen = np.flatnonzero(pvalue <= delta / len(grid))
+        last, looked = (int(chosen[-1]) if len(chosen) else None), np.arange(len(grid))
+        passed_all = pvalue <= delta / len(grid)
+    else:
+        # With fewer rows than this even no error at all would not be enough.
+        begin = int(np.argmax(rows >= _fewest(risk, delta))) if (rows >= _fewest(risk, delta)).any() else len(grid)
+        passed_all = pvalue <= delta
+        failed = np.flatnonzero(~passed_all[begin:])
+        end = begin + int(failed[0]) if len(failed) else len(grid)
+        last, looked = (end - 1 if end > begin else None), np.arange(begin, min(end + 1, len(grid)))
+    columns = (grid, rows, lost, pvalue, passed_all)
+    tests = [ThresholdTest(*row) for row in zip(*(values[looked].tolist() for values in columns), strict=True)]
+    return _Found(None if last is None else float(grid[last]), risk, f"{promise} {risk:.4g}", tests)
+
+
+def _fewest(risk: float, delta: float) -> int:
+    """How many rows without an error a test needs to be passed."""
+    return math.ceil(math.log(delta) / math.log1p(-risk) - 1e-9)
+
+
+def _conformal(judged: Judged, grid: Floats, risk: float) -> _Found:
+    """The smallest threshold with (losses of accepted rows + 1) / (n + 1) at most `risk`, there and at all above it."""
+    rows, lost, _ = judged.steps.at(grid)
+    value = (lost + 1) / (judged.total + 1)
+    fits = value <= risk * (1 + 1e-12)  # 1 - accuracy is rounded
+    count = int(np.argmin(fits)) if not fits.all() else len(grid)
+    tests = _tests(grid, rows, lost, value, fits, min(count + 1, len(grid)))
+    promise = (
+        f"on average over draws of these rows, a new row is accepted and wrong with probability at most {risk:.4g}"
+    )
+    if count == 0:
+        return _Found(None, math.nan, promise, tests)
+    return _Found(float(grid[count - 1]), float(value[count - 1]), promise, tests)
+
+
+def _tests(
+    grid: Floats, rows: Floats, lost: Floats, value: Floats, fits: NDArray[Any], most: int
+) -> list[ThresholdTest]:
+    """The last thousand of the first `most` thresholds."""
+    part = slice(max(0, most - 1000), most)
+    columns = (grid[part], rows[part], lost[part], value[part], fits[part])
+    return [ThresholdTest(*row) for row in zip(*(values.tolist() for values in columns), strict=True)]
+
+
+def _bisection(judged: Judged, grid: Floats, risk: float, delta: float) -> _Found:
+    """Geifman and El-Yaniv's search over the confidences seen, each step at its share of the level."""
+    steps = max(1, math.ceil(math.log2(max(2.0, judged.total))))
+    low, high = 0, len(grid) - 1  # places in falling order: a larger place accepts more
+    best: int | None = None
+    bound, tests = math.nan, []
+    for _ in range(steps):
+        place = (low + high + 1) // 2
+        rows, lost = float(judged.steps.accepted[place]), float(judged.steps.lost[place])
+        value = _risk_bound(judged, rows, lost, delta / steps)
+        tests.append(ThresholdTest(float(grid[place]), rows, lost, value, value <= risk))
+        if value <= risk:
+            best, bound, low = place, value, place
+        else:
+            high = place - 1
+        if high < low or (low == high and best == low):
+            break
+    promise = (
+        f"with probability {1 - delta:g} the error rate of the rows accepted is at most {bound:.4g}, "
+        "if the thresholds visited are taken as fixed"
+    )
+    return _Found(None if best is None else float(grid[best]), bound, promise, tests)
+
+
+def _for_coverage(judged: Judged, grid: Floats, share: float, delta: float, method: Method) -> _Found:
+    """The strictest threshold that keeps the coverage: as it falls with the threshold, tests go from the smallest up."""
+    rows, lost, _ = judged.steps.at(grid)
+    if method == "conformal":
+        value = (judged.total - rows + 1) / (judged.total + 1)
+        fits = value <= (1 - share) * (1 + 1e-12)
+        promise = f"on average over draws of these rows, a new row is accepted with probability at least {share:g}"
+    else:
+        level = delta / len(grid) if method == "bonferroni" else delta
+        value = lower_bound(rows, judged.total, level)
+        fits = value >= share
+        promise = f"with probability {1 - delta:g} at least {share:g} of new rows are accepted"
+    chosen = np.flatnonzero(fits)  # the bound rises with the rows accepted, so all below the first fit too
+    first = int(chosen[0]) if len(chosen) else None
+    tests = _tests(grid[::-1], rows[::-1], lost[::-1], value[::-1], fits[::-1], len(grid))
+    return _Found(None if first is None else float(grid[first]), math.nan, promise, tests)
+
+
+def _cheapest(judged: Judged, grid: Floats, costs: tuple[float, float], delta: float) -> _Found:
+    """The cheapest threshold on these rows, with a bound of its cost that holds for the whole grid at once."""
+    if not judged.counts_errors:
+        raise InputError("loss", "must be 0 or 1 where costs are given", "drop it")
+    grid = np.concatenate([[np.inf], grid])  # to answer no row is a choice too
+    rows, lost, _ = judged.steps.at(grid)
+    n = judged.total
+    seen = (costs[0] * lost + costs[1] * (n - rows)) / n
+    level = delta / (2 * len(grid))  # each threshold has two bounds
+    bound = costs[0] * upper_bound(lost, n, level) + costs[1] * upper_bound(n - rows, n, level)
+    best = int(np.argmin(seen))
+    promise = f"with probability {1 - delta:g} the mean cost of a row is at most {bound[best]:.4g} ({seen[best]:.4g} on these rows)"
+    tests = _tests(grid, rows, lost, seen, np.arange(len(grid)) == best, len(grid))
+    return _Found(float(grid[best]), float(bound[best]), promise, tests)
+
+
+def _choice(judged: Judged, found: _Found, target: str, method: str, delta: float) -> ThresholdChoice:
+    rows = lost = np.zeros(1)
+    promise = found.promise
+    if found.threshold is None:
+        promise = "none: no threshold can be promised to do this with these rows"
+    else:
+        rows, lost, _ = judged.steps.at(np.array([found.threshold]))
+    accepted, errors = float(rows[0]), float(lost[0])
+    return ThresholdChoice(
+        threshold=found.threshold,
+        guarantee=promise,
+        method=method,
+        target=target,
+        coverage=accepted / judged.total,
+        risk=errors / accepted if accepted else math.nan,
+        risk_bound=math.nan if found.threshold is None and method != "fixed" else found.bound,
+        coverage_bound=float(lower_bound(accepted, judged.total, delta)),
+        rows=judged.total,
+        accepted=accepted,
+        errors=errors,
+        confidence_level=1 - delta,
+        tests=tuple(found.tests),
+    )

@@ -1,0 +1,342 @@
+"""Costs, decision curves, words, routes, top-k answers and prudent bounds: checked values, identities, weights."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize, stats
+
+import calibrant as cal
+from calibrant.decision.costs import cost_decision, expected_cost, net_benefit, topk_accuracy, topk_confidence
+from calibrant.decision.likert import likert_error
+from calibrant.decision.prudence import pluto_tasche
+from calibrant.decision.routing import review_routing
+
+B: dict[str, Any] = {
+    "y_true": [0, 1, 0, 0, 1, 0, 1, 1, 1, 1],
+    "y_prob": [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95],
+}
+D_PROBS = [
+    [0.7, 0.2, 0.1], [0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.3, 0.5, 0.2],
+    [0.1, 0.3, 0.6], [0.2, 0.2, 0.6], [0.5, 0.1, 0.4], [0.1, 0.1, 0.8],
+]  # fmt: skip
+D: dict[str, Any] = {"y_true": [0, 1, 1, 0, 2, 1, 2, 2], "y_prob": D_PROBS}
+COST = [[0, 1, 5], [1, 0, 5], [10, 10, 0]]
+
+
+def data(seed: int, n: int, k: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.ones(k), n)
+    return np.array([rng.choice(k, p=row) for row in probs]), probs
+
+
+def test_costs_have_their_checked_values() -> None:
+    found = expected_cost(**D, cost=COST)
+    assert found.action.tolist() == [0, 0, 1, 1, 2, 2, 2, 2]
+    assert (found.claimed, found.realised, found.baseline) == pytest.approx((1.75, 0.875, 2.125))
+    assert (found.gap, found.regret) == pytest.approx((-0.875, -1.25))
+    decided = cost_decision(D_PROBS, COST)
+    assert decided.action.tolist() == found.action.tolist()
+    assert decided.cost.mean() == pytest.approx(1.75)
+
+
+def test_two_classes_have_a_threshold() -> None:
+    decided = cost_decision([0.1, 0.19, 0.21, 0.9], [[0, 1], [4, 0]])
+    assert decided.threshold == pytest.approx(0.2)
+    assert decided.action.tolist() == [0, 0, 1, 1]
+    assert cost_decision(D_PROBS, COST).threshold is None
+
+
+def test_rejecting_follows_chow() -> None:
+    _, probs = data(0, 200)
+    decided = cost_decision(probs, 1 - np.eye(3), reject=0.3)
+    assert ((decided.action == 3) == (probs.max(axis=1) < 0.7)).all()
+    assert decided.cost.max() <= 0.3
+    labels = data(0, 200)[0]
+    found = expected_cost(labels, probs, cost=1 - np.eye(3), reject=0.3)
+    wrong = (decided.action != labels) & (decided.action < 3)
+    assert found.realised == pytest.approx((wrong + 0.3 * (decided.action == 3)).mean())
+
+
+def test_a_cost_of_the_class_changes_no_action() -> None:
+    labels, probs = data(1, 300)
+    base = np.random.default_rng(0).random((3, 4))
+    extra = np.array([1.0, -2.0, 0.5])
+    plain, moved = (expected_cost(labels, probs, cost=c) for c in (base, base + extra[:, None]))
+    assert (plain.action == moved.action).all()
+    assert moved.claimed - plain.claimed == pytest.approx(probs.mean(axis=0) @ extra)
+    assert moved.realised - plain.realised == pytest.approx(np.bincount(labels) / 300 @ extra)
+
+
+def test_calibrated_probabilities_claim_what_is_realised() -> None:
+    labels, probs = data(2, 20_000)
+    found = expected_cost(labels, probs, cost=COST)
+    assert abs(found.gap) < 4 * found.gap_error
+    assert found.regret is not None
+    assert found.regret < 0
+    sharp = probs**3 / (probs**3).sum(axis=1, keepdims=True)
+    assert expected_cost(labels, sharp, cost=COST).gap > 4 * found.gap_error
+
+
+def test_cost_weights_are_repeated_rows() -> None:
+    labels, probs = data(3, 50)
+    counts = np.random.default_rng(1).integers(0, 4, 50)
+    weighed = expected_cost(labels, probs, cost=COST, counts=counts)
+    repeated = expected_cost(np.repeat(labels, counts), np.repeat(probs, counts, axis=0), cost=COST)
+    for name in ("claimed", "realised", "gap", "gap_error", "baseline", "regret"):
+        assert getattr(weighed, name) == pytest.approx(getattr(repeated, name), abs=1e-12)
+    policy = expected_cost(labels, probs, cost=COST, counts=counts, policy=np.zeros(50))
+    assert policy.baseline == pytest.approx(np.average(np.array(COST)[labels, 0], weights=counts))
+
+
+def test_soft_labels_cost_their_shares() -> None:
+    shares = np.array([[0.5, 0.5], [0.2, 0.8]])
+    found = expected_cost(shares, [[0.9, 0.1], [0.3, 0.7]], cost=[[0, 1], [4, 0]], soft=True)
+    assert found.realised == pytest.approx((0.5 * 4 + 0.2 * 1) / 2)
+
+
+def test_bad_costs_are_named() -> None:
+    for bad in ([[0, 1]], [[0, math.nan], [1, 0]], [0, 1]):
+        with pytest.raises(cal.CalibrantError, match="cost"):
+            expected_cost([0, 1], [0.2, 0.7], cost=bad)
+    with pytest.raises(cal.ArgumentError, match="policy"):
+        expected_cost([0, 1], [0.2, 0.7], cost=[[0, 1], [1, 0]], policy=[0, 2])
+    with pytest.raises(cal.InputTypeError, match="several classes"):
+        expected_cost([0, 1], [0.2, 0.7], input="confidence", cost=[[0, 1], [1, 0]])
+    with pytest.raises(cal.UnknownArgumentError, match="costs"):
+        cost_decision([0.2], [[0, 1], [1, 0]], costs=1)
+
+
+def test_net_benefit_has_its_checked_values() -> None:
+    found = net_benefit(**B, thresholds=[0.2, 0.3, 0.5])
+    assert found.net_benefit.tolist() == pytest.approx([0.425, 0.4142857143, 0.3], abs=5e-11)
+    assert found.treat_all.tolist() == pytest.approx([0.5, 0.4285714286, 0.2], abs=5e-11)
+    assert found.standardised[0] == pytest.approx(0.7083333333, abs=5e-11)
+    assert found.avoided[0] == pytest.approx(-0.3)
+    assert found.standard_error[[0, 2]].tolist() == pytest.approx([0.1838817555, 0.2024845673], abs=5e-11)
+
+
+def test_brier_is_an_integral_of_net_benefit() -> None:
+    y, p = np.array(B["y_true"]), np.array(B["y_prob"])
+    cuts = [0, *p, 1]
+
+    def part(t: float) -> float:
+        return (1 - t) * (y.mean() - float(net_benefit(y, p, thresholds=t).net_benefit[0]))
+
+    pieces = [integrate.quad(part, a + 1e-12, b - 1e-12)[0] for a, b in pairwise(cuts)]
+    assert 2 * math.fsum(pieces) == pytest.approx(0.1725, abs=1e-9)
+
+
+def test_net_benefit_is_the_share_of_positives_less_a_cost() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    y = (rng.random(200) < p).astype(int)
+    for t in (0.1, 0.35, 0.8):
+        cost = expected_cost(y, p, cost=[[0, t / (1 - t)], [1, 0]]).realised
+        assert net_benefit(y, p, thresholds=t).net_benefit[0] == pytest.approx(y.mean() - cost)
+
+
+def test_net_benefit_weights_and_ends() -> None:
+    counts = [0, 1, 2, 3, 1, 2, 0, 1, 4, 1]
+    weighed = net_benefit(**B, counts=counts).to_dict()
+    repeated = net_benefit(*(np.repeat(B[name], counts) for name in ("y_true", "y_prob"))).to_dict()
+    for name in weighed:
+        np.testing.assert_allclose(weighed[name], repeated[name], atol=1e-12)
+    scaled = [net_benefit(**B, sample_weight=w * np.arange(1, 11)) for w in (1, 8)]
+    np.testing.assert_allclose(scaled[0].standard_error, scaled[1].standard_error, atol=1e-12)
+    assert np.isnan(net_benefit([0, 0], [0.2, 0.7]).standardised).all()
+    assert len(net_benefit(**B)) == 99
+    with pytest.raises(cal.ArgumentError, match="between 0 and 1"):
+        net_benefit(**B, thresholds=[0, 0.5])
+
+
+def test_words_have_their_checked_values() -> None:
+    found = likert_error(**B)
+    assert found.error == pytest.approx(0.001)
+    assert [band.rate for band in found.bands] == pytest.approx([1 / 3, 0.5, 1])
+    assert [band.error for band in found.bands] == pytest.approx([0.003333333333, 0, 0], abs=5e-13)
+    assert found["low"].pvalue == pytest.approx(0.699237)
+    assert [band.direction for band in found.bands] == ["above", "inside", "inside"]
+    assert likert_error(**B, edges=[0, 1 / 3, 2 / 3, 1]).error == 0
+    five = likert_error(**B, edges="five")
+    assert five.error == pytest.approx(0.14)
+    assert [band.error for band in five.bands] == pytest.approx([0.3, 0.2, 0, 0.2, 0])
+    assert [band.pvalue for band in five.bands] == pytest.approx([0.36, 0.64, 1, 0.64, 1])
+    assert likert_error(**B, edges=[0, 1]).error == 0
+
+
+def test_words_within_bins() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    y = (rng.random(400) < p**2).astype(int)
+    whole, cut = likert_error(y, p), likert_error(y, p, within="equal_width", bins=30)
+    expected = []
+    for low, high in ((0, 0.33), (0.33, 0.66), (0.66, 1)):
+        held = (p >= low) & ((p < high) if high < 1 else (p <= 1))
+        error = 0.0
+        for j in range(30):
+            inside = held & (p > j / 30) & (p <= (j + 1) / 30)
+            if inside.any():
+                error += inside.sum() * max(0.0, low - y[inside].mean(), y[inside].mean() - high) / held.sum()
+        expected.append(error)
+    assert [band.error for band in cut.bands] == pytest.approx(expected)
+    assert cut.error >= whole.error
+
+
+def test_words_weights_and_ends() -> None:
+    counts = [0, 1, 2, 3, 1, 2, 0, 1, 4, 1]
+    weighed = likert_error(**B, counts=counts)
+    repeated = likert_error(*(np.repeat(B[name], counts) for name in ("y_true", "y_prob")))
+    for one, other in zip(weighed.bands, repeated.bands, strict=True):
+        assert vars(one) == pytest.approx(vars(other))
+    empty = likert_error([0, 1], [0.1, 0.2])
+    assert empty["high"].rows == 0
+    assert math.isnan(empty["high"].error)
+    assert math.isnan(likert_error(**B, sample_weight=[0.5] * 10)["low"].pvalue)
+    assert likert_error(**B, edges=[0, 0.5, 1], names=["no", "yes"])["yes"].rows == 5
+    for bad in ("ten", [0, 0.5], [0, 0.5, 0.5, 1]):
+        with pytest.raises(cal.ArgumentError, match="edges"):
+            likert_error(**B, edges=bad)
+    with pytest.raises(cal.ArgumentError, match="names"):
+        likert_error(**B, names=["a"])
+
+
+def test_routes_have_their_checked_values() -> None:
+    words: dict[str, Any] = {"reviewer_error": 0.05, "error_cost": 10, "review_cost": 1, "volume": 1000}
+    found = review_routing(**D, accept=0.55, **words)
+    assert (found.system_error, found.claimed_system_error, found.cost) == pytest.approx((0.2625, 0.2625, 2.875))
+    assert found.calibrated_accept == pytest.approx(0.85)
+    accept, review = found.routes
+    assert (accept.workload, review.workload) == (750, 250)
+    assert review.workload_sd == pytest.approx(math.sqrt(1000 * 0.75 * 0.25))
+    assert accept.error_interval == pytest.approx(tuple(stats.binomtest(2, 6).proportion_ci(0.95)))
+    assert accept.cost + review.cost == pytest.approx(found.cost)
+    found = review_routing(**D, accept=0.65, **words)
+    assert (found.system_error, found.claimed_system_error, found.cost) == pytest.approx((0.03125, 0.13125, 0.9375))
+    assert review_routing(**D, **words).accept == 0.7  # the cheapest
+    assert review_routing(**D, **words).cost == pytest.approx(0.9375)
+
+
+def test_capacity_takes_whole_groups() -> None:
+    for capacity, accept in ((0, 0.5), (0.2, 0.5), (0.25, 0.6), (0.6, 0.6), (0.625, 0.7), (1, math.inf)):
+        found = review_routing(**D, capacity=8 * capacity, volume=8)
+        assert found.accept == accept
+        assert found.routes[1].workload <= 8 * capacity
+
+
+def test_three_ways() -> None:
+    found = review_routing(
+        **D, accept=0.65, review=0.55, reviewer_error=0.1, fallback_error=0.2, error_cost=10, review_cost=1, fallback_cost=0.5
+    )  # fmt: skip
+    assert [(route.name, route.share) for route in found.routes] == [
+        ("accept", 0.375),
+        ("review", 0.375),
+        ("fallback", 0.25),
+    ]
+    assert found.system_error == pytest.approx(0.375 * 0 + 0.375 * 0.1 + 0.25 * 0.2)
+    assert found.cost == pytest.approx(10 * found.system_error + 0.375 * 1 + 0.25 * 0.5)
+    assert math.fsum(route.cost for route in found.routes) == pytest.approx(found.cost)
+    with pytest.raises(cal.ArgumentError, match="accept"):
+        review_routing(**D, accept=0.5, review=0.6)
+    with pytest.raises(cal.ArgumentError, match="capacity"):
+        review_routing(**D, accept=0.5, capacity=1)
+    with pytest.raises(cal.ArgumentError, match="reviewer_error"):
+        review_routing(**D, reviewer_error=2)
+
+
+def test_routing_tables_are_the_literal_ones_and_counts_repeat() -> None:
+    labels, probs = data(5, 60)
+    probs = np.round(probs, 1)
+    probs[:, 2] = np.round(1 - probs[:, 0] - probs[:, 1], 1)
+    counts = np.random.default_rng(0).integers(0, 3, 60)
+    words: dict[str, Any] = {"reviewer_error": 0.1, "error_cost": 5, "review_cost": 1}
+    weighed = review_routing(labels, np.abs(probs), counts=counts, normalize=True, **words)
+    repeated = review_routing(
+        np.repeat(labels, counts), np.repeat(np.abs(probs), counts, axis=0), normalize=True, **words
+    )
+    for name, values in weighed.table.items():
+        np.testing.assert_allclose(values, repeated.table[name], atol=1e-12)
+    frame = weighed.to_frame()
+    assert len(frame) == len(weighed.table["threshold"])
+    plain = np.repeat(np.abs(probs), counts, axis=0)
+    plain = plain / plain.sum(axis=1, keepdims=True)
+    wrong, sure = plain.argmax(axis=1) != np.repeat(labels, counts), plain.max(axis=1)
+    for t, cost in zip(weighed.table["threshold"], weighed.table["cost"], strict=True):
+        kept = sure >= t
+        assert cost == pytest.approx((5.0 * np.where(kept, wrong, 0.1) + ~kept).mean())
+
+
+def test_top_k_has_its_checked_values() -> None:
+    for k, accuracy, confidence in ((1, 0.5, 0.625), (2, 0.875, 0.875), (3, 1, 1), (9, 1, 1)):
+        assert topk_accuracy(**D, k=k) == pytest.approx(accuracy)
+        assert topk_confidence(**D, k=k) == pytest.approx(confidence)
+    assert topk_accuracy([1, 2], [[0.4, 0.4, 0.2], [0.2, 0.4, 0.4]], k=1) == 0  # the lower class comes first
+    assert topk_accuracy(**D, k=2, counts=[2, 0, 1, 1, 1, 3, 1, 1]) == pytest.approx(
+        topk_accuracy(np.repeat(D["y_true"], [2, 0, 1, 1, 1, 3, 1, 1]), np.repeat(D_PROBS, [2, 0, 1, 1, 1, 3, 1, 1], axis=0), k=2)
+    )  # fmt: skip
+    with pytest.raises(cal.ArgumentError, match="k"):
+        topk_accuracy(**D, k=0)
+
+
+def test_prudent_bounds_have_their_checked_values() -> None:
+    n = [100, 400, 300]
+    checks: list[tuple[dict[str, Any], list[float]]] = [
+        ({}, [0.002874093229, 0.003284003103, 0.007645903868]),
+        ({"level": 0.5}, [0.0008660587302, 0.0009897201615, 0.002307823473]),
+        ({"events": [0, 2, 1]}, [0.008331782191, 0.00951890538, 0.01290344847]),
+        ({"level": 0.5, "correlation": 0.12}, [0.001534584086, 0.001729817411, 0.003701570782]),
+        ({"correlation": 0.12}, [0.008643477291, 0.0096177572, 0.01891253149]),
+    ]
+    for words, expected in checks:
+        assert pluto_tasche(n, **words).bound.tolist() == pytest.approx(expected, rel=1e-9)
+    pooled = np.cumsum(n[::-1])[::-1]
+    np.testing.assert_allclose(pluto_tasche(n, level=0.75).bound, 1 - 0.25 ** (1 / pooled), rtol=1e-12)
+
+
+def test_prudent_bounds_rise_and_solve_their_equation() -> None:
+    found = pluto_tasche([50, 50, 200], [3, 0, 1], grades=["A", "B", "C"])
+    assert (np.diff(found.bound) >= 0).all()
+    assert list(found.to_frame()["grade"]) == ["A", "B", "C"]
+    rho, n, k = 0.2, 250, 1
+
+    def chance(p: float) -> float:
+        def inner(y: float) -> float:
+            rate = stats.norm.cdf((stats.norm.ppf(p) - math.sqrt(rho) * y) / math.sqrt(1 - rho))
+            return float(stats.binom.cdf(k, n, rate) * stats.norm.pdf(y))
+
+        return integrate.quad(inner, -9, 9, epsabs=1e-12, limit=200)[0] - 0.1
+
+    expected = optimize.brentq(chance, 1e-6, 0.9, xtol=1e-13)
+    assert pluto_tasche([50, 200], [0, 1], correlation=rho).bound[0] == pytest.approx(expected, rel=1e-7)
+    assert pluto_tasche([5], [5]).bound.tolist() == [1.0]
+    for bad in (
+        {"rows": [1.5]},
+        {"rows": [3], "events": [4]},
+        {"rows": [3], "correlation": 1},
+        {"rows": [3], "level": 1},
+    ):
+        with pytest.raises(cal.ArgumentError):
+            pluto_tasche(**bad)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        expected_cost(**D, cost=COST),
+        cost_decision(D_PROBS, COST),
+        net_benefit(**B),
+        likert_error(**B),
+        review_routing(**D, accept=0.55),
+        pluto_tasche([100, 400, 300]),
+    ],
+    ids=lambda result: type(result).__name__,
+)
+def test_results_speak(result: Any) -> None:
+    assert len(repr(result)) > 20
+    assert "<table>" in result._repr_html_()
+    assert isinstance(result.to_dict(), dict)
+    assert len(result.to_frame()) > 0

@@ -1,0 +1,253 @@
+"""Thresholds with a promise: checked values, literal definitions, and simulations in which the promise must hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import calibrant as cal
+from calibrant.decision.thresholds import choose_threshold
+
+S_CONFIDENCE = [0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5]
+S_ERROR = [0, 0, 1, 0, 0, 1, 0, 1, 0, 1]
+S: dict[str, Any] = {"y_true": [1 - e for e in S_ERROR], "y_prob": S_CONFIDENCE, "input": "confidence"}
+LEVELS: dict[str, Any] = {"input": "confidence", "confidence_level": 0.9}
+
+
+def three_levels() -> tuple[np.ndarray, np.ndarray]:
+    """40 rows at 0.9 without errors, 20 more at 0.8 with one, 40 more at 0.7 with five."""
+    confidence = np.repeat([0.9, 0.8, 0.7], [40, 20, 40])
+    right = np.ones(100, int)
+    right[[45, 60, 61, 62, 63, 64]] = 0
+    return right, confidence
+
+
+def test_a_threshold_given() -> None:
+    found = choose_threshold(**S, method="fixed", grid=0.8)
+    assert found.risk_bound == pytest.approx(0.6795394163, abs=5e-11)
+    assert (found.threshold, found.coverage, found.risk) == (0.8, 0.4, 0.25)
+    assert choose_threshold(**S, method="fixed", grid=0.7).risk_bound == pytest.approx(0.6668056135, abs=5e-11)
+    assert choose_threshold(**S, method="fixed", grid=0.7, accuracy=0.9).threshold is None
+    assert choose_threshold(**S, method="fixed", grid=0.99).threshold is None
+    assert found.coverage_bound == pytest.approx(stats.beta.ppf(0.1, 4, 7))
+
+
+def test_the_sequence_stops_at_the_first_failure() -> None:
+    right, confidence = three_levels()
+    found = choose_threshold(right, confidence, accuracy=0.9, grid=[0.9, 0.8, 0.7], **LEVELS)
+    assert found.threshold == 0.8
+    assert [test.value for test in found.tests] == pytest.approx(
+        [0.01478088294, 0.01377707897, 0.1171556154], abs=5e-11
+    )
+    assert [test.passed for test in found.tests] == [True, True, False]
+    assert (
+        choose_threshold(right, confidence, accuracy=0.9, method="bonferroni", grid=[0.9, 0.8, 0.7], **LEVELS).threshold
+        == 0.8
+    )
+    assert "at most 0.1" in found.guarantee
+
+
+def slow_sequence(right: np.ndarray, confidence: np.ndarray, risk: float, delta: float) -> float | None:
+    chosen = None
+    for t in [j / 100 for j in range(99, 0, -1)]:
+        kept = confidence >= t
+        n, k = int(kept.sum()), int((1 - right)[kept].sum())
+        if (1 - risk) ** n > delta:
+            continue
+        if stats.binom.cdf(k, n, risk) > delta:
+            break
+        chosen = t
+    return chosen
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_sequence_is_the_literal_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(20, 400))
+    confidence = 0.5 + rng.random(n) / 2
+    right = (rng.random(n) < confidence).astype(int)
+    found = choose_threshold(right, confidence, accuracy=0.85, **LEVELS)
+    assert found.threshold == slow_sequence(right, confidence, 0.15, 0.1)
+    counts = rng.integers(0, 3, n)
+    weighed = choose_threshold(right, confidence, accuracy=0.85, counts=counts, **LEVELS)
+    repeated = choose_threshold(np.repeat(right, counts), np.repeat(confidence, counts), accuracy=0.85, **LEVELS)
+    assert weighed == repeated
+
+
+@pytest.mark.parametrize(("accuracy", "level", "rows"), [(0.9, 0.9, 22), (0.95, 0.9, 45), (0.99, 0.95, 299)])
+def test_fewer_rows_than_this_promise_nothing(accuracy: float, level: float, rows: int) -> None:
+    for n, is_enough in ((rows - 1, False), (rows, True)):
+        found = choose_threshold(
+            np.ones(n, int), np.full(n, 0.995), input="confidence", accuracy=accuracy, confidence_level=level
+        )
+        assert (found.threshold is not None) == is_enough
+    assert "none" in choose_threshold([1], [0.9], input="confidence", accuracy=0.9).guarantee
+
+
+def test_conformal_has_its_checked_values() -> None:
+    expected = {0.1: 0.9, 0.2: 0.75, 0.3: 0.65, 0.4: 0.55, 0.5: 0.5}
+    for risk, threshold in expected.items():
+        assert choose_threshold(**S, accuracy=1 - risk, method="conformal").threshold == threshold
+    assert choose_threshold(**S, accuracy=0.95, method="conformal").threshold is None
+
+
+def true_risk(threshold: float, shift: float) -> float:
+    """Error rate above a threshold: confidences uniform on (1/2, 1), each right with probability confidence - shift."""
+    return 1 - (max(threshold, 0.5) + 1) / 2 + shift
+
+
+def violations(n: int, repeats: int, seed: int, accuracy: float, shift: float, method: Any) -> int:
+    """How often the accuracy promised is not reached."""
+    rng = np.random.default_rng(seed)
+    missed = 0
+    for _ in range(repeats):
+        confidence = 0.5 + rng.random(n) / 2
+        right = (rng.random(n) < confidence - shift).astype(int)
+        t = choose_threshold(right, confidence, accuracy=accuracy, method=method, **LEVELS).threshold
+        missed += t is not None and true_risk(t, shift) > 1 - accuracy + 1e-12
+    return missed
+
+
+def not_significantly_more(missed: int, repeats: int, delta: float = 0.1) -> bool:
+    return missed <= stats.binom.ppf(0.999, repeats, delta)
+
+
+@pytest.mark.parametrize("method", ["sequence", "bonferroni", "sgr"])
+@pytest.mark.parametrize("n", [100, 1000, 10_000])
+def test_the_promise_holds(n: int, method: str) -> None:
+    for shift in (0.0, 0.05):  # with the second no threshold is good enough, so that every one found is a violation
+        assert not_significantly_more(violations(n, 200, 7, 0.95, shift, method), 200)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("n", [100, 1000, 10_000])
+@pytest.mark.parametrize("shift", [0.0, 0.01, 0.02, 0.03, 0.05])
+def test_the_promise_holds_in_many_simulations(n: int, shift: float) -> None:
+    assert not_significantly_more(violations(n, 2000, 11, 0.95, shift, "sequence"), 2000)
+
+
+def test_the_simulation_can_fail() -> None:
+    """Taking the empirical accuracy for the true one breaks the promise far more often: the check above has power."""
+    rng = np.random.default_rng(0)
+    missed = 0
+    for _ in range(200):
+        confidence = 0.5 + rng.random(400) / 2
+        wrong = rng.random(400) >= confidence - 0.02
+        grid = np.arange(99, 49, -1) / 100
+        passing = [t for t in grid if wrong[confidence >= t].sum() <= 0.05 * (confidence >= t).sum()]
+        missed += bool(passing) and true_risk(min(passing), 0.02) > 0.05
+    assert not not_significantly_more(missed, 200)
+
+
+def test_conformal_holds_on_average() -> None:
+    rng = np.random.default_rng(3)
+    joint = []
+    for _ in range(400):
+        confidence = 0.5 + rng.random(100) / 2
+        right = (rng.random(100) < confidence - 0.05).astype(int)
+        t = choose_threshold(right, confidence, accuracy=0.95, method="conformal", input="confidence").threshold
+        joint.append(0.0 if t is None else (1 - max(t, 0.5)) * 2 * true_risk(t, 0.05))
+    assert np.mean(joint) <= 0.05 + 3 * np.std(joint) / math.sqrt(400)
+    assert np.mean(joint) >= 0.05 - 2 / 101 - 3 * np.std(joint) / math.sqrt(400)
+
+
+@pytest.mark.parametrize("method", ["sequence", "bonferroni", "conformal"])
+def test_a_coverage_is_kept(method: Any) -> None:
+    rng = np.random.default_rng(5)
+    kept = []
+    for _ in range(200):
+        confidence = 0.5 + rng.random(300) / 2
+        found = choose_threshold(np.ones(300, int), confidence, input="confidence", coverage=0.6, method=method)
+        assert found.threshold is not None
+        kept.append((1 - max(found.threshold, 0.5)) * 2)
+    if method == "conformal":
+        assert 0.58 < np.mean(kept) < 0.62
+    else:
+        assert not_significantly_more(int((np.array(kept) < 0.6 - 1e-9).sum()), 200)
+        assert np.mean(kept) < 0.75
+
+
+def test_the_cheapest_threshold() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.random(5000)
+    y = (rng.random(5000) < p).astype(int)
+    found = choose_threshold(y, p, cost={"error": 10, "review": 1})
+    assert found.threshold == pytest.approx(0.9, abs=0.04)  # calibrated: accept where 10 (1 - c) <= 1
+    sure = np.maximum(p, 1 - p)
+    wrong = y != (p > 0.5)
+
+    def cost(t: float) -> float:
+        return float((10 * (wrong & (sure >= t)) + 1.0 * (sure < t)).mean())
+
+    assert cost(found.threshold) == pytest.approx(min(cost(j / 100) for j in range(1, 100)))
+    assert found.risk_bound > cost(found.threshold)
+    never = choose_threshold([0] * 50, [0.9] * 50, input="confidence", cost={"error": 10, "review": 1})
+    assert never.threshold == math.inf
+    assert never.coverage == 0
+
+
+def test_losses_between_zero_and_one() -> None:
+    rng = np.random.default_rng(0)
+    confidence = rng.random(800)
+    loss = np.clip((1 - confidence) * rng.random(800), 0, 1)
+    right = np.ones(800, int)
+    found = choose_threshold(right, confidence, loss=loss, accuracy=0.8, **LEVELS)
+    assert found.threshold is not None
+    first = found.tests[0]
+    mean, n = first.errors / first.accepted, first.accepted
+    low = min(mean, 0.2)
+    kl = low * math.log(low / 0.2) + (1 - low) * math.log((1 - low) / 0.8)
+    bentkus = math.e * stats.binom.cdf(math.ceil(first.errors), n, 0.2)
+    assert first.value == pytest.approx(min(math.exp(-n * kl), bentkus, 1))
+    fixed = choose_threshold(right, confidence, loss=loss, method="fixed", grid=0.5, input="confidence")
+    assert fixed.risk < fixed.risk_bound < 0.3
+    assert choose_threshold(right, confidence, loss=0 * loss, method="fixed", grid=0.5, input="confidence").risk == 0
+    with pytest.raises(cal.InputError, match="between 0 and 1"):
+        choose_threshold(right, confidence, loss=5 * loss + 1, accuracy=0.8, **LEVELS)
+
+
+def test_a_sketch_and_soft_labels_will_do() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(3000)
+    y = (rng.random(3000) < p).astype(int)
+    rows = choose_threshold(y, p, accuracy=0.9)
+    sketched = choose_threshold(cal.Sketch.of(y, p, lens="top_label"), accuracy=0.9)
+    assert (sketched.threshold, sketched.accepted, sketched.errors) == (rows.threshold, rows.accepted, rows.errors)
+    shared = choose_threshold(np.where(y == 1, 0.99, 0.01), p, soft=True, accuracy=0.9)
+    assert shared.threshold is not None
+    assert shared.threshold >= rows.threshold
+
+
+def test_results_speak() -> None:
+    found = choose_threshold(*three_levels(), accuracy=0.9, grid=[0.9, 0.8, 0.7], **LEVELS)
+    assert "Threshold for an accuracy of at least 0.9 (sequence)" in repr(found)
+    assert "<table>" in found._repr_html_()
+    assert list(found.to_frame()["passed"]) == [True, True, False]
+    assert found.to_dict()["tests"][0]["threshold"] == 0.9
+    assert found.accepts([0.79, 0.8, 0.9]).tolist() == [False, True, True]
+    assert not choose_threshold(**S, accuracy=0.95).accepts([0.99]).any()
+
+
+def test_bad_requests_are_named() -> None:
+    with pytest.raises(cal.ArgumentError, match="one of accuracy"):
+        choose_threshold(**S)
+    with pytest.raises(cal.ArgumentError, match="one of accuracy"):
+        choose_threshold(**S, accuracy=0.9, coverage=0.5)
+    with pytest.raises(cal.ArgumentError, match="confidence_level"):
+        choose_threshold(**S, accuracy=0.9, confidence_level=95)
+    with pytest.raises(cal.ArgumentError, match="method"):
+        choose_threshold(**S, accuracy=0.9, method="best")  # type: ignore[arg-type]
+    with pytest.raises(cal.ArgumentError, match="method"):
+        choose_threshold(**S, cost={"error": 1, "review": 1}, method="sequence")
+    with pytest.raises(cal.ArgumentError, match="cost"):
+        choose_threshold(**S, cost={"error": 1})
+    with pytest.raises(cal.ArgumentError, match="grid"):
+        choose_threshold(**S, method="fixed")
+    with pytest.raises(cal.ArgumentError, match="grid"):
+        choose_threshold(**S, accuracy=0.9, confidence=np.arange(10.0))
+    with pytest.raises(cal.WeightsNotSupportedError, match="counts rows"):
+        choose_threshold(**S, accuracy=0.9, sample_weight=np.arange(1, 11))
