@@ -1,0 +1,191 @@
+"""For scikit-learn: a calibrated model around any classifier, a scorer for every metric, and a display. Imported only when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from .calibration import CalibrationCurve, calibration_curve
+from .errors import ArgumentError, MissingDependencyError
+from .recalibration import METHODS
+from .recalibration.base import CalibrationMap
+from .recalibration.choosing import recalibrate
+from .registry import Metric, catalogue
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+    from sklearn.model_selection import cross_val_predict
+    from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
+except ImportError as error:
+    raise MissingDependencyError("scikit-learn", "is not installed", "pip install 'calibrant[sklearn]'") from error
+
+__all__ = ["CalibratedModel", "ReliabilityDisplay", "Scorer", "scorer", "scorers"]
+
+
+class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose probabilities go through a map fitted on rows that the classifier had not seen.
+
+    Parameters
+    ----------
+    estimator
+        Any classifier with ``predict_proba`` or ``decision_function``.
+    method
+        ``"auto"``, the name of a map, or a map.
+    cv
+        Folds for held-out scores (a number or a splitter), after which the classifier is fitted on all rows; ``"prefit"`` takes the
+        classifier as it is, and the rows given must then be new to it.
+    """
+
+    def __init__(self, estimator: Any, method: str | CalibrationMap = "auto", cv: Any = 5) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.cv = cv
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier (unless it comes fitted) and the map."""
+        if y is None:
+            raise ArgumentError("y", "is missing; this estimator requires y to be passed, but the target y is None")
+        y = column_or_1d(y, warn=True)
+        if self.cv == "prefit":
+            check_is_fitted(self.estimator)
+            self.estimator_ = self.estimator
+            scores = _scores(self.estimator_, X)
+        else:
+            weighted = sample_weight is not None and has_fit_parameter(self.estimator, "sample_weight")
+            words = {"sample_weight": sample_weight} if weighted else {}
+            scores = _held_out(self.estimator, X, y, self.cv, words)
+            self.estimator_ = clone(self.estimator).fit(X, y, **words)
+        self.classes_ = self.estimator_.classes_
+        if hasattr(self.estimator_, "n_features_in_"):
+            self.n_features_in_ = self.estimator_.n_features_in_
+        codes = np.searchsorted(self.classes_, y)
+        values, kind = scores
+        if isinstance(self.method, CalibrationMap):
+            words = {**self.method.get_params(deep=False), "input": kind}
+            self.map_ = type(self.method)(**words).fit(values, codes, sample_weight)
+        elif self.method == "auto":
+            self.map_ = recalibrate(codes, values, input=kind, sample_weight=sample_weight).map
+        elif self.method in METHODS:
+            self.map_ = METHODS[self.method](input=kind).fit(values, codes, sample_weight)
+        else:
+            raise ArgumentError("method", f"{self.method!r} is no map", f"known: auto, {', '.join(METHODS)}")
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        """Calibrated probabilities, one column for each class."""
+        check_is_fitted(self)
+        return self.map_.predict_proba(_scores(self.estimator_, X)[0])
+
+    def predict(self, X: Any) -> Any:
+        """The class of the largest calibrated probability."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+
+def _scores(model: Any, X: Any) -> tuple[Any, Any]:
+    """What a classifier says of rows, and whether that is probabilities or logits; for two classes, of the second."""
+    if hasattr(model, "predict_proba"):
+        probs = np.asarray(model.predict_proba(X), dtype=np.float64)
+        return (probs[:, 1] if probs.shape[1] == 2 else probs), "prob"
+    return np.asarray(model.decision_function(X), dtype=np.float64), "logit"
+
+
+def _held_out(model: Any, X: Any, y: Any, cv: Any, words: dict[str, Any]) -> tuple[Any, Any]:
+    method = "predict_proba" if hasattr(model, "predict_proba") else "decision_function"
+    values = np.asarray(cross_val_predict(model, X, y, cv=cv, method=method, params=words or None), dtype=np.float64)
+    if method == "predict_proba":
+        return (values[:, 1] if values.shape[1] == 2 else values), "prob"
+    return values, "logit"
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A metric as scikit-learn wants it: called with a fitted model and data, larger is better."""
+
+    metric: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        found = catalogue[self.metric]
+        values, kind = _scores(estimator, X)
+        codes = np.searchsorted(estimator.classes_, np.asarray(y))
+        words = {"input": kind, "sample_weight": sample_weight, **dict(self.options)}
+        value = found(codes, values, **words)
+        return -_badness(found, value)
+
+    def __repr__(self) -> str:
+        return f"scorer({self.metric!r})"
+
+
+def _badness(metric: Metric, value: float) -> float:
+    """How far a value is from the best, whatever its scale and sign."""
+    if metric.proper == "strictly" or metric.ideal is None:
+        return value
+    return abs(value - metric.ideal)
+
+
+def scorer(metric: str | Metric, **options: Any) -> Scorer:
+    """The scorer of a metric, for ``cross_val_score``, ``GridSearchCV`` and the like.
+
+    >>> from calibrant.sklearn import scorer
+    >>> scorer("ece", bins=10)
+    scorer('ece')
+    """
+    found = metric if isinstance(metric, Metric) else catalogue[metric]
+    if found.needs:
+        raise ArgumentError("metric", f"{found.id} needs {' and '.join(found.needs)}, which a scorer does not get")
+    return Scorer(found.id, tuple(sorted(options.items())))
+
+
+def scorers(metrics: Iterable[str] | None = None) -> dict[str, Scorer]:
+    """Scorers by id, of all metrics that need nothing but labels and probabilities, or of those listed."""
+    ids = [m.id for m in catalogue.values() if not m.needs] if metrics is None else list(metrics)
+    return {id: scorer(id) for id in ids}
+
+
+class ReliabilityDisplay:
+    """A reliability diagram, with the two ways scikit-learn's displays are made."""
+
+    def __init__(self, curve: CalibrationCurve, name: str | None = None) -> None:
+        self.curve = curve
+        self.name = name
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: Any, y_prob: Any, *, name: str | None = None, ax: Any = None, **words: Any
+    ) -> ReliabilityDisplay:
+        """From labels and probabilities; further keywords are those of `calibration_curve`."""
+        return cls(calibration_curve(y_true, y_prob, **words), name).plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, ax: Any = None, **words: Any
+    ) -> ReliabilityDisplay:
+        """From a fitted classifier and data."""
+        values, kind = _scores(estimator, X)
+        codes = np.searchsorted(estimator.classes_, np.asarray(y))
+        label = name or type(estimator).__name__
+        return cls.from_predictions(codes, values, input=kind, name=label, ax=ax, **words)
+
+    def plot(self, ax: Any = None) -> ReliabilityDisplay:
+        """Draw on `ax`, or on a new one."""
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise MissingDependencyError("matplotlib", "is not installed", "pip install 'calibrant[plot]'") from error
+        if ax is None:
+            _, ax = plt.subplots(figsize=(4.5, 4.5))
+        frame = self.curve.to_dict()
+        kept = [i for i, score in enumerate(frame["mean_score"]) if score is not None]
+        score = np.array([frame["mean_score"][i] for i in kept])
+        rate = np.array([frame["rate"][i] for i in kept])
+        ax.plot([0, 1], [0, 1], color="0.6", linestyle="--", linewidth=1)
+        self.line_ = ax.plot(score, rate, marker="o", label=self.name)[0]
+        ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="mean score", ylabel="rate of events", aspect="equal")
+        if self.name:
+            ax.legend(loc="lower right")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

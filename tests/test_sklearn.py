@@ -1,0 +1,126 @@
+"""The scikit-learn side: a calibrated model that passes its checks, scorers for every metric, and the display."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+
+sklearn = pytest.importorskip("sklearn")
+
+from sklearn.base import clone  # noqa: E402
+from sklearn.datasets import load_breast_cancer, load_digits  # noqa: E402
+from sklearn.linear_model import LogisticRegression  # noqa: E402
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split  # noqa: E402
+from sklearn.naive_bayes import GaussianNB  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.svm import LinearSVC  # noqa: E402
+from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
+
+from calibrant.sklearn import CalibratedModel, ReliabilityDisplay, scorer, scorers  # noqa: E402
+
+CANCER = train_test_split(*load_breast_cancer(return_X_y=True), random_state=0)
+DIGITS = train_test_split(*load_digits(return_X_y=True), random_state=0)
+
+
+@pytest.mark.parametrize("data", [CANCER, DIGITS], ids=["two", "ten"])
+@pytest.mark.parametrize("model", [GaussianNB(), make_pipeline(StandardScaler(), LinearSVC(random_state=0))])
+def test_a_calibrated_model_gives_better_probabilities(data: Any, model: Any) -> None:
+    train, test, y, labels = data
+    calibrated = CalibratedModel(model).fit(train, y)
+    probs = calibrated.predict_proba(test)
+    assert np.abs(probs.sum(axis=1) - 1).max() < 1e-12
+    assert calibrated.score(test, labels) > 0.8
+    if hasattr(model, "predict_proba"):
+        assert cal.nll(labels, probs) < cal.nll(labels, clone(model).fit(train, y).predict_proba(test))
+    assert cal.ece(labels, probs) < 0.1
+
+
+def test_prefit_models_names_and_given_maps() -> None:
+    train, test, y, labels = CANCER
+    names = np.array(["bad", "good"])
+    model = GaussianNB().fit(train[:200], names[y[:200]])
+    for method in ("isotonic", cal.TemperatureScaling(), "auto"):
+        calibrated = CalibratedModel(model, method=method, cv="prefit").fit(train[200:], names[y[200:]])
+        assert calibrated.estimator_ is model
+        assert set(calibrated.predict(test)) <= {"bad", "good"}
+        assert np.mean(calibrated.predict(test) == names[labels]) > 0.85
+    with pytest.raises(cal.ArgumentError, match="'magic' is no map"):
+        CalibratedModel(model, method="magic", cv="prefit").fit(train, names[y])
+    with pytest.raises(cal.ArgumentError, match="y: is missing"):
+        CalibratedModel(model).fit(train, None)
+
+
+def test_it_is_an_estimator() -> None:
+    # Its checks fit to labels drawn at random, of which no temperature makes sense.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(CalibratedModel(GaussianNB(), method="temperature"), on_fail=None, on_skip=None)
+    failed = [(r["check_name"], str(r["exception"])) for r in results if r["status"] == "failed"]
+    assert failed == []
+    assert len(results) > 40
+
+
+def test_it_lives_in_pipelines_and_searches() -> None:
+    train, test, y, labels = CANCER
+    pipeline = make_pipeline(StandardScaler(), CalibratedModel(LogisticRegression(), method="temperature"))
+    search = GridSearchCV(
+        pipeline, {"calibratedmodel__method": ["temperature", "platt"]}, scoring=scorer("brier"), cv=3
+    )
+    search.fit(train, y)
+    assert -0.1 < search.best_score_ < 0
+    assert cal.brier(labels, search.predict_proba(test)) < 0.06
+
+
+def test_maps_are_estimators_too() -> None:
+    train, _, y, _ = CANCER
+    scores = GaussianNB().fit(train[:200], y[:200]).predict_proba(train[200:])[:, 1]
+    for map in (cal.TemperatureScaling(), cal.PlattScaling(), cal.IsotonicCalibration()):
+        copy = clone(map)
+        assert copy.get_params() == map.get_params()
+        assert copy.fit(scores, y[200:]).predict_proba(scores[:5] * 0.9).shape == (5, 2)
+
+
+def test_scorers_are_the_metrics_with_larger_being_better() -> None:
+    train, test, y, labels = CANCER
+    model = GaussianNB().fit(train, y)
+    probs = model.predict_proba(test)[:, 1]
+    every = scorers()
+    assert len(every) == sum(not m.needs for m in cal.catalogue.values())
+    for id in ("ece", "brier", "ecce_mad", "esce", "cox_slope"):
+        value, ideal = cal.catalogue[id](labels, probs), cal.catalogue[id].ideal
+        wanted = -value if cal.catalogue[id].proper == "strictly" else -abs(value - ideal)  # type: ignore[operator]
+        assert every[id](model, test, labels) == pytest.approx(wanted, abs=1e-15)
+    weight = np.arange(len(labels)) % 3
+    found = scorer("ece", bins=10)(model, test, labels, sample_weight=weight)
+    assert found == -cal.ece(labels, probs, bins=10, sample_weight=weight)
+    assert repr(scorer("ECE")) == "scorer('ece')"
+    assert cross_val_score(GaussianNB(), train, y, scoring=scorer("nll"), cv=3).max() < 0
+    names = np.array(["bad", "good"])
+    text = GaussianNB().fit(train, names[y])
+    assert scorer("ece")(text, test, names[labels]) == -cal.ece(labels, probs)
+    with pytest.raises(cal.ArgumentError, match="pce needs groups"):
+        scorer("pce")
+
+
+def test_the_display_draws_the_curve() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+
+    train, test, y, labels = CANCER
+    model = GaussianNB().fit(train, y)
+    shown = ReliabilityDisplay.from_estimator(model, test, labels, bins=5)
+    curve = cal.calibration_curve(labels, model.predict_proba(test)[:, 1], bins=5)
+    drawn = shown.line_.get_xydata()
+    full = ~curve.table.empty
+    assert np.allclose(drawn[:, 0], curve.table.mean_score[full])
+    assert np.allclose(drawn[:, 1], curve.table.rate[full])
+    assert shown.ax_.get_legend().get_texts()[0].get_text() == "GaussianNB"
+    _, ax = plt.subplots()
+    assert ReliabilityDisplay.from_predictions(labels, model.predict_proba(test)[:, 1], ax=ax).ax_ is ax
+    plt.close("all")
