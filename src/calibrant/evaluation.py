@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import metrics as _metrics  # noqa: F401 - fills the catalogue
 from ._blocks import map_blocks, rows_per_block
 from ._checks import check_whole
-from ._convert import is_frame, is_number
+from ._convert import SUM_TOLERANCE, frozen, is_frame, is_number
 from ._evaluated import Evaluation, Header, Result, Skipped
 from ._gather import as_predictions, views_of
 from ._metric import Metric
 from ._signature import PREDICTION_WORDS, unknown_word
-from .errors import ArgumentError, CalibrantError, GroupError, InputError, LensError
+from ._sweep import check_matrix
+from .errors import ArgumentError, CalibrantError, GroupError, InputError, InputTypeError, LensError
 from .lenses import Lens
 from .predictions import Predictions
+from .recalibration.base import CalibrationMap
 from .registry import catalogue
 from .selections import parse_selection
 from .view import VectorView, View
@@ -45,6 +50,7 @@ def evaluate(
     assess: bool = False,
     n_resamples: int = 200,
     rng: Any = 0,
+    map: CalibrationMap | str | os.PathLike[str] | None = None,
     **words: Any,
 ) -> Evaluation:
     """Measure predictions with many metrics at once.
@@ -69,6 +75,8 @@ def evaluate(
         Add how often chance alone gives such a value: the metric's own test, or resampling.
     n_resamples, rng
         How many samples are drawn for intervals and p-values, and their seed.
+    map
+        A fitted map, or the file of one: what it makes of the scores is measured. Warns on the rows it was fitted on.
 
     Examples
     --------
@@ -91,6 +99,7 @@ def evaluate(
                 "assess",
                 "n_resamples",
                 "rng",
+                "map",
                 *PREDICTION_WORDS,
             ]
             raise unknown_word("evaluate", word, value, known)
@@ -117,7 +126,7 @@ def evaluate(
         if by is None or error.argument != "groups":
             raise
         raise type(error)("by", error.problem, error.remedy, row=error.row) from None
-    predictions = parse_selection(where, checked)
+    predictions = parse_selection(where, checked if map is None else calibrated(checked, map))
     if lens is not None:
         views_of(
             predictions, lens
@@ -135,6 +144,58 @@ def evaluate(
                 part = predictions.take(rows)
                 groups[name] = Evaluation(_header(part), tuple(_results(part, plan, given)), {})
     return Evaluation(_header(predictions), tuple(results), groups, left_out)
+
+
+def calibrated(p: Predictions, map: CalibrationMap | str | os.PathLike[str]) -> Predictions:
+    """The same rows with the probabilities that a map, or the file of one, makes of their scores."""
+    if isinstance(map, (str, os.PathLike)):
+        from .recalibration.persistence import load
+
+        map = load(map)
+    if not isinstance(map, CalibrationMap):
+        raise InputTypeError("map", f"must be a fitted map or the file of one; got {type(map).__name__}")
+    if p.kind not in ("binary", "multiclass"):
+        raise ArgumentError("map", f"is for two or more classes, and the predictions are {p.kind}", "drop it")
+    if map.input == "logit" and p.logits is None:
+        raise ArgumentError(
+            "map", "was fitted on logits, and these are probabilities", 'pass logits with input="logit"'
+        )
+    order = _order_for(map, p)
+    scores = p.logits if map.input == "logit" else summing_to_one(p.probs)
+    assert scores is not None
+    probs = map.predict_proba(scores if order is None else scores[:, order])
+    if order is not None:
+        probs = probs[:, np.argsort(order)]
+    other = copy.copy(p)
+    other.__dict__.pop("predicted", None)
+    other.views, other.logits = {}, None
+    other.probs = frozen(probs if p.probs.ndim == 2 else np.ascontiguousarray(probs[:, 1]))
+    if p.probs.ndim == 2:
+        other.top_score, other.top_correct = check_matrix(other.probs, p.labels, 1e-9)
+    return other
+
+
+def summing_to_one(probs: NDArray[Any]) -> NDArray[Any]:
+    """Rows as they are, or divided by their sums where some were let through that a map would refuse."""
+    if probs.ndim == 1:
+        return probs
+    total = probs.sum(axis=1, dtype=np.float64, keepdims=True)
+    off = np.abs(total - 1).max() > SUM_TOLERANCE.get(probs.dtype.name, 1e-6)
+    return np.asarray(probs / total) if off else probs
+
+
+def _order_for(map: CalibrationMap, p: Predictions) -> NDArray[np.intp] | None:
+    """Which columns, in the order of the map's classes; None where that is the order they have, or nothing names them."""
+    if p.classes is None or not hasattr(map, "classes_") or len(map.classes_) != p.k:
+        return None
+    known = map.classes_.tolist()
+    if list(p.classes) == known:
+        return None
+    if set(p.classes) == set(known) and p.probs.ndim == 2:
+        return np.array([p.classes.index(name) for name in known])
+    if known == list(range(p.k)):  # the map knows no names
+        return None
+    raise ArgumentError("map", f"was fitted on the classes {known}, and these are {list(p.classes)}", "check classes=")
 
 
 def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:

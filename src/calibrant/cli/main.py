@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from .. import __version__
 from ..errors import CalibrantError
+from .options import (
+    by_option,
+    class_score_options,
+    classes_option,
+    column_options,
+    confidence_level_option,
+    debug_option,
+    draw_options,
+    file_options,
+    fit_options,
+    json_option,
+    label_option,
+    metric_options,
+    preprocessing_option,
+    score_options,
+    seed_option,
+    source_options,
+    where_option,
+)
 
 __all__ = ["main"]
 
@@ -64,87 +82,6 @@ def _one_line(text: str) -> str:
 @click.version_option(__version__, message="calibrant %(version)s")
 def cli() -> None:
     """Does "80 %" mean 80 %? Probability calibration of classifiers."""
-
-
-Command = Callable[..., Any]
-
-
-def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Several options as one decorator."""
-
-    def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-score_options = with_options(
-    click.option("--prob", metavar="COLUMN", help="Probability of the positive class."),
-    click.option("--probs", metavar="COLUMNS", help="One probability per class: a list, or a pattern such as 'p_*'."),
-    click.option(
-        "--logits", metavar="COLUMNS", help="Logits instead of probabilities: one column, a list or a pattern."
-    ),
-    click.option(
-        "--confidence",
-        metavar="COLUMN",
-        help="Confidence of the predicted class; the label then says whether it was right.",
-    ),
-)
-
-
-def source_options(*more: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Which file, and which of its columns hold what; `more` says where the scores and the groups are."""
-    return with_options(
-        click.argument("file"),
-        click.option("--label", metavar="COLUMN", help="The true class. Found by its name if not given."),
-        *more,
-        click.option("--weight", metavar="COLUMN", help="Importance of each row."),
-        click.option("--counts", metavar="COLUMN", help="How many rows each row stands for."),
-        click.option("--where", metavar="SQL", help="Which rows, as one SQL expression: \"country = 'FR'\"."),
-        click.option(
-            "--classes", metavar="NAMES", help="Names of the classes, in the order of the columns, with commas."
-        ),
-        click.option("--pos-label", metavar="VALUE", help="Which label is positive."),
-        click.option(
-            "--format",
-            type=click.Choice(["csv", "tsv", "parquet", "json", "npz"]),
-            help="Kind of the file, where its name does not say.",
-        ),
-        click.option("--normalize", is_flag=True, help="Rescale rows to sum to 1."),
-        click.option("--clip", is_flag=True, help="Move entries into [0, 1]."),
-    )
-
-
-def by_option(help: str) -> Callable[[Command], Command]:
-    """``--by`` names the column of groups."""
-    return click.option("--by", metavar="COLUMN", help=help)
-
-
-metric_options = with_options(
-    click.option("--lens", help="Which question: top_label, classwise, class:NAME, rank:2, ..."),
-    click.option("--bins", type=int, help="Number of bins."),
-    click.option("--binning", type=click.Choice(["equal_width", "equal_mass"]), help="How to cut scores into bins."),
-)
-
-
-def draw_options(resamples: int) -> Callable[[Command], Command]:
-    """How many samples are drawn, from which seed."""
-    return with_options(
-        click.option(
-            "--resamples", type=int, default=resamples, show_default=True, help="Samples to draw, where any are drawn."
-        ),
-        click.option("--seed", type=int, default=0, show_default=True, help="The same seed draws the same samples."),
-    )
-
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--debug`` shows the traceback of an error."""
-    return click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")(command)
 
 
 @cli.command()
@@ -227,6 +164,121 @@ def compare(file: str, **options: Any) -> None:
     from . import assessing
 
     assessing.run_compare(file, **options)
+
+
+@cli.command()
+@source_options(class_score_options)
+@fit_options
+@click.option("--out", default="map.json", show_default=True, metavar="FILE", help="Where to write the map.")
+@preprocessing_option
+@seed_option
+@json_option
+@debug_option
+def fit(file: str, **options: Any) -> None:
+    """Find the map that makes the probabilities in FILE better, if any does, and write it.
+
+    FILE holds validation rows: neither those the model was trained on nor those it will be judged by.
+    """
+    from . import fitting
+
+    fitting.run_fit(file, **options)
+
+
+@cli.command()
+@click.argument("map")
+@click.argument("file")
+@click.option("--out", required=True, metavar="FILE", help="Where to write the rows: .parquet, .csv or .tsv.")
+@label_option
+@class_score_options
+@where_option
+@classes_option
+@file_options
+@preprocessing_option
+@debug_option
+def apply(map: str, file: str, **options: Any) -> None:
+    """Apply the MAP that fit wrote to the rows of FILE: each score column p gets a column p_calibrated beside it.
+
+    Labels are not needed.
+    """
+    from . import fitting
+
+    fitting.run_apply(map, file, **options)
+
+
+@cli.command()
+@source_options(
+    class_score_options,
+    click.option(
+        "--confidence-column",
+        metavar="COLUMN",
+        help="Confidence of the predicted class; the label then says whether it was right.",
+    ),
+)
+@click.option("--accuracy", type=float, metavar="SHARE", help="Least accuracy of the answers given.")
+@click.option("--coverage", type=float, metavar="SHARE", help="Instead: least share of rows answered.")
+@click.option(
+    "--cost",
+    type=(float, float),
+    metavar="ERROR REVIEW",
+    help="Instead: what a wrong answer and a row that is not answered cost.",
+)
+@confidence_level_option
+@click.option(
+    "--method",
+    type=click.Choice(["sequence", "conformal", "bonferroni", "sgr"]),
+    help="How the threshold is found; sequence if not given, bonferroni for costs.",
+)
+@click.option("--lens", help="Which question: top_label (default), class:NAME, ...")
+@json_option
+@debug_option
+def select(file: str, **options: Any) -> None:
+    """Choose above which confidence to answer, so that an accuracy, a coverage or a cost is promised for new rows.
+
+    The rows of FILE must be new to the model and to its map. Exits with 1 where no threshold can be promised.
+    """
+    from . import fitting
+
+    if fitting.run_select(file, **options):
+        raise _GateFailed
+
+
+@cli.command()
+@click.option("--validation", required=True, metavar="FILE", help="Rows to fit the map and choose the threshold on.")
+@click.option("--test", required=True, metavar="FILE", help="Other rows, to measure before and after on.")
+@click.option("--out", required=True, metavar="FOLDER", help="Where to write; made if it is not there.")
+@column_options(class_score_options)
+@fit_options
+@preprocessing_option
+@click.option("--accuracy", type=float, default=0.95, show_default=True, help="Least accuracy of the answers given.")
+@confidence_level_option
+@click.option(
+    "--metrics",
+    metavar="NAMES",
+    default="recommended",
+    help="What to measure: names with commas, 'recommended' or 'all'.",
+)
+@click.option(
+    "--hold-out",
+    type=float,
+    default=0.3,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of the validation rows kept from the map, for the threshold; 0 for no threshold.",
+)
+@click.option(
+    "--interval", type=float, default=0.95, show_default=True, metavar="LEVEL", help="Level of the intervals."
+)
+@draw_options(200)
+@json_option
+@debug_option
+def run(**options: Any) -> None:
+    """From validation and test predictions to calibrated ones: fit, measure before and after, threshold, report.
+
+    Writes map.json, metrics.json, calibrated.parquet and report.html.
+    """
+    from . import workflow
+
+    workflow.run(**options)
 
 
 @cli.command()

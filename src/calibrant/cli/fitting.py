@@ -1,0 +1,185 @@
+"""``calibrant fit``, ``apply`` and ``select``: a map from validation rows, put to use, and a threshold with a promise."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from .. import __version__
+from ..decision.thresholds import choose_threshold
+from ..errors import ArgumentError, CalibrantWarning
+from ..evaluation import calibrated, summing_to_one
+from ..predictions import Predictions
+from ..recalibration.base import CalibrationMap
+from ..recalibration.choosing import Recalibration, recalibrate
+from ..recalibration.persistence import load as load_map
+from ..recalibration.persistence import save
+from .evaluating import _like_labels, named_classes
+from .screen import clean, print_json, print_lines
+from .source import Columns, load
+from .tables import check_target, open_table
+
+__all__ = ["apply_map", "fit_map", "read", "run_apply", "run_fit", "run_select", "warnings_as_lines"]
+
+
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """What calibrant warns about as one line each on standard error."""
+    seen: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in seen:
+            seen.add(text)
+            click.echo(clean(f"warning: {text}"), err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", CalibrantWarning)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+def read(
+    file: str,
+    *,
+    where: str | None = None,
+    format: str | None = None,
+    classes: str | None = None,
+    pos_label: str | None = None,
+    normalize: bool = False,
+    clip: bool = False,
+    **columns: str | None,
+) -> Predictions:
+    """Checked predictions from a file."""
+    words = named_classes(load(file, Columns(**columns), where, format), classes, pos_label)
+    return Predictions(words.pop("y_true"), words.pop("y_prob"), normalize=normalize, clip=clip, **words)
+
+
+def fit_map(p: Predictions, *, method: str, loss: str, folds: int, seed: int) -> Recalibration:
+    """The best of the maps named, fitted; it keeps the names of the classes."""
+    names: Any = [name.strip() for name in method.split(",")]
+    found = recalibrate(
+        p.labels,
+        summing_to_one(p.probs) if p.logits is None else p.logits,
+        method=names[0] if len(names) == 1 else names,
+        loss=loss,  # type: ignore[arg-type]
+        folds=folds,
+        sample_weight=p.weight,
+        input="prob" if p.logits is None else "logit",
+        rng=seed,
+    )
+    if p.classes is not None:
+        found.map.classes_ = np.asarray(p.classes)
+    return found
+
+
+def run_fit(
+    file: str,
+    *,
+    method: str,
+    out: str,
+    loss: str,
+    folds: int,
+    preprocessing: str | None,
+    seed: int,
+    as_json: bool,
+    **source: Any,
+) -> None:
+    """Fit, print the candidates, write the map."""
+    with warnings_as_lines():
+        p = read(file, **source)
+        found = fit_map(p, method=method, loss=loss, folds=folds, seed=seed)
+        path = save(found.map, out, preprocessing=preprocessing)
+    if as_json:
+        print_json({"calibrant": __version__, "file": file, **found.to_dict(), "map": str(path)})
+        return
+    print_lines(repr(found).split("\n"))
+    print_lines(["", f"wrote {path}: {type(found.map).__name__}, fitted on {p.n:,} rows", _next_step(found, out)])
+
+
+def _next_step(found: Recalibration, out: str) -> str:
+    if found.method == "none":
+        return "it leaves probabilities as they are"
+    return f"measure it on other rows: calibrant apply {out} TEST --out calibrated.parquet"
+
+
+def apply_map(
+    map: CalibrationMap,
+    file: str,
+    out: str,
+    *,
+    where: str | None = None,
+    format: str | None = None,
+    classes: str | None = None,
+    normalize: bool = False,
+    clip: bool = False,
+    **columns: str | None,
+) -> tuple[Path, int]:
+    """Write the rows of a file with calibrated columns; gives where, and how many rows."""
+    check_target(out)
+    with open_table(file, Columns(**columns), where, format) as table:
+        words = table.words()
+        if classes is not None:
+            words["classes"] = _like_labels([name.strip() for name in classes.split(",")], map.classes_)
+        rows = len(words["y_prob"])
+        # Nothing is asked of the labels, so any label will do.
+        labels = np.zeros(rows, np.int64) if "classes" not in words else np.full(rows, words["classes"][0])
+        p = Predictions(labels, words.pop("y_prob"), normalize=normalize, clip=clip, **words)
+        _check_kind(map, p)
+        return table.write(out, calibrated(p, map).probs), rows
+
+
+def _check_kind(map: CalibrationMap, p: Predictions) -> None:
+    """Say it in the words of the command line."""
+    if len(map.classes_) != p.k:
+        problem = f"was fitted on {len(map.classes_)} classes, and the file has {p.k}"
+        raise ArgumentError("map", problem, "name the score columns with --probs, or fit a map for these")
+    if map.input == "logit" and p.logits is None:
+        raise ArgumentError("map", "was fitted on logits, and these are probabilities", "name logits with --logits")
+
+
+def run_apply(map: str, file: str, *, out: str, preprocessing: str | None, **source: Any) -> None:
+    """Apply a map from a file to the rows of another, and say where they are."""
+    fitted = load_map(map, preprocessing=preprocessing)
+    with warnings_as_lines():
+        path, rows = apply_map(fitted, file, out, **source)
+    print_lines([f"wrote {path}: {rows:,} rows with calibrated probabilities by {type(fitted).__name__}"])
+
+
+def run_select(
+    file: str,
+    *,
+    accuracy: float | None,
+    coverage: float | None,
+    cost: tuple[float, float] | None,
+    confidence_level: float,
+    method: str | None,
+    confidence_column: str | None,
+    lens: str | None,
+    as_json: bool,
+    **source: Any,
+) -> bool:
+    """Choose a threshold and print it; true when none can be promised."""
+    p = read(file, confidence=confidence_column, **source)
+    chosen = choose_threshold(
+        p,
+        accuracy=accuracy,
+        coverage=coverage,
+        cost={"error": cost[0], "review": cost[1]} if cost else None,
+        confidence_level=confidence_level,
+        method=method,  # type: ignore[arg-type]
+        lens=lens,
+    )
+    if as_json:
+        print_json({"calibrant": __version__, "file": file, **chosen.to_dict()})
+    else:
+        print_lines(repr(chosen).split("\n"))
+    if chosen.threshold is None:
+        click.echo(clean(f"no threshold: these rows cannot promise {chosen.target}"), err=True)
+    return chosen.threshold is None

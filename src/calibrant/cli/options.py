@@ -1,0 +1,153 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+__all__ = [
+    "by_option",
+    "class_score_options",
+    "classes_option",
+    "column_options",
+    "confidence_level_option",
+    "debug_option",
+    "draw_options",
+    "file_options",
+    "fit_options",
+    "json_option",
+    "label_option",
+    "metric_options",
+    "preprocessing_option",
+    "score_options",
+    "seed_option",
+    "source_options",
+    "where_option",
+]
+
+Command = Callable[..., Any]
+
+
+def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+class_score_options = with_options(
+    click.option("--prob", metavar="COLUMN", help="Probability of the positive class."),
+    click.option("--probs", metavar="COLUMNS", help="One probability per class: a list, or a pattern such as 'p_*'."),
+    click.option(
+        "--logits", metavar="COLUMNS", help="Logits instead of probabilities: one column, a list or a pattern."
+    ),
+)
+score_options = with_options(
+    class_score_options,
+    click.option(
+        "--confidence",
+        metavar="COLUMN",
+        help="Confidence of the predicted class; the label then says whether it was right.",
+    ),
+)
+label_option = click.option("--label", metavar="COLUMN", help="The true class. Found by its name if not given.")
+where_option = click.option("--where", metavar="SQL", help="Which rows, as one SQL expression: \"country = 'FR'\".")
+classes_option = click.option(
+    "--classes", metavar="NAMES", help="Names of the classes, in the order of the columns, with commas."
+)
+file_options = with_options(
+    click.option(
+        "--format",
+        type=click.Choice(["csv", "tsv", "parquet", "json", "npz"]),
+        help="Kind of the file, where its name does not say.",
+    ),
+    click.option("--normalize", is_flag=True, help="Rescale rows to sum to 1."),
+    click.option("--clip", is_flag=True, help="Move entries into [0, 1]."),
+)
+
+
+def column_options(*more: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Which columns of a file hold what; `more` says where the scores and the groups are."""
+    return with_options(
+        label_option,
+        *more,
+        click.option("--weight", metavar="COLUMN", help="Importance of each row."),
+        click.option("--counts", metavar="COLUMN", help="How many rows each row stands for."),
+        where_option,
+        classes_option,
+        click.option("--pos-label", metavar="VALUE", help="Which label is positive."),
+        file_options,
+    )
+
+
+def source_options(*more: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Which file, and which of its columns hold what."""
+    return with_options(click.argument("file"), column_options(*more))
+
+
+def by_option(help: str) -> Callable[[Command], Command]:
+    """``--by`` names the column of groups."""
+    return click.option("--by", metavar="COLUMN", help=help)
+
+
+metric_options = with_options(
+    click.option("--lens", help="Which question: top_label, classwise, class:NAME, rank:2, ..."),
+    click.option("--bins", type=int, help="Number of bins."),
+    click.option("--binning", type=click.Choice(["equal_width", "equal_mass"]), help="How to cut scores into bins."),
+)
+
+
+def draw_options(resamples: int) -> Callable[[Command], Command]:
+    """How many samples are drawn, from which seed."""
+    return with_options(
+        click.option(
+            "--resamples", type=int, default=resamples, show_default=True, help="Samples to draw, where any are drawn."
+        ),
+        click.option("--seed", type=int, default=0, show_default=True, help="The same seed draws the same samples."),
+    )
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--debug`` shows the traceback of an error."""
+    return click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")(command)
+
+
+fit_options = with_options(
+    click.option(
+        "--method",
+        metavar="NAME",
+        default="auto",
+        show_default=True,
+        help="A map, several with commas, or auto: those that the number of rows can bear.",
+    ),
+    click.option(
+        "--loss",
+        type=click.Choice(["nll", "brier"]),
+        default="nll",
+        show_default=True,
+        help="What maps are compared by, on rows they have not seen.",
+    ),
+    click.option("--folds", type=int, default=5, show_default=True, help="Parts that the rows are cut into for that."),
+)
+preprocessing_option = click.option(
+    "--preprocessing", metavar="TEXT", help="How the scores came to be; a map refuses scores that came otherwise."
+)
+seed_option = click.option("--seed", type=int, default=0, show_default=True, help="The same seed makes the same folds.")
+confidence_level_option = click.option(
+    "--confidence",
+    "--level",
+    "confidence_level",
+    type=float,
+    default=0.9,
+    show_default=True,
+    help="With what probability the promise holds.",
+)

@@ -1,0 +1,209 @@
+"""A whole table in memory: read from any kind of file, given further columns, written as CSV, TSV or Parquet."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArgumentError, ColumnError, FileError
+from ..files import read_npz, write_atomic
+from .source import (
+    LABEL_NAMES,
+    READERS,
+    Columns,
+    _check_expression,
+    _classes,
+    _find,
+    _first_line,
+    _npz_logits,
+    _quoted,
+    _sniff,
+    _stack,
+    printed_tolerance,
+)
+
+__all__ = ["Table", "check_target", "open_table"]
+
+SOURCES = {
+    "csv": "read_csv(?, header = true)",
+    "tsv": "read_csv(?, header = true, delim = '\t')",
+    "parquet": "read_parquet(?)",
+    "json": "read_json(?, format = 'auto')",
+}
+TARGETS = {
+    ".parquet": "FORMAT parquet",
+    ".pq": "FORMAT parquet",
+    ".csv": "FORMAT csv, HEADER",
+    ".tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
+}
+
+
+def check_target(out: str) -> str:
+    """How to write a file of this name."""
+    target = TARGETS.get(Path(out).suffix.lower())
+    if target is None:
+        raise ArgumentError("--out", f"must end in {', '.join(TARGETS)}; got {out!r}", "for example calibrated.parquet")
+    return target
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of a file with all their columns."""
+
+    connection: Any
+    names: list[str]
+    scores: list[str]
+    logits: bool
+    text: bool
+    """Whether numbers were printed, so that rows sum to 1 only roughly."""
+    pattern: str
+
+    def words(self) -> dict[str, Any]:
+        """Scores as arguments for `Predictions`, without labels."""
+        import numpy as np
+
+        listed = ", ".join(_quoted(name) for name in self.scores)
+        arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
+        scores = _stack([arrays[name] for name in self.scores])
+        words: dict[str, Any] = {"y_prob": scores, "input": "logit" if self.logits else "prob"}
+        columns = getattr(scores, "ndim", 1)
+        if self.text and columns == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
+            words["sum_tolerance"] = printed_tolerance(np.asarray(scores))
+        classes = _classes(self.scores, self.pattern) if len(self.scores) > 1 else None
+        return words if classes is None else {**words, "classes": classes}
+
+    def write(self, out: str, probs: Any) -> Path:
+        """All columns, and for each score column one more with what `probs` holds; the old file or the new one, never a part."""
+        import duckdb
+
+        target = check_target(out)
+        columns = [probs] if probs.ndim == 1 else list(probs.T)
+        names = [f"{name}_calibrated" for name in self.scores]
+        taken = {name.lower() for name in self.names}
+        for name in names:
+            if name.lower() in taken:
+                raise ColumnError(name, "is a column of the file already", "drop it there, or name other columns")
+        added = {f"c{place}": _plain(column) for place, column in enumerate(columns)}
+        if len(names) == len(columns):
+            new = ", ".join(f"{c} AS {_quoted(name)}" for c, name in zip(added, names, strict=True))
+        else:  # one column holds a list
+            new = f"[{', '.join(added)}] AS {_quoted(names[0])}"
+        self.connection.register("rows_added", added)
+        query = f"SELECT rows_read.*, {new} FROM rows_read POSITIONAL JOIN rows_added"  # noqa: S608 - quoted names
+        with tempfile.TemporaryDirectory(prefix="calibrant-") as folder:
+            copy = Path(folder) / "table"
+            try:
+                self.connection.execute(f"COPY ({query}) TO '{str(copy).replace(chr(39), chr(39) * 2)}' ({target})")
+            except duckdb.Error as error:
+                raise FileError(out, f"cannot be written: {_first_line(error)}", "choose another kind") from error
+            return write_atomic(out, copy.read_bytes())
+
+
+def _plain(column: Any) -> Any:
+    """An own array that nothing else looks into."""
+    import numpy as np
+
+    return np.array(column, dtype=np.float64)
+
+
+@contextmanager
+def open_table(file: str, columns: Columns, where: str | None, format: str | None) -> Iterator[Table]:
+    """A file as a table, a label not being needed; ``-`` is standard input."""
+    import duckdb
+
+    config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    connection = duckdb.connect(":memory:", config=config)
+    try:
+        with _on_disk(file) as path:
+            kind = format or (READERS.get(path.suffix.lower()) if file != "-" else None) or _sniff(path)
+            if kind == "npz":
+                table = _from_npz(connection, path, columns, where)
+            else:
+                table = _from_file(connection, path, file, kind, columns, where)
+        ((rows,),) = connection.execute("SELECT count(*) FROM rows_read").fetchall()
+        if rows == 0:
+            remedy = "loosen --where" if where is not None else "check what wrote it"
+            raise FileError(file, "has no rows" + (" that fit --where" if where is not None else ""), remedy)
+        yield table
+    finally:
+        connection.close()
+
+
+@contextmanager
+def _on_disk(file: str) -> Iterator[Path]:
+    if file == "-":
+        with tempfile.NamedTemporaryFile(suffix=".input") as copy:
+            while chunk := sys.stdin.buffer.read(1 << 20):
+                copy.write(chunk)
+            copy.flush()
+            yield _checked(Path(copy.name), file)
+    else:
+        yield _checked(Path(file), file)
+
+
+def _checked(path: Path, shown: str) -> Path:
+    if not path.exists():
+        raise FileError(shown, "there is no such file", "check the path")
+    if path.is_dir():
+        raise FileError(shown, "is a folder, and a file is needed", "name one file in it")
+    if path.stat().st_size == 0:
+        raise FileError(shown, "is empty (0 bytes)", "check what wrote it")
+    return path
+
+
+def _from_file(connection: Any, path: Path, shown: str, kind: str, columns: Columns, where: str | None) -> Table:
+    import duckdb
+
+    query = f"CREATE TEMP TABLE rows_read AS SELECT * FROM {SOURCES[kind]}"  # noqa: S608 - a constant
+    if where is not None:
+        _check_expression(connection, where)
+        query += f" WHERE (\n{where}\n)"
+    try:
+        connection.execute(query, [str(path)])
+    except duckdb.BinderException as error:
+        raise ArgumentError("--where", _first_line(error), "check the names of its columns") from error
+    except duckdb.Error as error:
+        problem = f"cannot be read as {kind}: {_first_line(error)}"
+        raise FileError(shown, problem, "check the file, or say its kind with --format") from error
+    names = [row[0] for row in connection.execute("DESCRIBE rows_read").fetchall()]
+    return _table(connection, names, _scores(names, columns), columns, text=kind != "parquet")
+
+
+def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None) -> Table:
+    """Arrays as columns, those of a matrix numbered."""
+    if where is not None:
+        raise ArgumentError("--where", "needs a table, and an .npz file holds arrays", "filter before saving")
+    arrays = read_npz(path)
+    logits = _npz_logits(arrays, columns)
+    scores = ["logits"] if logits else _scores(list(arrays), columns)
+    rows = len(arrays[scores[0]])
+    flat: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if array.ndim in (1, 2) and len(array) == rows:
+            flat |= _numbered(name, array)
+    names = [inner for name in scores for inner in _numbered(name, arrays[name])]
+    connection.register("arrays", flat)
+    connection.execute("CREATE TEMP TABLE rows_read AS SELECT * FROM arrays")
+    table = _table(connection, list(flat), names, columns, text=False)
+    return replace(table, logits=table.logits or logits)
+
+
+def _numbered(name: str, array: Any) -> Mapping[str, Any]:
+    if array.ndim == 1:
+        return {name: array.astype(object) if array.dtype.kind in "US" else array}
+    return {f"{name}_{place}": array[:, place].copy() for place in range(array.shape[1])}
+
+
+def _scores(names: list[str], columns: Columns) -> list[str]:
+    """The score columns; a label is left out where there is one."""
+    labelled = columns.label is not None or any(name.lower() in LABEL_NAMES for name in names)
+    return _find(names if labelled else [*names, LABEL_NAMES[0]], columns)[1]
+
+
+def _table(connection: Any, names: list[str], scores: list[str], columns: Columns, *, text: bool) -> Table:
+    return Table(connection, names, scores, columns.logits is not None, text, columns.probs or columns.logits or "")

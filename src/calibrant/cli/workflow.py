@@ -1,0 +1,289 @@
+"""``calibrant run``: measure, fit on validation rows, measure again on test rows, choose a threshold, report."""
+
+from __future__ import annotations
+
+import base64
+import json
+import warnings
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from .._results import html_table, number
+from ..calibration import calibration_curve
+from ..decision._rows import check_level
+from ..decision.thresholds import ThresholdChoice, choose_threshold
+from ..errors import ArgumentError, CalibrantError, FileError, FittedOnTheseRowsWarning
+from ..evaluation import Evaluation, calibrated, evaluate, summing_to_one
+from ..files import write_atomic
+from ..inference.comparison import Comparison, compare
+from ..predictions import Predictions
+from ..recalibration.base import Scores
+from ..recalibration.choosing import Recalibration
+from ..recalibration.persistence import save
+from ..reporting.diagram import reliability_spec, svg_of
+from ..reporting.page import render_page
+from .fitting import apply_map, fit_map, read, warnings_as_lines
+from .screen import _finite, print_json, print_lines, print_table, resampling_bar
+
+__all__ = ["run"]
+
+# Strictly proper scores first, which say whether the probabilities as a whole are better.
+COMPARED = ("nll", "brier", "ece")
+# Where the page begins to speak of the predictions after the map.
+DIAGRAM = "<h2>Reliability diagram</h2>"
+SAME_ROWS = "the test rows are the validation rows, so what is seen after the map looks better than it is"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that was found, before any of it is written."""
+
+    validation: Predictions
+    held_out: int
+    test: Predictions
+    mapped: Predictions
+    """The test rows after the map."""
+    found: Recalibration
+    before: Evaluation
+    after: Evaluation
+    changes: tuple[Comparison, ...]
+    chosen: ThresholdChoice | None
+    """On the validation rows kept from the map."""
+    seen: ThresholdChoice | None
+    """The same threshold on the test rows."""
+    without: str
+    """Why there is no threshold; empty where there is one."""
+    same_rows: bool
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """One row for each metric, before and after."""
+        rows = []
+        heads = [("accuracy", "accuracy"), ("mean confidence", "mean_confidence")]
+        rows += [
+            [name, _plain(getattr(self.before.header, key)), "", _plain(getattr(self.after.header, key)), ""]
+            for name, key in heads
+        ]
+        for old, new in zip(self.before.results, self.after.results, strict=False):
+            rows.append([old.metric, number(old.value), _span(old), number(new.value), _span(new)])
+        return ["metric", "before", "interval", "after", "interval"], rows
+
+    def sentences(self) -> list[str]:
+        """What happened, in words."""
+        fitted = self.validation.n - self.held_out
+        kept = f", {self.held_out:,} for the threshold" if self.held_out else ""
+        lines = [
+            f"{self.validation.n:,} validation rows ({fitted:,} for the map{kept}), {self.before.header.n:,} test rows."
+        ]
+        if self.same_rows:
+            lines.append(f"Warning: {SAME_ROWS}.")
+        if self.found.method == "none":
+            lines.append("Leave it alone: no map lowers the held-out loss, so nothing was changed.")
+        else:
+            lines.append(
+                f"Map: {self.found.method}, the lowest held-out {self.found.loss} of {len(self.found.candidates)}."
+            )
+        lines.append(f"Before: {self.before.header.direction}. After: {self.after.header.direction}.")
+        if self.found.method != "none":
+            lines += [_change(change) for change in self.changes]
+            lines += self._disagreement()
+        return lines + self._threshold()
+
+    def _disagreement(self) -> list[str]:
+        moved = {change.metric: change["after", "before"].difference for change in self.changes}
+        if moved.get("nll", 0.0) < 0 < moved.get("ece", 0.0):
+            return [
+                "Note: ece rose although nll fell. ece looks at the predicted class in bins, where errors can cancel; "
+                "nll looks at every row. Trust nll."
+            ]
+        if moved.get("nll", 0.0) > 0 > moved.get("ece", 0.0):
+            return ["Note: ece fell although nll rose: the probabilities as a whole are worse on the test rows."]
+        return []
+
+    def _threshold(self) -> list[str]:
+        if self.chosen is None:
+            return [f"No threshold: {self.without}."] if self.without else []
+        if self.chosen.threshold is None or self.seen is None:
+            return [f"No threshold: {self.held_out:,} rows cannot promise {self.chosen.target}."]
+        lines = [f"Threshold {number(self.chosen.threshold)}: {self.chosen.guarantee}."]
+        if not self.seen.accepted:
+            return [*lines, "It accepts none of the test rows."]
+        right = f"{1 - self.seen.risk:.1%} of them right"
+        return [*lines, f"On the test rows it accepts {self.seen.coverage:.1%}, {right}."]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for metrics.json."""
+        return {
+            "recalibration": self.found.to_dict(),
+            "before": self.before.to_dict(),
+            "after": self.after.to_dict(),
+            "changes": [change.to_dict() for change in self.changes],
+            "threshold": None if self.chosen is None else _without_tests(self.chosen),
+            "threshold_on_test": None if self.seen is None else _without_tests(self.seen),
+            "fitted_on_test_rows": self.same_rows,
+            "summary": self.sentences(),
+        }
+
+
+def run(
+    *,
+    validation: str,
+    test: str,
+    out: str,
+    method: str,
+    loss: str,
+    folds: int,
+    preprocessing: str | None,
+    metrics: str,
+    accuracy: float,
+    confidence_level: float,
+    hold_out: float,
+    interval: float,
+    resamples: int,
+    seed: int,
+    as_json: bool,
+    **source: Any,
+) -> None:
+    """Do all of it, write four files and print a summary."""
+    if not 0 <= hold_out < 1:
+        raise ArgumentError("--hold-out", f"must be a share from 0 to below 1; got {hold_out:g}", "for example 0.3")
+    check_level(accuracy, "--accuracy")
+    check_level(confidence_level, "--confidence")
+    if metrics not in ("recommended", "all"):
+        metrics = [name.strip() for name in metrics.split(",")]  # type: ignore[assignment]
+    if "-" in (validation, test):
+        raise ArgumentError("-", "is read once, and two files are needed", "name both files")
+    with warnings_as_lines(), resampling_bar():
+        outcome = _found(
+            read(validation, **source),
+            read(test, **source),
+            {"method": method, "loss": loss, "folds": folds, "seed": seed},
+            {"accuracy": accuracy, "confidence_level": confidence_level},
+            {"level": interval, "n_resamples": resamples, "rng": seed},
+            metrics,
+            hold_out,
+        )
+        page = _page(outcome, Path(test).name)
+        folder = _folder(out)
+        kept = {name: value for name, value in source.items() if name not in ("weight", "counts", "pos_label")}
+        apply_map(outcome.found.map, test, str(folder / "calibrated.parquet"), **kept)
+    save(outcome.found.map, folder / "map.json", preprocessing=preprocessing)
+    write_atomic(folder / "report.html", page.encode())
+    content = {"calibrant": __version__, "validation": validation, "test": test, **outcome.to_dict()}
+    text = json.dumps(_finite(content), indent=2, allow_nan=False, default=str) + "\n"
+    write_atomic(folder / "metrics.json", text.encode())
+    if as_json:
+        print_json(content)
+        return
+    headings, rows = outcome.table()
+    print_table(headings, rows, range(1, 5))
+    print_lines(outcome.after.notes())
+    print_lines(
+        ["", *outcome.sentences(), f"wrote map.json, metrics.json, calibrated.parquet, report.html in {folder}"]
+    )
+
+
+def _found(
+    validation: Predictions,
+    test: Predictions,
+    fit: dict[str, Any],
+    promise: dict[str, Any],
+    draws: dict[str, Any],
+    metrics: str | list[str],
+    hold_out: float,
+) -> Outcome:
+    if test.k != validation.k:
+        raise ArgumentError("--test", f"has {test.k} classes, and the validation rows have {validation.k}")
+    place = np.random.default_rng(fit["seed"]).permutation(validation.n)
+    held_out = int(hold_out * validation.n)
+    found = fit_map(validation.take(np.sort(place[held_out:])), **fit)
+    same = Scores(validation).fingerprint == Scores(test).fingerprint
+    mapped = calibrated(test, found.map)
+    if same and held_out:  # the map itself knows only the rows that it was fitted on
+        warnings.warn(SAME_ROWS, FittedOnTheseRowsWarning, stacklevel=2)
+    words = {
+        "interval": draws["level"],
+        "n_resamples": draws["n_resamples"],
+        "rng": draws["rng"],
+        "metrics": metrics,
+    }
+    before, after = evaluate(test, **words), evaluate(mapped, **words)
+    changes = tuple(_compared(test, mapped, metric, draws) for metric in COMPARED)
+    chosen = seen = None
+    without = ""
+    if held_out:
+        try:
+            chosen = choose_threshold(calibrated(validation.take(np.sort(place[:held_out])), found.map), **promise)
+            if chosen.threshold is not None:
+                seen = choose_threshold(
+                    mapped, method="fixed", grid=chosen.threshold, confidence_level=promise["confidence_level"]
+                )
+        except CalibrantError as error:
+            if error.argument in promise:
+                raise
+            without = error.problem
+    return Outcome(validation, held_out, test, mapped, found, before, after, changes, chosen, seen, without, same)
+
+
+def _compared(before: Predictions, after: Predictions, metric: str, draws: dict[str, Any]) -> Comparison:
+    weights: dict[str, Any] = {"counts" if before.weight_kind == "counts" else "sample_weight": before.weight}
+    models = {"after": after.probs, "before": summing_to_one(before.probs)}
+    return compare(before.labels, models, metric=metric, **weights, **draws)
+
+
+def _change(found: Comparison) -> str:
+    moved = found["after", "before"]
+    word = "fell" if moved.difference < 0 else "rose"
+    values = f"{number(found.values['before'])} to {number(found.values['after'])}"
+    chance = "" if moved.low > 0 or moved.high < 0 else ", which may be chance"
+    return f"{found.metric} {word} from {values} (by [{number(moved.low)}, {number(moved.high)}] at {found.level:.0%}{chance})."
+
+
+def _page(outcome: Outcome, name: str) -> str:
+    """The page of the predictions after the map, with what was before it on top."""
+    page = render_page(
+        outcome.after,
+        calibration_curve(outcome.mapped, bins=10),
+        title=f"{name}, after the map ({outcome.found.method})",
+    )
+    picture = base64.b64encode(svg_of(reliability_spec(calibration_curve(outcome.test, bins=10))).encode()).decode(
+        "ascii"
+    )
+    parts = [
+        "<h2>Before and after</h2>",
+        "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in outcome.sentences()) + "</ul>",
+        f'<div class="wide">{html_table(*outcome.table())}</div>',
+        "<h2>Maps tried</h2>",
+        f"<p>{escape(repr(outcome.found).splitlines()[0])}</p>",
+        f'<div class="wide">{html_table(*outcome.found._table())}</div>',
+        "<h2>Before: reliability diagram</h2>",
+        f'<figure><img src="data:image/svg+xml;base64,{picture}" alt="Reliability diagram of the probabilities as they came."></figure>',
+    ]
+    assert DIAGRAM in page
+    return page.replace(DIAGRAM, "\n".join([*parts, "<h2>After: reliability diagram</h2>"]), 1)
+
+
+def _folder(out: str) -> Path:
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        remedy = "choose another place with --out"
+        raise FileError(out, f"cannot be made a folder ({error.strerror or error})", remedy) from error
+    return folder
+
+
+def _span(result: Any) -> str:
+    return "" if result.low is None else f"[{number(result.low)}, {number(result.high)}]"
+
+
+def _plain(value: float | None) -> str:
+    return "-" if value is None else number(value)
+
+
+def _without_tests(choice: ThresholdChoice) -> dict[str, Any]:
+    return {key: value for key, value in choice.to_dict().items() if key != "tests"}

@@ -1,0 +1,511 @@
+"""`calibrant fit`, `apply`, `select` and `run`: from validation rows to a map, calibrated rows, a threshold and a report."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from html import escape
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.cli import main
+from calibrant.decision.thresholds import choose_threshold
+from calibrant.recalibration import METHODS
+
+Run = Callable[..., tuple[int, str, str]]
+
+NAMES = ["cat", "dog", "eel"]
+
+
+def rows(seed: int, n: int = 600) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and probabilities of three classes that are too sure."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(0, 1.5, (n, 3))
+    true = np.exp(logits)
+    true /= true.sum(axis=1, keepdims=True)
+    labels = (rng.random((n, 1)) > true.cumsum(axis=1)).sum(axis=1)
+    sure = np.exp(2.5 * logits)
+    return labels, sure / sure.sum(axis=1, keepdims=True)
+
+
+LABELS, PROBS = rows(0)
+NEW_LABELS, NEW_PROBS = rows(1)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        output = capsys.readouterr()
+        return int(stopped.value.code or 0), output.out, output.err
+
+    return call
+
+
+def frame(labels: np.ndarray, probs: np.ndarray) -> pl.DataFrame:
+    return pl.DataFrame(
+        {"id": np.arange(len(labels)), "label": labels, **{f"p_{k}": probs[:, k] for k in range(probs.shape[1])}}
+    )
+
+
+@pytest.fixture
+def validation(tmp_path: Path) -> Path:
+    path = tmp_path / "validation.parquet"
+    frame(LABELS, PROBS).write_parquet(path)
+    return path
+
+
+@pytest.fixture
+def test_rows(tmp_path: Path) -> Path:
+    path = tmp_path / "test.parquet"
+    frame(NEW_LABELS, NEW_PROBS).write_parquet(path)
+    return path
+
+
+@pytest.fixture
+def fitted(tmp_path: Path, validation: Path, run: Run) -> Path:
+    path = tmp_path / "map.json"
+    assert run("fit", validation, "--method", "temperature", "--out", path)[0] == 0
+    return path
+
+
+def calibrated(path: Path, columns: int = 3) -> np.ndarray:
+    read = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema_length=None)
+    return read.select([f"p_{k}_calibrated" for k in range(columns)]).to_numpy()
+
+
+# fit
+
+
+def test_fit_prints_the_candidates_and_writes_what_the_library_would(
+    tmp_path: Path, validation: Path, run: Run
+) -> None:
+    code, out, err = run("fit", validation, "--method", "temperature,vector", "--out", tmp_path / "m.json")
+    assert (code, err) == (0, "")
+    expected = cal.recalibrate(LABELS, PROBS, method=["temperature", "vector"])
+    assert out.startswith(repr(expected))
+    assert f"wrote {tmp_path / 'm.json'}" in out
+    assert np.array_equal(cal.load(tmp_path / "m.json").predict_proba(NEW_PROBS), expected.map.predict_proba(NEW_PROBS))
+
+
+def test_fit_as_json_with_its_options(tmp_path: Path, validation: Path, run: Run) -> None:
+    words = ("--loss", "brier", "--folds", "3", "--seed", "4", "--method", "temperature", "--json")
+    code, out, _ = run("fit", validation, "--out", tmp_path / "m.json", *words)
+    found = json.loads(out)
+    expected = cal.recalibrate(LABELS, PROBS, method="temperature", loss="brier", folds=3, rng=4)
+    assert (code, found["method"], found["map"]) == (0, "temperature", str(tmp_path / "m.json"))
+    assert found["candidates"][1]["loss"] == pytest.approx(expected.candidates[1].loss)
+
+
+def test_a_calibrated_model_is_left_alone(tmp_path: Path, run: Run) -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    pd.DataFrame({"y": (rng.random(400) < p).astype(int), "p": p}).to_csv(tmp_path / "v.csv", index=False)
+    code, out, _ = run("fit", tmp_path / "v.csv", "--method", "kernel", "--out", tmp_path / "m.json")
+    assert code == 0
+    assert out.startswith("leave it alone")
+    assert "it leaves probabilities as they are" in out
+
+
+@pytest.mark.parametrize("weights", ["--weight", "--counts"])
+def test_fit_reads_weights(tmp_path: Path, run: Run, weights: str) -> None:
+    weight = np.arange(600) % 4
+    frame(LABELS, PROBS).with_columns(pl.Series("w", weight)).write_parquet(tmp_path / "v.parquet")
+    code, _, _ = run(
+        "fit", tmp_path / "v.parquet", weights, "w", "--method", "temperature", "--out", tmp_path / "m.json"
+    )
+    expected = cal.TemperatureScaling().fit(PROBS, LABELS, weight)
+    found = cal.load(tmp_path / "m.json")
+    assert code == 0
+    assert isinstance(found, cal.TemperatureScaling)
+    assert found.temperature_ == pytest.approx(expected.temperature_)
+
+
+def test_fit_from_logits(tmp_path: Path, run: Run) -> None:
+    np.savez(tmp_path / "v.npz", labels=LABELS, logits=np.log(PROBS) + 3)
+    np.savez(tmp_path / "t.npz", labels=NEW_LABELS, logits=np.log(NEW_PROBS) - 1, name=NEW_LABELS.astype(str))
+    assert run("fit", tmp_path / "v.npz", "--method", "temperature", "--out", tmp_path / "m.json")[0] == 0
+    assert cal.load(tmp_path / "m.json").input == "logit"
+    assert run("apply", tmp_path / "m.json", tmp_path / "t.npz", "--out", tmp_path / "c.csv")[0] == 0
+    read = pl.read_csv(tmp_path / "c.csv")
+    found = read.select([f"logits_{k}_calibrated" for k in range(3)]).to_numpy()
+    expected = cal.TemperatureScaling().fit(PROBS, LABELS).predict_proba(NEW_PROBS)
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert read["name"].to_list() == NEW_LABELS.tolist()
+    frame(NEW_LABELS, NEW_PROBS).write_parquet(tmp_path / "p.parquet")
+    code, _, err = run("apply", tmp_path / "m.json", tmp_path / "p.parquet", "--out", tmp_path / "c.csv")
+    assert (code, "fitted on logits" in err) == (2, True)
+
+
+# apply
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "tsv"])
+def test_apply_adds_columns_and_keeps_the_others(
+    tmp_path: Path, fitted: Path, test_rows: Path, run: Run, kind: str
+) -> None:
+    target = tmp_path / f"calibrated.{kind}"
+    code, out, err = run("apply", fitted, test_rows, "--out", target)
+    assert (code, err) == (0, "")
+    assert f"wrote {target}: 600 rows" in out
+    read = (
+        pl.read_parquet(target) if kind == "parquet" else pl.read_csv(target, separator="," if kind == "csv" else "\t")
+    )
+    names = ["id", "label", "p_0", "p_1", "p_2"]
+    assert read.columns == [*names, "p_0_calibrated", "p_1_calibrated", "p_2_calibrated"]
+    assert read.select(names).equals(frame(NEW_LABELS, NEW_PROBS))
+    found = read.select(read.columns[5:]).to_numpy()
+    assert np.array_equal(found, cal.load(fitted).predict_proba(NEW_PROBS))
+
+
+def test_apply_needs_no_label(tmp_path: Path, fitted: Path, run: Run) -> None:
+    frame(NEW_LABELS, NEW_PROBS).drop("label").write_csv(tmp_path / "t.csv")
+    assert run("apply", fitted, tmp_path / "t.csv", "--out", tmp_path / "c.parquet")[0] == 0
+    assert np.array_equal(calibrated(tmp_path / "c.parquet"), cal.load(fitted).predict_proba(NEW_PROBS))
+
+
+def test_apply_reads_jsonl_standard_input_and_where(tmp_path: Path, fitted: Path) -> None:
+    frame(NEW_LABELS, NEW_PROBS).write_ndjson(tmp_path / "t.jsonl")
+    command = [sys.executable, "-m", "calibrant", "apply", fitted, "-", "--out", tmp_path / "c.csv"]
+    subprocess.run([*command, "--where", "id < 100"], input=(tmp_path / "t.jsonl").read_bytes(), check=True)
+    assert np.array_equal(calibrated(tmp_path / "c.csv"), cal.load(fitted).predict_proba(NEW_PROBS[:100]))
+
+
+def test_apply_to_two_classes(tmp_path: Path, run: Run) -> None:
+    drawn = cal.make_miscalibrated(500, warp=cal.simulate.temperature(2.0), rng=0)
+    pd.DataFrame({"y": drawn.y_true, "p": drawn.y_prob}).to_csv(tmp_path / "v.csv", index=False)
+    assert run("fit", tmp_path / "v.csv", "--method", "platt", "--out", tmp_path / "m.json")[0] == 0
+    pd.DataFrame({"p": drawn.y_prob[:50]}).to_csv(tmp_path / "t.csv", index=False)
+    assert run("apply", tmp_path / "m.json", tmp_path / "t.csv", "--out", tmp_path / "c.csv")[0] == 0
+    expected = cal.load(tmp_path / "m.json").predict_proba(drawn.y_prob[:50])[:, 1]
+    assert np.array_equal(pl.read_csv(tmp_path / "c.csv")["p_calibrated"].to_numpy(), expected)
+
+
+def test_apply_to_a_list_of_probabilities(tmp_path: Path, fitted: Path, run: Run) -> None:
+    pl.DataFrame({"label": NEW_LABELS, "probs": NEW_PROBS.tolist()}).write_parquet(tmp_path / "t.parquet")
+    assert run("apply", fitted, tmp_path / "t.parquet", "--out", tmp_path / "c.parquet")[0] == 0
+    found = np.array(pl.read_parquet(tmp_path / "c.parquet")["probs_calibrated"].to_list())
+    assert np.array_equal(found, cal.load(fitted).predict_proba(NEW_PROBS))
+
+
+def test_classes_are_matched_by_name_and_not_by_place(tmp_path: Path, run: Run) -> None:
+    names = np.array(NAMES)
+    columns = {f"p_{name}": PROBS[:, k] for k, name in enumerate(NAMES)}
+    pl.DataFrame({"label": names[LABELS], **columns}).write_csv(tmp_path / "v.csv")
+    assert run("fit", tmp_path / "v.csv", "--method", "vector", "--out", tmp_path / "m.json")[0] == 0
+    map = cal.load(tmp_path / "m.json")
+    assert map.classes_.tolist() == NAMES
+    order = [2, 0, 1]
+    pl.DataFrame({f"p_{NAMES[k]}": NEW_PROBS[:, k] for k in order}).write_csv(tmp_path / "t.csv")
+    assert run("apply", tmp_path / "m.json", tmp_path / "t.csv", "--out", tmp_path / "c.csv")[0] == 0
+    found = pl.read_csv(tmp_path / "c.csv").select([f"p_{name}_calibrated" for name in NAMES]).to_numpy()
+    assert found == pytest.approx(map.predict_proba(NEW_PROBS), abs=1e-12)
+    pl.DataFrame({f"p_{name}": NEW_PROBS[:, k] for k, name in enumerate(("cat", "dog", "fox"))}).write_csv(
+        tmp_path / "t.csv"
+    )
+    code, _, err = run("apply", tmp_path / "m.json", tmp_path / "t.csv", "--out", tmp_path / "c.csv")
+    assert (code, "'fox'" in err) == (2, True)
+
+
+def test_printed_probabilities_need_not_sum_exactly(tmp_path: Path, run: Run) -> None:
+    for name, labels, probs in (("v", LABELS, PROBS.round(3)), ("t", NEW_LABELS, NEW_PROBS.round(3))):
+        near = np.abs(probs.sum(axis=1) - 1) < 0.001
+        assert (np.abs(probs[near].sum(axis=1) - 1) > 0.0009).any()
+        frame(labels[near], probs[near]).write_csv(tmp_path / f"{name}.csv")
+    assert run("fit", tmp_path / "v.csv", "--method", "temperature", "--out", tmp_path / "m.json")[0] == 0
+    code, _, err = run("apply", tmp_path / "m.json", tmp_path / "t.csv", "--out", tmp_path / "c.csv")
+    assert (code, err) == (0, "")
+    assert calibrated(tmp_path / "c.csv").sum(axis=1) == pytest.approx(1, abs=1e-12)
+
+
+def test_the_rows_of_the_fit_are_noticed(tmp_path: Path, fitted: Path, validation: Path, run: Run) -> None:
+    code, _, err = run("apply", fitted, validation, "--out", tmp_path / "c.parquet")
+    assert code == 0
+    assert len(err.splitlines()) == 1
+    assert err.startswith("warning: TemperatureScaling was fitted on these very rows")
+
+
+def test_preprocessing_must_agree(tmp_path: Path, validation: Path, test_rows: Path, run: Run) -> None:
+    path = tmp_path / "m.json"
+    assert run("fit", validation, "--method", "temperature", "--preprocessing", "resize 224", "--out", path)[0] == 0
+    target = tmp_path / "c.csv"
+    assert run("apply", path, test_rows, "--out", target, "--preprocessing", "resize 224")[0] == 0
+    code, _, err = run("apply", path, test_rows, "--out", target, "--preprocessing", "resize 256")
+    assert (code, "'resize 224'" in err, "'resize 256'" in err) == (2, True, True)
+
+
+def test_existing_output_is_replaced_and_nothing_else_is_left(
+    tmp_path: Path, fitted: Path, test_rows: Path, run: Run
+) -> None:
+    target = tmp_path / "out" / "c.csv"
+    target.parent.mkdir()
+    target.write_text("old")
+    assert run("apply", fitted, test_rows, "--out", target)[0] == 0
+    assert calibrated(target).shape == (600, 3)
+    assert [path.name for path in target.parent.iterdir()] == ["c.csv"]
+
+
+# errors
+
+
+def test_bad_maps_are_one_clear_line(tmp_path: Path, fitted: Path, test_rows: Path, run: Run) -> None:
+    def complaint(content: str) -> str:
+        (tmp_path / "bad.json").write_text(content)
+        code, out, err = run("apply", tmp_path / "bad.json", test_rows, "--out", tmp_path / "c.csv")
+        assert (code, out, len(err.splitlines())) == (2, "", 1)
+        return err
+
+    good = fitted.read_text()
+    assert "no readable JSON" in complaint(good[: len(good) // 2])
+    assert "no map of calibrant" in complaint("{}")
+    stored = json.loads(good)["content"]["fitted"]["temperature_"]
+    assert "checksum" in complaint(good.replace(repr(stored), "17.5"))
+    code, _, err = run("apply", tmp_path / "none.json", test_rows, "--out", tmp_path / "c.csv")
+    assert (code, "none.json: cannot be read" in err) == (2, True)
+    assert not (tmp_path / "c.csv").exists()
+
+
+def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, test_rows: Path, run: Run) -> None:
+    two = tmp_path / "two.csv"
+    two.write_text("p\n0.2\n0.7\n")
+    taken = tmp_path / "taken.csv"
+    frame(NEW_LABELS, NEW_PROBS).with_columns(pl.lit(0).alias("P_1_calibrated")).write_csv(taken)
+    nowhere = tmp_path / "no" / "c.csv"
+    target = ("--out", tmp_path / "c.csv")
+    cases: list[tuple[tuple[object, ...], str]] = [
+        (("apply", fitted, two, *target), "was fitted on 3 classes, and the file has 2"),
+        (("apply", fitted, taken, *target), "p_1_calibrated: is a column of the file already"),
+        (("apply", fitted, test_rows, "--out", tmp_path / "c.npz"), "must end in .parquet"),
+        (("apply", fitted, test_rows, "--out", nowhere), "cannot be written"),
+        (("apply", fitted, tmp_path / "none.csv", *target), "there is no such file"),
+        (("apply", fitted, tmp_path, *target), "is a folder"),
+        (("apply", fitted, test_rows, *target, "--probs", "z_*"), "no column 'z_*'"),
+        (("apply", fitted, test_rows, *target, "--where", "id < 0"), "no rows that fit --where"),
+        (("apply", fitted, test_rows, *target, "--where", "nothing = 1"), "--where"),
+        (("apply", fitted, test_rows, *target, "--where", "id = (SELECT 1)"), "without queries"),
+        (("apply", fitted, test_rows), "--out"),
+        (("fit", validation, "--label", "lable", *target), "did you mean 'label'"),
+        (("fit", validation, "--method", "temprature", *target), "'temprature' is no map"),
+        (("fit", validation, "--folds", "1", *target), "folds"),
+        (("fit", validation, "--loss", "ece", *target), "--loss"),
+        (("fit", validation, "--method", "temperature", "--out", nowhere), "cannot be written"),
+        (("fit", validation, "--where", "id < 5", *target), "at least 10 rows"),
+        (("select", validation), "accuracy"),
+        (("select", validation, "--accuracy", "1.5"), "accuracy"),
+        (("run", "--validation", validation, "--test", two, "--out", tmp_path / "o"), "--label"),
+        (("run", "--validation", validation, "--test", two, "--out", tmp_path / "o", "--accuracy", "2"), "--accuracy"),
+        (("run", "--validation", validation, "--test", "-", "--out", tmp_path / "o"), "name both files"),
+        (("run", "--validation", validation, "--test", test_rows, "--out", tmp_path, "--hold-out", "1"), "--hold-out"),
+    ]
+    for arguments, words in cases:
+        code, out, err = run(*arguments)
+        assert (code, out) == (2, ""), arguments
+        assert words in err, (arguments, err)
+        assert len(err.strip().splitlines()) == 1
+    assert not (tmp_path / "o").exists()
+    assert not (tmp_path / "c.csv").exists()
+
+
+# select
+
+
+def test_select_prints_threshold_promise_and_coverage(tmp_path: Path, run: Run) -> None:
+    drawn = cal.make_calibrated(3000, rng=0)
+    pd.DataFrame({"y": drawn.y_true, "p": drawn.y_prob}).to_csv(tmp_path / "t.csv", index=False)
+    code, out, _ = run("select", tmp_path / "t.csv", "--accuracy", "0.8", "--confidence", "0.95")
+    expected = choose_threshold(drawn.y_true, drawn.y_prob, accuracy=0.8, confidence_level=0.95)
+    assert (code, out) == (0, f"{expected!r}\n")
+    code, out, _ = run("select", tmp_path / "t.csv", "--coverage", "0.8", "--json")
+    assert (code, json.loads(out)["coverage"] >= 0.8) == (0, True)
+    code, out, _ = run("select", tmp_path / "t.csv", "--cost", "10", "1", "--json")
+    assert (code, json.loads(out)["method"]) == (0, "bonferroni")
+
+
+def test_select_fails_where_nothing_can_be_promised(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "t.csv").write_text("y,p\n0,0.6\n1,0.7\n0,0.8\n")
+    code, out, err = run("select", tmp_path / "t.csv", "--accuracy", "0.95")
+    assert (code, "threshold  none" in out) == (1, True)
+    assert err == "no threshold: these rows cannot promise an accuracy of at least 0.95\n"
+
+
+def test_select_from_confidences(tmp_path: Path, run: Run) -> None:
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.5, 1, 2000)
+    pd.DataFrame({"ok": (rng.random(2000) < sure).astype(int), "c": sure}).to_csv(tmp_path / "t.csv", index=False)
+    words = ("--label", "ok", "--confidence-column", "c", "--accuracy", "0.85", "--json")
+    code, out, _ = run("select", tmp_path / "t.csv", *words)
+    assert code == 0
+    assert 0.6 < json.loads(out)["threshold"] < 0.9
+
+
+# run
+
+QUICK = ("--metrics", "nll,brier,ece", "--interval", "0.8", "--resamples", "50", "--method", "temperature")
+
+
+def test_run_does_the_whole_workflow(tmp_path: Path, validation: Path, test_rows: Path, run: Run) -> None:
+    folder = tmp_path / "made" / "out"
+    words = ("--validation", validation, "--test", test_rows, "--out", folder)
+    code, out, err = run("run", *words, *QUICK, "--accuracy", "0.7", "--preprocessing", "none")
+    assert (code, err) == (0, "")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "calibrated.parquet",
+        "map.json",
+        "metrics.json",
+        "report.html",
+    ]
+    map = cal.load(folder / "map.json", preprocessing="none")
+    after = map.predict_proba(NEW_PROBS)
+    assert np.array_equal(calibrated(folder / "calibrated.parquet"), after)
+    found = json.loads((folder / "metrics.json").read_text())
+    for key, probs in (("before", NEW_PROBS), ("after", after)):
+        values = {entry["metric"]: entry for entry in found[key]["metrics"]}
+        for id in ("nll", "brier", "ece"):
+            assert values[id]["value"] == pytest.approx(cal.catalogue[id](NEW_LABELS, probs))
+        assert values["nll"]["low"] < values["nll"]["value"] < values["nll"]["high"]
+    assert found["recalibration"]["n"] == 420
+    assert "600 validation rows (420 for the map, 180 for the threshold), 600 test rows." in out
+    assert "Map: temperature" in out
+    assert "nll fell from" in out
+    assert "Threshold 0." in out
+    accepted = after.max(axis=1) >= found["threshold"]["threshold"]
+    right = (after.argmax(axis=1) == NEW_LABELS)[accepted]
+    assert f"accepts {accepted.mean():.1%}, {right.mean():.1%} of them right" in out
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.count("<h2>") == 5
+    assert "<script" not in page
+    assert "Maps tried" in page
+    assert all(f"<li>{escape(line)}</li>" in page for line in found["summary"])
+    assert f"{found['before']['metrics'][0]['value']:.4f}" in page
+
+
+def test_run_again_gives_the_same_files(tmp_path: Path, validation: Path, test_rows: Path, run: Run) -> None:
+    folder = tmp_path / "out"
+    words = ("run", "--validation", validation, "--test", test_rows, "--out", folder, *QUICK, "--json")
+    first = run(*words)[1]
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert run(*words)[1] == first
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert json.loads(first)["summary"] == json.loads(before["metrics.json"])["summary"]
+
+
+def test_run_says_when_ece_rises_although_nll_falls(tmp_path: Path, run: Run) -> None:
+    """Scores of 0.68 and 0.72 share a bin, in which their errors cancel until a map takes them apart."""
+    rng = np.random.default_rng(2)
+    for name in ("v", "t"):
+        p = rng.choice([0.68, 0.72], 2000)
+        pd.DataFrame({"y": (rng.random(2000) < np.where(p > 0.7, 0.85, 0.55)).astype(int), "p": p}).to_csv(
+            tmp_path / f"{name}.csv", index=False
+        )
+    files = ("--validation", tmp_path / "v.csv", "--test", tmp_path / "t.csv", "--out", tmp_path / "o")
+    code, out, _ = run("run", *files, *QUICK, "--method", "platt", "--hold-out", "0")
+    assert code == 0
+    assert "Note: ece rose although nll fell" in out
+    assert "hreshold" not in out
+    assert "(2,000 for the map)" in out
+
+
+def test_run_notices_that_test_rows_are_validation_rows(tmp_path: Path, validation: Path, run: Run) -> None:
+    words = ("--validation", validation, "--test", validation, "--out", tmp_path / "o", *QUICK)
+    for share in ("0.3", "0"):
+        code, out, err = run("run", *words, "--hold-out", share)
+        assert code == 0
+        assert len(err.splitlines()) == 1
+        assert err.startswith("warning: ")
+        assert "Warning: the test rows are the validation rows" in out
+
+
+def test_run_with_importance_has_no_threshold_and_says_why(tmp_path: Path, run: Run) -> None:
+    for name, labels, probs in (("v", LABELS, PROBS), ("t", NEW_LABELS, NEW_PROBS)):
+        frame(labels, probs).with_columns(pl.Series("w", np.linspace(0.5, 1.5, 600))).write_csv(
+            tmp_path / f"{name}.csv"
+        )
+    files = ("--validation", tmp_path / "v.csv", "--test", tmp_path / "t.csv", "--out", tmp_path / "o")
+    code, out, _ = run("run", *files, *QUICK, "--weight", "w")
+    assert code == 0
+    assert "No threshold: choose_threshold counts rows." in out
+
+
+def test_names_of_files_cannot_drive_the_page(tmp_path: Path, validation: Path, run: Run) -> None:
+    hostile = tmp_path / "<img src=x onerror=alert(1)>.parquet"
+    frame(NEW_LABELS, NEW_PROBS).write_parquet(hostile)
+    code, _, _ = run("run", "--validation", validation, "--test", hostile, "--out", tmp_path / "o", *QUICK)
+    assert code == 0
+    assert "<img src=x" not in (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
+
+
+# evaluate(map=)
+
+
+def test_evaluate_with_a_map(fitted: Path) -> None:
+    map = cal.load(fitted)
+    expected = cal.evaluate(NEW_LABELS, map.predict_proba(NEW_PROBS), metrics=["nll", "ece"])
+    for given in (map, fitted, str(fitted)):
+        found = cal.evaluate(NEW_LABELS, NEW_PROBS, metrics=["nll", "ece"], map=given)
+        assert [r.value for r in found.results] == [r.value for r in expected.results]
+    with pytest.warns(cal.FittedOnTheseRowsWarning):
+        cal.evaluate(LABELS, PROBS, metrics=["nll"], map=map)
+    two = cal.make_miscalibrated(500, warp=cal.simulate.temperature(2.0), rng=0)
+    platt = cal.PlattScaling().fit(two.y_prob[:250], two.y_true[:250])
+    y, p = two.y_true[250:], two.y_prob[250:]
+    found = cal.evaluate(y, p, metrics=["nll"], map=platt, by=np.arange(250) % 2)
+    assert found["nll"] == cal.nll(y, platt.predict_proba(p)[:, 1])
+    assert set(found.groups) == {0, 1}
+
+
+def test_evaluate_with_a_map_of_named_classes() -> None:
+    names = np.array(NAMES)
+    map = cal.VectorScaling().fit(PROBS, names[LABELS])
+    order = [1, 2, 0]
+    expected = cal.nll(NEW_LABELS, map.predict_proba(NEW_PROBS))
+    words = {"classes": [NAMES[k] for k in order], "metrics": ["nll"], "map": map}
+    assert cal.evaluate(names[NEW_LABELS], NEW_PROBS[:, order], **words)["nll"] == pytest.approx(expected)
+
+
+def test_evaluate_refuses_what_is_no_map(fitted: Path) -> None:
+    with pytest.raises(cal.InputTypeError, match="map"):
+        cal.evaluate(NEW_LABELS, NEW_PROBS, map=3)  # type: ignore[arg-type]
+    with pytest.raises(cal.ShapeError):
+        cal.evaluate([0, 1], [0.2, 0.8], map=fitted)
+    with pytest.raises(cal.NotFittedError):
+        cal.evaluate(NEW_LABELS, NEW_PROBS, map=cal.TemperatureScaling())
+    logits = cal.TemperatureScaling(input="logit").fit(np.log(PROBS), LABELS)
+    with pytest.raises(cal.ArgumentError, match="logits"):
+        cal.evaluate(NEW_LABELS, NEW_PROBS, map=logits)
+    with pytest.raises(cal.ArgumentError, match="confidence"):
+        cal.evaluate([0, 1], [0.2, 0.8], input="confidence", map=logits)
+
+
+def test_the_packaged_digits_get_better(tmp_path: Path, run: Run) -> None:
+    """The files that come with the package: overconfident before, less so after."""
+    with as_file(files("calibrant") / "data") as folder:
+        code, out, _ = run("fit", folder / "digits_validation.csv", "--out", tmp_path / "m.json")
+        assert code == 0
+        assert run("apply", tmp_path / "m.json", folder / "digits_test.csv", "--out", tmp_path / "c.parquet")[0] == 0
+        labels = pl.read_csv(folder / "digits_test.csv")["label"].to_numpy()
+        before = pl.read_csv(folder / "digits_test.csv").drop("label").to_numpy()
+    after = calibrated(tmp_path / "c.parquet", 10)
+    assert cal.nll(labels, after) < cal.nll(labels, before, sum_tolerance=1e-6)
+    code, out, _ = run("evaluate", tmp_path / "c.parquet", "--probs", "p_*_calibrated", "--metrics", "nll", "--json")
+    assert json.loads(out)["metrics"][0]["value"] == pytest.approx(cal.nll(labels, after))
+
+
+def test_the_table_of_maps_in_the_docs_is_true() -> None:
+    """Every map by name stands in it, with its class and what it keeps."""
+    page = (Path(__file__).parents[2] / "docs" / "improve.md").read_text(encoding="utf-8")
+    listed = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 6 and cells[0].startswith("`"):
+            listed[cells[0].strip("`")] = (cells[1].strip("`"), cells[3] == "yes", cells[4] == "yes")
+    known = {name: make() for name, make in METHODS.items()}
+    assert listed == {name: (type(map).__name__, map.keeps_order, map.keeps_argmax) for name, map in known.items()}
