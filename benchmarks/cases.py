@@ -86,7 +86,7 @@ def _calibrant_does(name: str, **options: Any) -> Prepare:
     return prepare
 
 
-def _calibrant_twice(name: str, **options: Any) -> list[Contender]:
+def calibrant_twice(name: str, **options: Any) -> list[Contender]:
     """With numba and without; run.py tells the second by its name."""
     prepare = _calibrant_does(name, **options)
     return [Contender("calibrant", "numba", prepare), Contender("calibrant without numba", "calibrant", prepare)]
@@ -255,7 +255,7 @@ def _sort_columns(y: np.ndarray, p: np.ndarray) -> Call:
 
 UNCERTAINTY = "uncertainty-calibration"
 TOP = [
-    *_calibrant_twice("ece"),
+    *calibrant_twice("ece"),
     Contender("torchmetrics", "torchmetrics", _torchmetrics_top, f"{FLOAT32}; {LEFT}"),
     Contender("relplot", "relplot", _relplot_width, f"{FLOAT32}; bins closed on the left"),
     Contender("probcal", "probcal", _probcal_does("width"), "bins closed on the left"),
@@ -272,7 +272,7 @@ CASES = [
         10_000_000,
         1,
         [
-            *_calibrant_twice("ece"),
+            *calibrant_twice("ece"),
             Contender("torchmetrics", "torchmetrics", _torchmetrics_binary, f"{FLOAT32}; {LEFT}"),
             *TOP[3:6],
             Contender(UNCERTAINTY, "calibration", _uncertainty_calibration_does("get_ece"), FLOAT32),
@@ -284,7 +284,7 @@ CASES = [
         100_000,
         100,
         [
-            *_calibrant_twice("cwce"),
+            *calibrant_twice("cwce"),
             Contender(
                 "torchmetrics, a call for each class", "torchmetrics", _torchmetrics_each_class, f"{FLOAT32}; {LEFT}"
             ),
@@ -298,7 +298,7 @@ CASES = [
         1_000_000,
         1,
         [
-            *_calibrant_twice("ece_em"),
+            *calibrant_twice("ece_em"),
             Contender("probcal", "probcal", _probcal_does("mass"), QUANTILES),
             Contender("netcal", "netcal", _netcal_does(False), QUANTILES),
             Contender(UNCERTAINTY, "calibration", _uncertainty_calibration_does("get_ece_em"), QUANTILES),
@@ -310,7 +310,7 @@ CASES = [
         100_000,
         100,
         [
-            *_calibrant_twice("ace"),
+            *calibrant_twice("ace"),
             Contender("sorting the columns with NumPy", "numpy", _sort_columns),
             Contender("probcal, a call for each class", "probcal", _probcal_each_class_mass, QUANTILES),
         ],
@@ -321,7 +321,7 @@ CASES = [
         1_000_000,
         1,
         [
-            *_calibrant_twice("drmsce", binning="equal_width"),
+            *calibrant_twice("drmsce", binning="equal_width"),
             Contender("calibstats", "calibstats", _calibstats_debiased, "bins closed on the left"),
             Contender("probcal", "probcal", _probcal_debiased, "cuts each bin at 0, and is no root"),
         ],
@@ -332,7 +332,7 @@ CASES = [
         1_000_000,
         1,
         [
-            *_calibrant_twice("ece_sweep"),
+            *calibrant_twice("ece_sweep"),
             Contender("probcal", "probcal", _probcal_sweep, "tries at most 100 bins, at quantiles"),
         ],
     ),
@@ -341,14 +341,14 @@ CASES = [
         "Brier score",
         1_000_000,
         10,
-        [*_calibrant_twice("brier"), Contender("scikit-learn", "sklearn", _sklearn_score("brier_score_loss"))],
+        [*calibrant_twice("brier"), Contender("scikit-learn", "sklearn", _sklearn_score("brier_score_loss"))],
     ),
     Case(
         "nll",
         "Log loss",
         1_000_000,
         10,
-        [*_calibrant_twice("nll"), Contender("scikit-learn", "sklearn", _sklearn_score("log_loss"), FLOAT32)],
+        [*calibrant_twice("nll"), Contender("scikit-learn", "sklearn", _sklearn_score("log_loss"), FLOAT32)],
     ),
     Case(
         "small",
@@ -356,18 +356,13 @@ CASES = [
         100,
         1,
         [
-            *_calibrant_twice("ece"),
+            *calibrant_twice("ece"),
             Contender("torchmetrics", "torchmetrics", _torchmetrics_binary, f"{FLOAT32}; {LEFT}"),
             Contender("scikit-learn (calibration_curve)", "sklearn", _sklearn_curve),
         ],
         quick_rows=100,
     ),
 ]
-
-
-def case_by_id(id: str) -> Case:
-    """The case of this name."""
-    return next(case for case in CASES if case.id == id)
 
 
 def verdict(contender: Contender, value: float | None, expected: float) -> str:

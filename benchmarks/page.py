@@ -3,9 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+GROWTH = "growth"
+ON_LATTICE = "it takes rows together in cells of log-odds and stops its search at 1e-4, at a value 1 to 2 % higher"
+COMPILED = "its loop over the fits is compiled (statsmodels); from 100 000 rows on, taking rows together outweighs that"
+AROUND = (
+    "about half of calibrant's work lies around the steps of the fit: a sort, orthogonal columns, checks, and the covariance of the "
+    "coefficients"
+)
+LEVEL = "by less than runs differ"
+# Why another package is faster, by the task and its name.
+WHY_FASTER = {
+    ("smece", "probcal"): ON_LATTICE,
+    ("ici", "probcal"): LEVEL,
+    ("lowess", "calzone"): COMPILED,
+    ("cox", "probcal"): AROUND,
+    ("cox", "calzone"): AROUND,
+}
 HEADINGS = ["", "value", "reads", "at best", "median", "memory", "value beside calibrant's"]
 
 
@@ -72,8 +90,129 @@ def _faster_than_calibrant(results: dict[str, Any]) -> list[str]:
         for entry in case["contenders"]:
             behind = [name for name, ms in own.items() if entry["median_ms"] < ms]
             if not entry["name"].startswith("calibrant") and behind:
-                lines.append(f"- {_heading(case)}: {entry['name']} is faster than {' and '.join(behind)}.")
+                why = WHY_FASTER.get((case["id"].split("_")[0], entry["name"]), "")
+                lines.append(
+                    f"- {_heading(case)}: {entry['name']} is faster than {' and '.join(behind)}{why and f': {why}'}."
+                )
     return lines or ["- None of those above."]
+
+
+def growth_lines(found: dict[str, Any]) -> list[str]:
+    """Sections on how cost grows, on pairs of rows, on resampling and on all metrics together."""
+    return [
+        *_scaling_lines(found["scaling"]),
+        *_pair_lines(found["pairs"]),
+        *_resampling_lines(found["resampling"]),
+        *_all_lines(found["all_metrics"]),
+    ]
+
+
+def _rows(count: int) -> str:
+    return f"{count:,}".replace(",", " ")
+
+
+def _scaling_lines(entries: list[dict[str, Any]]) -> list[str]:
+    sizes = sorted({entry["rows"] for entry in entries})
+    lines = [
+        f"## Growth with the rows, {', '.join(map(_rows, sizes))} float32",
+        "",
+        "Medians of binary scores, all sizes in turns. *Growth* is the work (seconds of all cores together, the "
+        "least of several calls) over that at the size before, as a share of what N log N grew: at most 1 where it grows no faster. "
+        "An *argsort* is NumPy's stable one of the same scores in the same run, in work too; "
+        "*memory* is the peak above the input at the most rows, and in brackets as a multiple of scores and labels.",
+        "",
+        "| | " + " | ".join(map(_rows, sizes)) + " | growth | argsorts | memory |",
+        "| --- |" + " ---: |" * (len(sizes) + 3),
+    ]
+    named: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for entry in sorted(entries, key=lambda entry: entry["rows"]):
+        named.setdefault((entry["metric"], entry["form"]), []).append(entry)
+    for (metric, form), each in named.items():
+        times = " | ".join(_duration(entry["ms"]) for entry in each)
+        grown = ", ".join(f"{growth(a, b):.2f}" for a, b in pairwise(each))
+        name = metric + form.removeprefix("calibrant")
+        lines.append(f"| {name} | {times} | {grown} | {_ratio(each[-1]['argsorts'])} | {_memory(each[-1])} |")
+    return [*lines, ""]
+
+
+def growth(fewer: dict[str, Any], more: dict[str, Any]) -> float:
+    """By how much work grew, as a share of what N log N grew."""
+    work = [entry["rows"] * math.log2(entry["rows"]) for entry in (fewer, more)]
+    return float(more["work_ms"] / fewer["work_ms"] / (work[1] / work[0]))
+
+
+def _memory(entry: dict[str, Any]) -> str:
+    if entry["peak_mb"] is None:
+        return ""
+    return f"{entry['peak_mb']:.0f} MB ({entry['peak_mb'] / entry['input_mb']:.1f})"
+
+
+def _pair_lines(entries: list[dict[str, Any]]) -> list[str]:
+    first = entries[0]
+    return [
+        f"## Errors over pairs of rows, {_rows(first['rows'])} x {first['classes']} float32",
+        "",
+        "| | median | argsorts of the columns | memory |",
+        "| --- | ---: | ---: | ---: |",
+        *(
+            f"| {entry['metric']} | {_duration(entry['ms'])} | {_ratio(entry['argsorts'])} | {_memory(entry)} |"
+            for entry in entries
+        ),
+        "",
+    ]
+
+
+def _resampling_lines(entries: list[dict[str, Any]]) -> list[str]:
+    return [
+        f"## Interval of the binary ECE, 15 bins, {_rows(entries[0]['resamples'])} resamples",
+        "",
+        "The bootstrap interval at 95 %; ends differ by chance, for each draws its own rows. calibrant draws counts in 300 cells "
+        "of equal width, which are parts of the 15 bins, so that its cost hardly depends on the rows "
+        "(`interval(..., exact=True)` draws single rows).",
+        "",
+        "| | rows | low | high | seconds | of calibrant's without numba |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        *(
+            f"| {entry['name']} | {_rows(entry['rows'])} | {entry['low']:.4f} | {entry['high']:.4f} | {entry['seconds']:.2f} "
+            f"| {_ratio(entry['of_calibrant'])} |"
+            for entry in entries
+        ),
+        "",
+    ]
+
+
+def _all_lines(found: dict[str, Any]) -> list[str]:
+    return [
+        f"## All metrics together, {_rows(found['rows'])} x {found['classes']} float32",
+        "",
+        f'`evaluate(metrics="all")` gives {found["values"]} values in {found["seconds"]:.1f} s '
+        f"({found['work_seconds']:.1f} s of all cores together). "
+        f"Its default budget of 60 s leaves out {', '.join(found['left_out']) or 'nothing'}"
+        f"{_and_unfinished(found['unfinished'])}; "
+        f"{', '.join(found['without_input'])} need groups or features, which were not given. "
+        f"All runs: {', '.join(f'{values} values in {seconds:.1f} s' for values, seconds in found['runs'])}.",
+        "",
+    ]
+
+
+def _and_unfinished(names: list[str]) -> str:
+    return f" beforehand and, once it was spent, {len(names)} more, from {names[0]} on" if names else " beforehand"
+
+
+def _busy_lines(results: dict[str, Any]) -> list[str]:
+    """What was measured while other work ran on all cores."""
+    cores = results["machine"]["cores"]
+    named = [(case["title"], case.get("load", 0)) for case in results["cases"]]
+    named += [("growth, resampling and all metrics together", results.get(GROWTH, {}).get("load", 0))]
+    busy = [(name, load) for name, load in named if load > cores + 1]
+    if not busy:
+        return []
+    return [
+        f"Other work ran on the machine (a load of {min(load for _, load in busy):.1f} to {max(load for _, load in busy):.1f} on "
+        f"{cores} cores) while these were measured: {'; '.join(dict.fromkeys(name for name, _ in busy))}. That slows calls that use several "
+        "cores, as many of calibrant's do, more than those that use one.",
+        "",
+    ]
 
 
 def write_page(results: dict[str, Any], path: Path) -> None:
@@ -95,9 +234,14 @@ def write_page(results: dict[str, Any], path: Path) -> None:
         "installed (`pip install calibrant[fast]`); the import of numba, about a second once, is not in the times. Both "
         "forms give the same bits.",
         "",
+        *_busy_lines(results),
+        "Not set beside: ece-kde, which pip did not find, and MCGrad, which brings some forty packages with it.",
+        "",
     ]
     for case in results["cases"]:
         lines += _as_markdown(as_table(case))
+    if GROWTH in results:
+        lines += growth_lines(results[GROWTH])
     if "import_seconds" in results:
         lines += ["## Import", "", "Best of several starts, the interpreter's own start taken off.", ""]
         lines += ["| | seconds | of NumPy's |", "| --- | ---: | ---: |"]

@@ -22,8 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from cases import CASES, Case
-from page import as_table, as_text, write_page
+import scaling
+from cases import Case
+from kernels import ALL_CASES, IN_PAIRS
+from page import GROWTH, as_table, as_text, growth_lines, write_page
 from worker import time_case
 
 HERE = Path(__file__).parent
@@ -41,7 +43,7 @@ IMPORTS = {
 }
 PACKAGES = [
     *("calibrant", "numpy", "scipy", "numba", "torch", "torchmetrics", "scikit-learn"),
-    *("relplot", "probcal", "calibstats", "netcal", "uncertainty-calibration"),
+    *("relplot", "probcal", "calibstats", "netcal", "uncertainty-calibration", "probmetrics", "calzone-tool"),
 ]
 
 
@@ -63,10 +65,10 @@ def peers_python() -> str:
     return str(python)
 
 
-def in_child(python: str, *arguments: str) -> dict[str, Any]:
-    """What a worker prints; its warnings go where this program's go."""
+def in_child(python: str, script: str, *arguments: str) -> dict[str, Any]:
+    """What a script prints; its warnings go where this program's go."""
     done = subprocess.run(
-        [python, str(HERE / "worker.py"), *arguments], stdout=subprocess.PIPE, text=True, check=True, cwd=HERE
+        [python, str(HERE / script), *arguments], stdout=subprocess.PIPE, text=True, check=True, cwd=HERE
     )
     return json.loads(done.stdout.strip().splitlines()[-1])
 
@@ -78,13 +80,14 @@ def run_case(case: Case, python: str, repeat: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "labels.npy", labels)
         np.save(Path(folder) / "probs.npy", probs)
-        is_large = probs.nbytes >= 4_000_000
+        is_large = probs.nbytes >= 4_000_000 or case.id in IN_PAIRS
         del labels, probs
-        found = in_child(python, "time", case.id, folder, str(repeat))
+        found = in_child(python, "worker.py", "time", case.id, folder, str(repeat))
         for entry in found["contenders"]:
             entry["peak_mb"] = None
             if is_large:
-                entry["peak_mb"] = in_child(python, "memory", case.id, folder, entry["name"])["peak_mb"]
+                found_memory = in_child(python, "worker.py", "memory", case.id, folder, entry["name"])
+                entry["peak_mb"] = found_memory["peak_mb"]
     return {**facts, **found}
 
 
@@ -99,7 +102,8 @@ def run_case_quickly(case: Case, repeat: int) -> dict[str, Any]:
 
 def _facts(case: Case, probs: np.ndarray) -> dict[str, Any]:
     classes = 1 if probs.ndim == 1 else probs.shape[1]
-    return {"id": case.id, "title": case.title, "rows": len(probs), "classes": classes, "dtype": probs.dtype.name}
+    facts = {"id": case.id, "title": case.title, "rows": len(probs), "classes": classes, "dtype": probs.dtype.name}
+    return {**facts, "load": scaling.load()}
 
 
 def import_seconds(python: str, times: int, names: list[str]) -> dict[str, float]:
@@ -150,7 +154,7 @@ def _versions(python: str) -> dict[str, str]:
 def _put_into(known: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Known results with some cases measured anew."""
     by_id = {case["id"]: case for case in [*known["cases"], *new["cases"]]}
-    return {**known, **new, "cases": [by_id[case.id] for case in CASES if case.id in by_id]}
+    return {**known, **new, "cases": [by_id[case.id] for case in ALL_CASES if case.id in by_id]}
 
 
 def _unexplained(results: dict[str, Any]) -> list[str]:
@@ -167,7 +171,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="small arrays, the packages at hand, no page")
     parser.add_argument("--repeat", type=int, help="how often each call is timed")
-    parser.add_argument("--only", nargs="*", help="ids of cases; the others keep what they had in the results")
+    parser.add_argument(
+        "--only", nargs="*", help="ids of cases, or growth; the others keep what they had in the results"
+    )
     parser.add_argument("--out", type=Path, default=HERE / "results.json", help="where the results go")
     chosen = parser.parse_args()
     python = sys.executable if chosen.quick else peers_python()
@@ -178,7 +184,7 @@ def main() -> int:
         "versions": _versions(python),
         "cases": [],
     }
-    for case in CASES:
+    for case in ALL_CASES:
         if chosen.only and case.id not in chosen.only:
             continue
         usual = 3 if chosen.quick else 2000 if case.id == "small" else 21
@@ -186,6 +192,9 @@ def main() -> int:
         found = run_case_quickly(case, repeat) if chosen.quick else run_case(case, python, repeat)
         print(as_text(as_table(found)), flush=True)
         results["cases"].append(found)
+    if not chosen.only or GROWTH in chosen.only:
+        results[GROWTH] = scaling.measure(quick=True) if chosen.quick else in_child(python, "scaling.py")
+        print("\n".join(growth_lines(results[GROWTH])), flush=True)
     if not chosen.only:
         names = ["numpy", "calibrant"] if chosen.quick else list(IMPORTS)
         results["import_seconds"] = import_seconds(python, 1 if chosen.quick else 7, names)

@@ -11,7 +11,7 @@ import statistics
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from calibrant import _kernels
-from cases import Case, Contender, case_by_id, verdict
+from cases import Case, Contender, verdict
+from kernels import case_by_id
 
 # No contender is called more often than this takes seconds, but always three times.
 SECONDS_EACH = 20.0
@@ -102,9 +103,14 @@ def peak_memory(case: Case, folder: Path, name: str) -> dict[str, Any]:
         contender.prepare(*few)()
         labels, probs = _load(folder, None)
         call = contender.prepare(labels, probs)
-        before = _forget_peak()
-        call()
-        return {"peak_mb": (_peak() - before) / 1e6}
+        return {"peak_mb": peak_of(call)}
+
+
+def peak_of(call: Callable[[], object]) -> float:
+    """Megabytes that a call takes at most above what the process held before."""
+    before = _forget_peak()
+    call()
+    return (_peak() - before) / 1e6
 
 
 def _forget_peak() -> int:
