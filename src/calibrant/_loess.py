@@ -297,7 +297,8 @@ def lowess(groups: Groups, span: float, delta: float, exact: bool) -> Floats:
 def _lines(groups: Groups, at: Floats, bandwidth: Floats, extent: float) -> Floats:
     seen, away = _window(groups, at, bandwidth)
     distance = np.minimum(np.abs(away), 1.0)
-    kernel = np.where(distance <= 0.001, 1.0, np.where(distance <= 0.999, (1 - distance**3) ** 3, 0.0))
+    inner = 1 - distance * distance * distance
+    kernel = np.where(distance <= 0.001, 1.0, np.where(distance <= 0.999, inner * inner * inner, 0.0))
     share = groups.weight[seen] * kernel
     share /= share.sum(axis=1, keepdims=True)
     rate = groups.rate[seen]

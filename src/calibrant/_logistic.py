@@ -173,8 +173,7 @@ def fit_logistic(
     else:
         basis, back = _orthogonal(columns, groups.weight)
     with np.errstate(under="ignore", over="ignore"):
-        inner, converged = _climb(groups, basis, offset, ridge, firth)
-        state = _State(groups, basis, offset, inner, ridge, firth)
+        inner, converged, state = _climb(groups, basis, offset, ridge, firth)
         mu, _ = _sigmoid(basis @ inner if offset is None else offset + basis @ inner)
     covariance = np.linalg.pinv(state.information)
     total, ones, ones2 = groups.squares
@@ -233,7 +232,9 @@ def _sigmoid(eta: Floats) -> tuple[Floats, Floats]:
     return np.where(eta >= 0, 1.0, small) / (1 + small), np.maximum(eta, 0) + np.log1p(small)
 
 
-def _climb(groups: Groups, basis: Floats, offset: Floats | None, ridge: float, firth: bool) -> tuple[Floats, bool]:
+def _climb(
+    groups: Groups, basis: Floats, offset: Floats | None, ridge: float, firth: bool
+) -> tuple[Floats, bool, _State]:
     inner = np.zeros(basis.shape[1])
     state = _State(groups, basis, offset, inner, ridge, firth)
     small = 0
@@ -244,7 +245,7 @@ def _climb(groups: Groups, basis: Floats, offset: Floats | None, ridge: float, f
                 bend = _bend(lambda at: _State(groups, basis, offset, at, ridge, True).gradient, inner, bend)
             step = np.linalg.solve(bend, state.gradient)
         except np.linalg.LinAlgError:
-            return inner, False
+            return inner, False, state
         slack = 1e-12 * (1 + abs(state.objective))
         for _ in range(HALVINGS):
             ahead = _State(groups, basis, offset, inner + step, ridge, firth)
@@ -255,7 +256,7 @@ def _climb(groups: Groups, basis: Floats, offset: Floats | None, ridge: float, f
         small += bool(np.abs(step).max() <= TOLERANCE * max(1.0, float(np.abs(inner).max())))
         if small == (2 if firth else 1):  # a Newton step doubles the digits, so after a small one they are all there
             break
-    return inner, small > 0 and bool(np.isfinite(inner).all())
+    return inner, small > 0 and bool(np.isfinite(inner).all()), state
 
 
 def _bend(gradient: Callable[[Floats], Floats], inner: Floats, information: Floats) -> Floats:

@@ -182,12 +182,13 @@ def _anchor_detail(number: int, test: AnchorTest, corrected: float) -> dict[str,
     return {f"{name}_{number}": float(value) for name, value in {**found, "corrected": corrected}.items()}
 
 
-@own_test("knn_chi2", method="bonferroni")
+@own_test("knn_chi2", method="bonferroni", default=False)
 def _anchors_bonferroni(asked: Asked) -> Found:
+    """For many rows only: rows are judged by the anchor, so those it takes from afar speak against right scores too."""
     return _anchors(asked, lambda count: np.full(count, count))
 
 
-@own_test("knn_chi2", method="holm")
+@own_test("knn_chi2", method="holm", default=False)
 def _anchors_holm(asked: Asked) -> Found:
     """As a whole the same as Bonferroni's; anchors after the first are corrected less."""
     return _anchors(asked, lambda count: count - np.arange(count))

@@ -29,6 +29,7 @@ PENALTY = (
 
 
 def line_of(view: View, penalty: str | None) -> LogisticFit:
+    """The logistic regression of the outcome on the log-odds of the score."""
     groups = groups_of(view)
     feature = logit(groups.score)
     if feature[0] == feature[-1]:
