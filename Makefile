@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test deep lint bench docs reproduce stub clean
+.PHONY: demo test deep lint bench docs reproduce simulate stub clean
 
 demo: $(VENV)/.core
 	$(BIN)/calibrant demo
@@ -32,6 +32,9 @@ docs: $(VENV)/.docs
 
 reproduce: $(VENV)/.dev
 	$(BIN)/python experiments/published.py
+
+simulate: $(VENV)/.dev
+	$(BIN)/python experiments/simulations.py
 
 stub: $(VENV)/.dev
 	$(BIN)/python tools/make_stub.py

@@ -193,7 +193,8 @@ def _orthogonal(columns: Floats, weight: Floats) -> tuple[Floats, Floats]:
             "y_prob", "the scores hardly differ, so that no slope can be told from them", "look at the mean instead"
         )
     back = np.linalg.inv(triangle) * math.sqrt(float(weight.sum()))
-    return columns @ back, back
+    # Not `@`: for so few columns the threads of the linear algebra library wait for each other longer than they work.
+    return np.einsum("ij,jk->ik", columns, back), back
 
 
 class _State:

@@ -121,6 +121,13 @@ def self_consistent_width(position: Floats, mass: Floats, scale: float = 1.0) ->
             series[fits] = CosineSeries(position, mass, fits)
         return series[fits].absolute_integral(width) - s
 
+    # Smoothing shrinks the error from that of single scores to that of all rows together; where these agree, it is both.
+    together = abs(float(mass.sum()))
+    if together < 100 * NARROWEST:
+        _, score = np.unique(position, return_inverse=True)
+        apart = float(np.abs(np.bincount(score.ravel(), mass)).sum())
+        if apart - together <= 1e-14:
+            return apart
     low = high = 1.0
     while excess(low) < 0:
         if low * scale <= NARROWEST:

@@ -1,4 +1,4 @@
-"""``calibrant demo``: predictions of a real model that come with the package, measured, and a page to open."""
+"""``calibrant demo``: predictions of a real model that come with the package, measured, assessed and repaired, and a page to open."""
 
 from __future__ import annotations
 
@@ -7,29 +7,63 @@ from pathlib import Path
 
 import click
 
+from .._results import number
 from ..calibration import calibration_curve
-from ..evaluation import evaluate
+from ..evaluation import Evaluation, calibrated, evaluate
+from ..inference.significance import assess
 from ..predictions import Predictions
+from ..recalibration.choosing import recalibrate
 from ..reporting import write_page
+from ..reporting.page import Section
 from .evaluating import show
+from .screen import print_lines, print_table
 from .source import Columns, load
 
 __all__ = ["run"]
 
 STORY = (
     "Boosted trees read handwritten digits. They were trained on 200 of the 1797 images that come with scikit-learn; "
-    "these are their probabilities for 899 images that they never saw."
+    "these are their probabilities for 899 images that they never saw. A map was chosen on 698 others."
 )
 
 
 def run(out: str) -> None:
-    """Measure the packaged predictions and write the page."""
-    with as_file(files("calibrant") / "data" / "digits_test.csv") as path:
-        words = load(str(path), Columns(), None, None)
-    predictions = Predictions(words.pop("y_true"), words.pop("y_prob"), **words)
-    result = evaluate(predictions)
-    click.echo(STORY + "\n")
-    show(result)
-    curve = calibration_curve(predictions, bins=10)
-    page = write_page(Path(out), result, curve, title="Handwritten digits", story=STORY)
+    """Measure the packaged predictions, ask whether it is chance, repair them on other rows, and write the page."""
+    validation, test = _packaged("digits_validation"), _packaged("digits_test")
+    before = evaluate(test)
+    print_lines([STORY, ""])
+    show(before)
+    chance = [assess(test, metric=metric, rng=0).verdict for metric in ("ecce_mad", "ecd")]
+    print_lines(["", "Could it be chance?", *chance, ""])
+    found = recalibrate(validation.labels, validation.probs)
+    mended = calibrated(test, found.map)
+    after = evaluate(mended)
+    print_lines(["What repairs it, on held-out validation rows:", *repr(found).splitlines(), ""])
+    headings, rows = _side_by_side(before, after)
+    print_table(headings, rows, range(1, 3))
+    tried, maps = found._table()
+    sections = [
+        Section("Could it be chance?", chance),
+        Section("What repairs it", repr(found).splitlines()[:1], tried, maps),
+        Section("Before and after, on the test rows", (), headings, rows),
+        Section("Before: reliability diagram", curve=calibration_curve(test, bins=10)),
+    ]
+    curve = calibration_curve(mended, bins=10)
+    words = {"title": "Handwritten digits", "story": STORY, "heading": f"After {found.method}: reliability diagram"}
+    page = write_page(Path(out), before, curve, sections=sections, **words)
     click.echo(f"\nwrote {page.resolve()}: open it in a browser")
+
+
+def _packaged(name: str) -> Predictions:
+    with as_file(files("calibrant") / "data" / f"{name}.csv") as path:
+        words = load(str(path), Columns(), None, None)
+    return Predictions(words.pop("y_true"), words.pop("y_prob"), **words)
+
+
+def _side_by_side(before: Evaluation, after: Evaluation) -> tuple[list[str], list[list[str]]]:
+    rows = [
+        [old.metric, number(old.value), number(new.value)]
+        for old, new in zip(before.results, after.results, strict=True)
+        if old.value is not None
+    ]
+    return ["metric", "before", "after"], rows

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import warnings
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import __version__
-from .._results import html_table, number
+from .._results import number
 from ..calibration import calibration_curve
 from ..decision._rows import check_level
 from ..decision.thresholds import ThresholdChoice, choose_threshold
@@ -25,8 +23,7 @@ from ..predictions import Predictions
 from ..recalibration.base import Scores
 from ..recalibration.choosing import Recalibration
 from ..recalibration.persistence import save
-from ..reporting.diagram import reliability_spec, svg_of
-from ..reporting.page import render_page
+from ..reporting.page import Section, render_page
 from .fitting import apply_map, fit_map, read, warnings_as_lines
 from .screen import _finite, print_json, print_lines, print_table, resampling_bar
 
@@ -34,8 +31,6 @@ __all__ = ["run"]
 
 # Strictly proper scores first, which say whether the probabilities as a whole are better.
 COMPARED = ("nll", "brier", "ece")
-# Where the page begins to speak of the predictions after the map.
-DIAGRAM = "<h2>Reliability diagram</h2>"
 SAME_ROWS = "the test rows are the validation rows, so what is seen after the map looks better than it is"
 
 
@@ -245,26 +240,20 @@ def _change(found: Comparison) -> str:
 
 def _page(outcome: Outcome, name: str) -> str:
     """The page of the predictions after the map, with what was before it on top."""
-    page = render_page(
+    headings, rows = outcome.table()
+    tried, maps = outcome.found._table()
+    sections = [
+        Section("Before and after", outcome.sentences(), headings, rows),
+        Section("Maps tried", repr(outcome.found).splitlines()[:1], tried, maps),
+        Section("Before: reliability diagram", curve=calibration_curve(outcome.test, bins=10)),
+    ]
+    return render_page(
         outcome.after,
         calibration_curve(outcome.mapped, bins=10),
         title=f"{name}, after the map ({outcome.found.method})",
+        sections=sections,
+        heading="After: reliability diagram",
     )
-    picture = base64.b64encode(svg_of(reliability_spec(calibration_curve(outcome.test, bins=10))).encode()).decode(
-        "ascii"
-    )
-    parts = [
-        "<h2>Before and after</h2>",
-        "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in outcome.sentences()) + "</ul>",
-        f'<div class="wide">{html_table(*outcome.table())}</div>',
-        "<h2>Maps tried</h2>",
-        f"<p>{escape(repr(outcome.found).splitlines()[0])}</p>",
-        f'<div class="wide">{html_table(*outcome.found._table())}</div>',
-        "<h2>Before: reliability diagram</h2>",
-        f'<figure><img src="data:image/svg+xml;base64,{picture}" alt="Reliability diagram of the probabilities as they came."></figure>',
-    ]
-    assert DIAGRAM in page
-    return page.replace(DIAGRAM, "\n".join([*parts, "<h2>After: reliability diagram</h2>"]), 1)
 
 
 def _folder(out: str) -> Path:

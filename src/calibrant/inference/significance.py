@@ -70,7 +70,7 @@ class SignificanceResult:
         """One sentence; it never claims that predictions are calibrated."""
         chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
         if self.rejected:
-            return f"{self.metric} = {number(self.statistic)} is unlikely to be chance ({chance}): rejected is that {self.hypothesis}."
+            return f"{self.metric} = {number(self.statistic)} is unlikely to be chance ({chance}): the hypothesis that {self.hypothesis} is rejected."
         reach = ""
         if self.threshold is not None and math.isfinite(self.threshold):
             side = "below" if self.alternative == "less" else "beyond"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import __version__
 from .._results import number
@@ -15,18 +16,49 @@ from ..files import write_atomic
 from ..registry import catalogue
 from .diagram import reliability_spec, svg_of
 
-__all__ = ["render_page", "write_page"]
+__all__ = ["Section", "render_page", "write_page"]
+
+
+class Section(NamedTuple):
+    """Something that stands above the diagram: sentences, a table, and a diagram of its own."""
+
+    heading: str
+    lines: Sequence[str] = ()
+    headings: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    curve: CalibrationCurve | None = None
+
+    @property
+    def picture(self) -> str:
+        """The diagram as the address of an image; empty where there is none."""
+        return "" if self.curve is None else _picture(self.curve)
 
 
 def write_page(
-    path: str | os.PathLike[str], result: Evaluation, curve: CalibrationCurve, *, title: str, story: str = ""
+    path: str | os.PathLike[str],
+    result: Evaluation,
+    curve: CalibrationCurve,
+    *,
+    title: str,
+    story: str = "",
+    sections: Sequence[Section] = (),
+    heading: str = "Reliability diagram",
 ) -> Path:
     """Write the page and return where it is; the same input gives the same bytes."""
-    return write_atomic(path, render_page(result, curve, title=title, story=story).encode())
+    page = render_page(result, curve, title=title, story=story, sections=sections, heading=heading)
+    return write_atomic(path, page.encode())
 
 
-def render_page(result: Evaluation, curve: CalibrationCurve, *, title: str, story: str = "") -> str:
-    """The page as text."""
+def render_page(
+    result: Evaluation,
+    curve: CalibrationCurve,
+    *,
+    title: str,
+    story: str = "",
+    sections: Sequence[Section] = (),
+    heading: str = "Reliability diagram",
+) -> str:
+    """The page as text; `heading` is that of the diagram."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -36,19 +68,25 @@ def render_page(result: Evaluation, curve: CalibrationCurve, *, title: str, stor
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    picture = base64.b64encode(svg_of(reliability_spec(curve)).encode()).decode("ascii")
     return environment.get_template("page.html").render(
         title=title,
         story=story,
         version=__version__,
         lines=result.header.lines(),
         verdict=verdict(result),
-        picture=f"data:image/svg+xml;base64,{picture}",
+        sections=sections,
+        heading=heading,
+        picture=_picture(curve),
         curve_rows=_curve_rows(curve),
         curve=curve,
         metrics=[_metric_row(found) for found in result.results],
         notes=result.notes(),
     )
+
+
+def _picture(curve: CalibrationCurve) -> str:
+    drawn = base64.b64encode(svg_of(reliability_spec(curve)).encode()).decode("ascii")
+    return f"data:image/svg+xml;base64,{drawn}"
 
 
 def verdict(result: Evaluation) -> str:
