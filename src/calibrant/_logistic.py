@@ -33,6 +33,7 @@ Floats = NDArray[np.float64]
 CLIP = 1e-12
 LARGEST_LOGIT = math.log1p(-CLIP) - math.log(CLIP)
 STEPS, TOLERANCE, HALVINGS = 100, 1e-10, 40
+WARM_GROUPS = 4096
 # A column that the others explain to this many digits says nothing of its own.
 SAME_COLUMN = 1e-10
 
@@ -173,7 +174,8 @@ def fit_logistic(
     else:
         basis, back = _orthogonal(columns, groups.weight)
     with np.errstate(under="ignore", over="ignore"):
-        inner, converged, state = _climb(groups, basis, offset, ridge, firth)
+        start = np.zeros(basis.shape[1]) if ridge or firth else _warm_start(groups, basis, offset)
+        inner, converged, state = _climb(groups, basis, offset, ridge, firth, start)
         mu, _ = _sigmoid(basis @ inner if offset is None else offset + basis @ inner)
     covariance = np.linalg.pinv(state.information)
     total, ones, ones2 = groups.squares
@@ -233,10 +235,27 @@ def _sigmoid(eta: Floats) -> tuple[Floats, Floats]:
     return np.where(eta >= 0, 1.0, small) / (1 + small), np.maximum(eta, 0) + np.log1p(small)
 
 
+def _warm_start(groups: Groups, basis: Floats, offset: Floats | None) -> Floats:
+    """The coefficients of some thousand groups, evenly spaced: near those of all, and cheap."""
+    stride = len(basis) // WARM_GROUPS
+    nothing = np.zeros(basis.shape[1])
+    if stride < 4:
+        return nothing
+    some = groups._replace(
+        score=groups.score[::stride],
+        rows=groups.rows[::stride],
+        weight=groups.weight[::stride],
+        events=groups.events[::stride],
+        others=groups.others[::stride],
+    )
+    part = None if offset is None else offset[::stride]
+    found, converged, _ = _climb(some, np.ascontiguousarray(basis[::stride]), part, 0.0, False, nothing)
+    return found if converged and np.abs(found).max() < 100 else nothing
+
+
 def _climb(
-    groups: Groups, basis: Floats, offset: Floats | None, ridge: float, firth: bool
+    groups: Groups, basis: Floats, offset: Floats | None, ridge: float, firth: bool, inner: Floats
 ) -> tuple[Floats, bool, _State]:
-    inner = np.zeros(basis.shape[1])
     state = _State(groups, basis, offset, inner, ridge, firth)
     small = 0
     for _ in range(STEPS):

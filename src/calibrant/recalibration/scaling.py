@@ -84,10 +84,11 @@ class _Moments:
             power *= z
             second = np.einsum("ij,ij->i", power, z) / total
             own = self.own[start:stop]
+            # Not `@`: the threads that the linear algebra library starts for a product this short wait longer than they work.
             return (
-                float(weight @ (np.log(total) - u * own)),
-                float(weight @ (first - own)),
-                float(weight @ (second - first * first)),
+                float(np.einsum("i,i->", weight, np.log(total) - u * own)),
+                float(np.einsum("i,i->", weight, first - own)),
+                float(np.einsum("i,i->", weight, second - first * first)),
             )
 
         parts = map_blocks(work, len(self.z), rows_per_block(self.z.shape[1]), columns=self.z.shape[1])
@@ -95,16 +96,25 @@ class _Moments:
 
 
 def best_scale(data: TrainingData) -> float:
-    """u = 1/T of least negative log likelihood, which is convex in u: Newton steps kept inside a bracket."""
-    logits, labels, weight = data.logits, data.labels, data.weight
+    """u = 1/T of least negative log likelihood, with a warning where it lies at a bound."""
+    return _bounded(_likeliest_scale(data.logits, data.labels, data.weight))
+
+
+def safe_start(linear: LinearSoftmax) -> float:
+    """A scale to start from at which no row is all but certain of another class than its label: there a loss has no curvature."""
+    return min(1.0, max(_likeliest_scale(linear.z, linear.labels, linear.weight), LEAST))
+
+
+def _likeliest_scale(logits: Floats, labels: NDArray[Any], weight: Floats) -> float:
+    """The loss is convex in u: Newton steps kept inside a bracket."""
     moments = _Moments(logits, labels, weight)
     if not moments.own.any() and moments.z.any():
-        return _bounded(MOST)
+        return MOST
     start = 1.0
-    if data.n > 4 * WARM_ROWS:
-        step = data.n // WARM_ROWS
+    if len(labels) > 4 * WARM_ROWS:
+        step = len(labels) // WARM_ROWS
         start = _newton(_Moments(logits[::step], labels[::step], weight[::step]), 1.0, 1e-3)
-    return _bounded(_newton(moments, start, 1e-6))
+    return _newton(moments, start, 1e-6)
 
 
 def _newton(moments: _Moments, start: float, tolerance: float) -> float:
@@ -184,7 +194,7 @@ class BiasCorrectedTemperature(CalibrationMap):
             curvature = linear.diagonal_curvature(whole[:k], whole[k:])
             return value, np.concatenate([slope, shift]) @ lift, lift.T @ curvature @ lift
 
-        x = by_newton(loss, np.append(1.0, np.zeros(k - 1)))
+        x = by_newton(loss, np.append(safe_start(linear), np.zeros(k - 1)))
         if x[0] < LEAST or x[0] > MOST:
             _bounded(float(x[0]))
         self.temperature_, self.bias_ = 1 / min(max(float(x[0]), LEAST), MOST), np.append(0.0, x[1:])
@@ -212,7 +222,7 @@ class VectorScaling(CalibrationMap):
             value, slope, shift = linear(x[:k], bias)
             return value, np.append(slope, shift[1:]), linear.diagonal_curvature(x[:k], bias)[np.ix_(kept, kept)]
 
-        x = by_newton(loss, np.append(np.ones(k), np.zeros(k - 1)))
+        x = by_newton(loss, np.append(np.full(k, safe_start(linear)), np.zeros(k - 1)))
         self.weight_, self.bias_ = x[:k], np.append(0.0, x[k:])
 
     def _predict(self, data: Scores) -> Floats:
@@ -277,7 +287,7 @@ class MatrixScaling(CalibrationMap):
         price = np.full((k, k + 1), strength / (k * (k - 1)))
         price[np.arange(k), np.arange(k)] = 0
         price[:, k] = intercept / k
-        at = np.column_stack([np.eye(k), np.zeros(k)]) if start is None else start
+        at = np.column_stack([safe_start(linear) * np.eye(k), np.zeros(k)]) if start is None else start
 
         def first(x: Floats) -> tuple[float, Floats]:
             theta = x.reshape(k, k + 1)
