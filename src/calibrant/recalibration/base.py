@@ -23,8 +23,8 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Input = Literal["prob", "logit"]
 
-# The smallest probability whose logarithm is taken.
-SMALLEST = 2.0**-1022
+# The smallest probability whose logarithm is taken: a 0 then costs a row no more than what a double resolves near 1.
+SMALLEST = 1e-16
 
 
 class Scores:

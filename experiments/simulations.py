@@ -1,0 +1,307 @@
+"""How often the tests reject, and how often the intervals cover, on predictions whose calibration is known.
+
+``make simulate`` runs all of it on two processes and writes simulations.json beside this file and docs/simulations.md;
+``--small`` is a short form to see that everything works, ``--minutes`` stops after so long and keeps what was run, ``--page``
+writes the page again from the results. Simulation number i of a scenario has its own generator, made from the names and i
+alone, so that neither the number of processes nor the order of the work changes a result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import time
+import zlib
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import calibrant as cal
+from calibrant.inference.belt import giviti_test
+from calibrant.inference.grades import hosmer_lemeshow_multinomial
+from calibrant.simulate import make_calibrated, make_miscalibrated, temperature, true_calibration_error, true_value
+from simulations_page import page
+from simulations_plan import (
+    ALPHAS,
+    ALTERNATIVES,
+    COVERAGE,
+    COVERAGE_ROWS,
+    DRAWS,
+    POWER,
+    RESAMPLED,
+    RESAMPLES,
+    SIZE,
+    SMALL_DRAWS,
+    TESTS,
+    TRUTHS,
+    parameters,
+)
+
+HERE = Path(__file__).parent
+RESULTS, PAGE = HERE / "simulations.json", HERE.parent / "docs" / "simulations.md"
+SEED = 20
+# Parts into which the runs of a plan are cut; all plans get their first part before any gets its second.
+PARTS = 10
+FUNCTIONS = {"giviti_test": giviti_test, "hosmer_lemeshow_multinomial": hosmer_lemeshow_multinomial}
+
+
+class Task(NamedTuple):
+    """Some runs of one plan in one scenario."""
+
+    part: int
+    kind: str
+    names: tuple[str, ...]
+    scenario: str
+    classes: int
+    law: str
+    n: int
+    first: int
+    stop: int
+    draws: int
+
+
+def tasks(small: bool) -> list[Task]:
+    """All work, cut into parts; the short form takes a few runs with few rows."""
+    found: list[Task] = []
+    draws = SMALL_DRAWS if small else DRAWS
+    for plan in SIZE:
+        for classes in plan.classes:
+            for law in plan.laws:
+                for n, runs in plan.runs.items():
+                    if not small or n == 100:
+                        found += _parts("size", plan.tests, "calibrated", classes, law, n, 3 if small else runs, draws)
+    for plan in POWER:
+        for name in ALTERNATIVES:
+            for n, runs in plan.runs.items():
+                if not small or n == 500:
+                    found += _parts("power", plan.tests, name, 2, "even", n, 2 if small else runs, draws)
+    for metric, methods in COVERAGE.items():
+        for method, runs in methods.items():
+            for truth in TRUTHS:
+                if not small or method != "bca":
+                    runs_ = 1 if small else runs
+                    found += _parts("coverage", (metric, method), truth, 2, "even", COVERAGE_ROWS, runs_, RESAMPLES)
+    return sorted(found, key=lambda task: task.part)
+
+
+def _parts(
+    kind: str, names: tuple[str, ...], scenario: str, classes: int, law: str, n: int, runs: int, draws: int
+) -> Iterator[Task]:
+    ends = np.linspace(0, runs, min(PARTS, runs) + 1).astype(int).tolist()
+    for part, (first, stop) in enumerate(pairwise(ends)):
+        yield Task(part, kind, names, scenario, classes, law, n, first, stop, draws)
+
+
+def generator(task: Task, run: int, purpose: int) -> np.random.Generator:
+    """The generator of one run: 0 draws its rows, 1 is for the test."""
+    name = f"{task.kind} {task.scenario} {task.classes} {task.law} {task.n}"
+    return np.random.default_rng([SEED, zlib.crc32(name.encode()), run, purpose])
+
+
+def rows_of(task: Task, run: int) -> cal.Predictions:
+    """The rows of one run."""
+    rng, law = generator(task, run, 0), parameters(task.law, task.classes)
+    if task.kind == "size":
+        return make_calibrated(task.n, law=law, rng=rng).predictions
+    warp = ALTERNATIVES[task.scenario] if task.kind == "power" else TRUTHS[task.scenario]
+    return make_miscalibrated(task.n, warp=warp, law=law, rng=rng).predictions
+
+
+def pvalue_of(name: str, rows: cal.Predictions, draws: int, rng: np.random.Generator) -> float:
+    """The p-value of one test; NaN where it has none."""
+    test = TESTS[name]
+    try:
+        if test.metric in FUNCTIONS:
+            return FUNCTIONS[test.metric](rows).pvalue
+        words: dict[str, Any] = {"n_resamples": draws, "rng": rng, "workers": 1, **test.options}
+        return cal.assess(rows, metric=test.metric, method=test.method, **words).pvalue
+    except cal.UndefinedMetricError:
+        return float("nan")
+
+
+def run_tests(task: Task) -> list[dict[str, Any]]:
+    """How often each test rejected at each level; the runs in which it had no p-value are counted as runs."""
+    pvalues = np.empty((task.stop - task.first, len(task.names)))
+    for place, run in enumerate(range(task.first, task.stop)):
+        rows = rows_of(task, run)
+        for column, name in enumerate(task.names):
+            pvalues[place, column] = pvalue_of(name, rows, task.draws, generator(task, run, 1))
+    return [
+        {
+            **_where(task),
+            "test": name,
+            "draws": task.draws if name in RESAMPLED else 0,
+            "runs": len(pvalues),
+            "undefined": int(np.isnan(pvalues[:, column]).sum()),
+            # A p-value of k / (draws + 1) must not miss its level by rounding.
+            "rejected": [int((pvalues[:, column] <= alpha * (1 + 1e-9)).sum()) for alpha in ALPHAS],
+        }
+        for column, name in enumerate(task.names)
+    ]
+
+
+def _where(task: Task) -> dict[str, Any]:
+    return {
+        "kind": task.kind,
+        "scenario": task.scenario,
+        "classes": task.classes,
+        "law": task.law,
+        "n": task.n,
+    }
+
+
+def run_intervals(task: Task) -> list[dict[str, Any]]:
+    """How often the intervals held the true value, or lay above or below it."""
+    metric, way = task.names
+    truth = truth_of(metric, task.scenario)
+    ends: dict[str, list[tuple[float, float]]] = {}
+    undefined = 0
+    for run in range(task.first, task.stop):
+        try:
+            found = ends_of(metric, way, rows_of(task, run), task.draws, generator(task, run, 1))
+        except cal.UndefinedMetricError:
+            undefined += 1
+            continue
+        for method, pair in found.items():
+            ends.setdefault(method, []).append(pair)
+    rows = []
+    for method, pairs in ends.items():
+        low, high = np.array(pairs).T
+        counts = {"above": int((low > truth).sum()), "below": int((high < truth).sum())}
+        words = {"metric": metric, "method": method, "draws": 0 if way in ("normal", "asymptotic") else task.draws}
+        rows.append(
+            {
+                **_where(task),
+                **words,
+                "truth": truth,
+                "runs": task.stop - task.first,
+                "undefined": undefined,
+                **counts,
+                "width": float((high - low).sum()),
+            }
+        )
+    return rows
+
+
+def ends_of(
+    metric: str, way: str, rows: cal.Predictions, draws: int, rng: np.random.Generator
+) -> dict[str, tuple[float, float]]:
+    """The ends of the 95 % intervals that one call gives, by method."""
+    method = "percentile" if way == "resampled" else way
+    found = cal.interval(rows, metric=metric, method=method, n_resamples=draws, rng=rng, workers=1)
+    if way != "resampled":
+        return {method: (found.low, found.high)}
+    return {
+        "percentile": (found.low, found.high),
+        "basic": (2 * found.value - found.high, 2 * found.value - found.low),
+    }
+
+
+KNOWN_TRUTHS: dict[tuple[str, str], float] = {}
+
+
+def truth_of(metric: str, scenario: str) -> float:
+    """What the metric tends to: by quadrature, or 0 for errors of calibrated scores, or by two million rows."""
+    key = (metric, scenario)
+    if key not in KNOWN_TRUTHS:
+        KNOWN_TRUTHS[key] = _truth_of(metric, TRUTHS[scenario])
+    return KNOWN_TRUTHS[key]
+
+
+def _truth_of(metric: str, warp: temperature) -> float:
+    if metric in ("brier", "ecd", "ecce_mad"):
+        return true_value(warp, metric=metric)
+    if metric == "cox_slope":
+        return 1 / warp.k
+    if warp.k == 1:
+        return 0.0
+    if metric in ("ece", "ce2_db"):  # even scores: bins of equal mass are bins of equal width
+        norm = 1 if metric == "ece" else 2
+        return true_calibration_error(warp, norm=norm, bins=15) ** norm
+    if metric == "l2ce_interval":
+        return true_calibration_error(warp, norm=2) ** 2
+    return float(cal.catalogue[metric](make_miscalibrated(2_000_000, warp=warp, rng=SEED).predictions))
+
+
+def run_task(task: Task) -> list[dict[str, Any]]:
+    """The counts of one task."""
+    return run_intervals(task) if task.kind == "coverage" else run_tests(task)
+
+
+SAVE_SECONDS = 60
+COUNTED = ("runs", "undefined", "rejected", "above", "below", "width")
+
+
+def added_up(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Parts of the same work as one row each, in a fixed order."""
+    whole: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        key = json.dumps({word: value for word, value in row.items() if word not in COUNTED})
+        if key not in whole:
+            whole[key] = dict(row)
+            continue
+        for word in COUNTED:
+            if word in row:
+                old, new = whole[key][word], row[word]
+                added = [a + b for a, b in zip(old, new, strict=True)] if isinstance(old, list) else old + new
+                whole[key][word] = added
+    return list(whole.values())
+
+
+def run_all(small: bool, processes: int, minutes: float, out: Path) -> None:
+    """Run all tasks, or as many as time allows, and write what they gave; now and then also what there is so far."""
+    os.environ.update({f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")})  # one core each
+    start, work = time.perf_counter(), tasks(small)
+    saved = start
+    done: dict[int, list[dict[str, Any]]] = {}
+    # Fresh processes read the number of threads.
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        for number, rows in pool.imap_unordered(_numbered, enumerate(work)):
+            done[number] = rows
+            now = time.perf_counter()
+            if now - saved > SAVE_SECONDS:
+                saved = now
+                print(f"{len(done)} of {len(work)} parts, {(now - start) / 60:.1f} minutes", flush=True)
+                save(out, done, len(work), small, now - start)
+            if now - start > 60 * minutes:
+                break
+    save(out, done, len(work), small, time.perf_counter() - start)
+
+
+def save(out: Path, done: dict[int, list[dict[str, Any]]], parts: int, small: bool, seconds: float) -> None:
+    """Write the results, one row to a line."""
+    rows = added_up([row for number in sorted(done) for row in done[number]])
+    for row in rows:
+        if "width" in row:
+            row["width"] = float(f"{row['width'] / max(1, row['runs'] - row['undefined']):.6g}")
+    head = json.dumps({"small": small, "minutes": round(seconds / 60, 1), "complete": len(done) == parts})[:-1]
+    lines = ",\n".join(json.dumps(row) for row in rows)
+    out.write_text(f'{head}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
+
+
+def _numbered(numbered: tuple[int, Task]) -> tuple[int, list[dict[str, Any]]]:
+    return numbered[0], run_task(numbered[1])
+
+
+def main() -> None:
+    """Run, write the results and the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--small", action="store_true", help="a few runs with few rows")
+    parser.add_argument("--page", action="store_true", help="only write the page again")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=55.0, help="stop after so long and keep what was run")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where the results go; elsewhere no page is written")
+    chosen = parser.parse_args()
+    if not chosen.page:
+        run_all(chosen.small, chosen.processes, chosen.minutes, chosen.out)
+    if chosen.out == RESULTS:
+        PAGE.write_text(page(json.loads(RESULTS.read_text(encoding="utf-8"))), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

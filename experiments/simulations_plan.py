@@ -1,0 +1,160 @@
+"""What is simulated: the tests and what they promise, the laws of the scores, the ways to be wrong, and how many runs each gets."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from calibrant.simulate import bump, temperature
+
+ALPHAS = (0.01, 0.05, 0.1)
+DRAWS, SMALL_DRAWS = 199, 39
+# Kernel widths are given where choosing one would take longer than the test; the choice looks at scores alone.
+WIDTH = {"bandwidth": 0.5}
+
+
+class Test(NamedTuple):
+    """A test and what is promised of it: ``limit`` laws need many rows, ``drawn`` ones hold for any, a ``bound`` rejects rarely."""
+
+    __test__ = False
+
+    metric: str
+    method: str
+    promise: str
+    options: dict[str, Any]
+    documented: str = ""
+    """Where the test is known not to hold its level, what is said of it."""
+
+
+def limit(metric: str, method: str, documented: str = "", **options: Any) -> Test:
+    """A test by a law that holds for many rows."""
+    return Test(metric, method, "limit", options, documented)
+
+
+def drawn(metric: str, method: str = "consistency", **options: Any) -> Test:
+    """A test by outcomes drawn from the scores."""
+    return Test(metric, method, "drawn", options)
+
+
+TESTS: dict[str, Test] = {
+    "spiegelhalter_z": limit("spiegelhalter_z", "normal"),
+    "ecd": limit("ecd", "normal"),
+    "calibration_in_the_large": limit("calibration_in_the_large", "normal"),
+    "hosmer_lemeshow C": limit("hosmer_lemeshow", "chi_square"),
+    "hosmer_lemeshow H": limit("hosmer_lemeshow", "chi_square", binning="equal_width"),
+    "hosmer_lemeshow fitted here": limit(
+        "hosmer_lemeshow", "chi_square_fitted_here", "for scores fitted to these rows; others it rejects too often"
+    ),
+    "hosmer_lemeshow top label": limit("hosmer_lemeshow", "chi_square", lens="top_label"),
+    "hosmer_lemeshow_multinomial": Test(
+        "hosmer_lemeshow_multinomial", "chi_square", "limit", {}, "rejects too rarely: scores differ inside a group"
+    ),
+    "bbt": limit("bbt", "series"),
+    "ecce_mad": limit("ecce_mad", "series"),
+    "ecce_mad top label": limit("ecce_mad", "series", lens="top_label"),
+    "ecce_r": limit("ecce_r", "series"),
+    "ks_top_r": limit("ks_top_r", "series"),
+    "ks_within_top_r, r = 2": limit("ks_within_top_r", "series", r=2),
+    "cox lr": limit("cox_slope", "lr"),
+    "cox wald": limit("cox_slope", "wald"),
+    "cox score": limit("cox_slope", "score"),
+    "pws": limit("pws", "chi_square"),
+    "sbct": limit("sbct", "chi_square"),
+    "giviti_test": Test("giviti_test", "likelihood_ratio", "limit", {}),
+    "skce_ul": limit("skce_ul", "asymptotic", **WIDTH),
+    "ucme": limit("ucme", "chi_square", **WIDTH),
+    "ucme sample": limit("ucme", "chi_square_sample", "rejects far too often unless rows are many", **WIDTH),
+    "ecmmd": limit("ecmmd", "normal"),
+    "knn_chi2": limit(
+        "knn_chi2", "bonferroni", "rejects far too often unless rows are many: it takes far rows for near ones, so draw"
+    ),
+    "t_cal normal": limit("t_cal", "normal", "for screening: the tail of the law is heavier than the normal one"),
+    "skce_uq distribution_free": Test("skce_uq", "distribution_free", "bound", WIDTH),
+    "ece drawn": drawn("ece"),
+    "lkce drawn": drawn("lkce"),
+    "ecce_r drawn": drawn("ecce_r"),
+    "drmsce_bcs drawn": drawn("drmsce_bcs"),
+    "smece drawn": drawn("smece"),
+    "brier drawn": drawn("brier"),
+    "t_cal adaptive_joint": drawn("t_cal", "adaptive_joint"),
+    "ecmmd pseudo_labels": drawn("ecmmd", "pseudo_labels"),
+    "skce_uq bootstrap": limit("skce_uq", "bootstrap", **WIDTH),
+}
+RESAMPLED = {name for name, test in TESTS.items() if test.promise == "drawn" or test.method == "bootstrap"}
+
+LAWS = {"even": (1.0, 1.0), "sharp": (0.5, 0.5), "skewed": (5.0, 1.0)}
+ALTERNATIVES = {
+    "power 1.3": lambda score: score**1.3,
+    "temperature 1.25": temperature(1.25),
+    "bump": bump(),
+}
+QUICK = (
+    *("spiegelhalter_z", "ecd", "calibration_in_the_large", "hosmer_lemeshow C", "hosmer_lemeshow H"),
+    *("bbt", "ecce_mad", "ecce_r", "pws"),
+)
+COX = ("cox lr", "cox wald", "cox score")
+
+
+class Plan(NamedTuple):
+    """Tests on the same rows, and how many runs they get for each number of rows."""
+
+    tests: tuple[str, ...]
+    runs: dict[int, int]
+    classes: tuple[int, ...] = (2,)
+    laws: tuple[str, ...] = tuple(LAWS)
+
+
+SIZE = [
+    Plan(QUICK, {100: 5000, 1000: 5000, 10_000: 5000}),
+    Plan(("hosmer_lemeshow fitted here", "t_cal normal"), {100: 1000, 1000: 1000, 10_000: 1000}),
+    Plan(COX, {100: 5000, 1000: 2000, 10_000: 300}),
+    Plan(("sbct",), {100: 5000, 1000: 5000, 10_000: 1000}),
+    Plan(("giviti_test",), {100: 5000, 1000: 2000, 10_000: 500}),
+    Plan(("skce_ul",), {100: 5000, 1000: 5000, 10_000: 2000}),
+    Plan(("ucme",), {100: 5000, 1000: 5000, 10_000: 500}),
+    Plan(("ucme sample",), {100: 1000, 1000: 1000}),
+    Plan(("ecmmd",), {100: 5000, 1000: 5000, 10_000: 1000}),
+    Plan(("knn_chi2",), {100: 100, 1000: 100, 10_000: 100}),
+    Plan(("skce_uq distribution_free",), {100: 1000, 1000: 1000}),
+    Plan(("ecd", "spiegelhalter_z", "ks_top_r", "ecce_mad top label"), {100: 5000, 1000: 5000, 10_000: 1000}, (3, 10)),
+    Plan(("ks_within_top_r, r = 2",), {100: 1000, 1000: 1000}, (3, 10)),
+    Plan(("hosmer_lemeshow top label", "hosmer_lemeshow_multinomial"), {100: 5000, 1000: 5000, 10_000: 1000}, (3, 10)),
+    Plan(("skce_ul",), {100: 5000, 1000: 2000, 10_000: 500}, (3, 10)),
+    Plan(("ucme",), {100: 2000, 1000: 1000, 10_000: 200}, (3, 10)),
+    Plan(("ecmmd",), {100: 2000, 1000: 300}, (3, 10)),
+    Plan(("knn_chi2",), {100: 100, 1000: 100}, (3, 10)),
+    Plan(("ece drawn",), {100: 1000, 1000: 1000}),
+    Plan(("lkce drawn", "ecce_r drawn"), {100: 1000, 1000: 1000}),
+    Plan(("brier drawn",), {100: 100, 1000: 100}),
+    Plan(("drmsce_bcs drawn",), {100: 200, 1000: 200}),
+    Plan(("smece drawn",), {100: 60}, laws=("even",)),
+    Plan(("t_cal adaptive_joint",), {100: 1000, 1000: 1000}),
+    Plan(("ecmmd pseudo_labels",), {100: 500, 500: 500}),
+    Plan(("skce_uq bootstrap",), {100: 1000, 500: 1000}),
+    Plan(("skce_uq bootstrap",), {100: 500, 500: 500}, (3, 10)),
+]
+POWER = [
+    Plan((*QUICK, *COX), {500: 500, 2000: 500}),
+    Plan(("sbct", "giviti_test", "skce_ul", "ucme", "ecmmd"), {500: 500, 2000: 500}),
+    Plan(("ece drawn", "lkce drawn", "t_cal adaptive_joint", "skce_uq bootstrap"), {500: 200, 2000: 200}),
+]
+
+TRUTHS = {"calibrated": temperature(1.0), "temperature 1.5": temperature(1.5)}
+COVERAGE_ROWS, RESAMPLES = 1000, 200
+# Runs for each way to make an interval; "resampled" stands for percentile and basic, read off the same resamples.
+COVERAGE: dict[str, dict[str, int]] = {
+    "ece": {"resampled": 2000, "bca": 50},
+    "ce2_db": {"resampled": 1000, "bca": 50},
+    "drmsce_bcs": {"resampled": 300, "bca": 30},
+    "l2ce_interval": {"asymptotic": 2000},
+    "smece": {"resampled": 40},
+    "ecce_mad": {"resampled": 1000, "bca": 50},
+    "brier": {"normal": 2000, "resampled": 300},
+    "ecd": {"normal": 2000, "resampled": 300},
+    "cox_slope": {"asymptotic": 2000, "resampled": 100},
+}
+
+
+def parameters(law: str, classes: int) -> tuple[float, ...]:
+    """Of the Beta or Dirichlet law of the scores."""
+    first, second = LAWS[law]
+    return (first, *[second] * (classes - 1))

@@ -1,0 +1,77 @@
+"""Every map on predictions that real models and people made: valid probabilities, columns in order, no loss that explodes."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibrant.recalibration import METHODS
+
+
+def _load(name: str) -> ModuleType:
+    path = Path(__file__).parent.parent.parent / "experiments" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # NamedTuple looks its own module up
+    spec.loader.exec_module(module)
+    return module
+
+
+maps, peers = _load("maps"), _load("maps_peers")
+
+SETS = ["agnews_bert_n1000_bihani", "calzone_welldata", "f538_worldcup_ingame_3way", "icu_saps2_giviti"]
+ROWS = 1500
+
+
+@pytest.fixture(scope="module", params=SETS)
+def problem(request: pytest.FixtureRequest, data_folder: Path) -> Any:
+    [found] = maps.problems(data_folder, {request.param}, ROWS)
+    return found
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_probabilities_are_valid_and_columns_keep_their_order(name: str, problem: Any) -> None:
+    before, labels = problem.test
+    after = maps.predicted(name, problem)
+    assert after.shape == before.shape
+    assert ((after >= 0) & (after <= 1)).all()
+    assert np.abs(after.sum(axis=1) - 1).max() <= 1e-12
+    if METHODS[name]().keeps_argmax:
+        assert (after.argmax(axis=1) == before.argmax(axis=1)).all()
+    # Columns in another order would be right far less often.
+    assert (after.argmax(axis=1) == labels).mean() > (before.argmax(axis=1) == labels).mean() - 0.05
+
+
+@pytest.mark.parametrize("name", ["temperature", "platt", "vector", "beta", "venn_abers", "intra_order_preserving"])
+def test_maps_of_few_parameters_do_little_harm(name: str, problem: Any) -> None:
+    labels = problem.test.labels
+    assert maps.loss(maps.predicted(name, problem), labels) < 1.05 * maps.loss(problem.test.probs, labels)
+
+
+@pytest.mark.parametrize(("name", "peer"), [("platt", peers.sklearn_platt), ("isotonic", peers.sklearn_isotonic)])
+def test_the_same_map_of_scikit_learn_gives_the_same(name: str, peer: Any, problem: Any) -> None:
+    theirs = peers.one_by_one(peer, problem.fit, problem.test.probs)
+    np.testing.assert_allclose(maps.predicted(name, problem), theirs, rtol=0, atol=1e-4)
+
+
+def test_sets_without_a_probability_of_each_class_are_left_out(data_folder: Path) -> None:
+    names = [problem.name for problem in maps.problems(data_folder, most=100)]
+    assert len(set(names)) == len(names) >= 40
+    assert not any(name.startswith(("top1", "tcal", "sciq")) for name in names)
+
+
+@pytest.mark.parametrize("name", ["bias_corrected_temperature", "vector", "matrix", "dirichlet"])
+def test_forecasts_of_yes_and_no_only_are_mapped_to_their_rates(name: str) -> None:
+    """Some forecasters say 0 or 1 and nothing between; their logits are so large that no small step changes the loss."""
+    said = np.repeat([0.0, 1.0], 500)
+    happened = np.concatenate([np.arange(500) < 100, np.arange(500) < 350]).astype(int)
+    fitted = METHODS[name]().fit(said, happened)
+    np.testing.assert_allclose(fitted.predict_proba([0.0, 1.0])[:, 1], [0.2, 0.7], atol=0.01)
