@@ -82,7 +82,7 @@ def recommend(use_case: str) -> Recommendation:
 
     >>> import calibrant as cal
     >>> cal.recommend("direction").metrics
-    ('ecd', 'nses', 'expected_observed_ratio', 'spiegelhalter_z', 'esce', 'abc_above', 'abc_below')
+    ('ecd', 'nses', 'expected_observed_ratio', 'spiegelhalter_z', 'esce', 'abc_above', 'abc_below', 'cox_slope')
     """
     if not isinstance(use_case, str) or use_case not in _USE_CASES:
         raise ArgumentError("use_case", f"must be one of {', '.join(map(repr, _USE_CASES))}; got {use_case!r}")
