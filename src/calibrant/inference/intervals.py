@@ -27,7 +27,10 @@ __all__ = ["Interval", "bootstrap_sample", "interval"]
 Floats = NDArray[np.float64]
 
 METHODS = ("auto", "percentile", "basic", "bca", "normal", "asymptotic")
-NEAR_ZERO = "resampled values lie above the value itself, as they do near 0: the interval is too high; see what assess says of chance"
+NEAR_ZERO = (
+    "resampled values lie above the value itself, as they do near 0, so the interval is too high; assess says whether it is chance, "
+    "and the interval of l2ce_interval how large the error may be"
+)
 
 
 @dataclass(frozen=True)

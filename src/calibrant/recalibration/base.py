@@ -235,7 +235,7 @@ class CalibrationMap:
 
     def __repr__(self) -> str:
         default = {p.name: p.default for p in inspect.signature(type(self).__init__).parameters.values()}
-        changed = [f"{k}={v!r}" for k, v in self.get_params(deep=False).items() if v is not default.get(k)]
+        changed = [f"{k}={v!r}" for k, v in self.get_params(deep=False).items() if repr(v) != repr(default.get(k))]
         found = [f"{name}={_short(getattr(self, name))}" for name in self.fitted if hasattr(self, name)]
         return f"{type(self).__name__}({', '.join(changed)})" + (f" <{', '.join(found)}>" if found else "")
 
