@@ -55,7 +55,8 @@ _HOMES = {
     "inference.intervals": ("Interval", "interval"),
     "inference.power": ("PowerResult", "detectable_shift", "power", "sample_size"),
     "inference.sequential": ("EValue", "betting_test", "pit_test", "safe_hosmer_lemeshow"),
-    "inference.significance": ("SignificanceResult", "SignificanceTable", "assess", "assess_many"),
+    "inference.significance": ("assess", "assess_many"),
+    "inference.verdicts": ("SignificanceResult", "SignificanceTable"),
     "lenses": ("Lens", "class_", "class_groups", "class_hierarchy", "pair", "rank", "top_k", "within_top"),
     "predictions": ("Predictions",),
     "recalibration.adjust": (

@@ -109,10 +109,10 @@ from .inference.sequential import EValue as EValue
 from .inference.sequential import betting_test as betting_test
 from .inference.sequential import pit_test as pit_test
 from .inference.sequential import safe_hosmer_lemeshow as safe_hosmer_lemeshow
-from .inference.significance import SignificanceResult as SignificanceResult
-from .inference.significance import SignificanceTable as SignificanceTable
 from .inference.significance import assess as assess
 from .inference.significance import assess_many as assess_many
+from .inference.verdicts import SignificanceResult as SignificanceResult
+from .inference.verdicts import SignificanceTable as SignificanceTable
 from .lenses import Lens as Lens
 from .lenses import class_ as class_
 from .lenses import class_groups as class_groups

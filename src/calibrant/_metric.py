@@ -189,7 +189,8 @@ class Metric:
             raise ArgumentError(
                 id, f"the option {taken.pop()!r} already means something for every metric", "choose another word"
             )
-        self._is_row_mean = takes == "Block" and finish is None
+        self.is_row_mean = takes == "Block" and finish is None
+        """Whether it is a mean of one number for each row."""
 
     def __call__(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
         options, lens, where, combine, class_weight, words = self._split(keywords)
@@ -215,7 +216,7 @@ class Metric:
 
     def rows(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> NDArray[np.float64]:
         """What each row contributes; the (weighted) mean of it is the metric."""
-        if not self._is_row_mean:
+        if not self.is_row_mean:
             raise UndefinedMetricError(
                 self.id,
                 "is no mean over rows, so a row has no contribution of its own",

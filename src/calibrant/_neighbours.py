@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ._blocks import map_blocks, rows_per_block
 
-__all__ = ["SAME_DISTANCE", "distinct_rows", "median_distance", "neighbour_products", "standardised"]
+__all__ = ["SAME_DISTANCE", "distinct_rows", "median_distance", "neighbour_products", "standardised", "weighted_median"]
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -71,10 +71,10 @@ def median_distance(features: Floats, weights: Floats, importance: bool) -> floa
     total = float(weight.sum())
     if total <= 0 or not distance.any():
         return 1.0
-    return _weighted_median(distance, weight) or float(weight @ distance) / total
+    return weighted_median(distance, weight) or float(weight @ distance) / total
 
 
-def _weighted_median(values: Floats, weight: Floats) -> float:
+def weighted_median(values: Floats, weight: Floats) -> float:
     """The middle value; the mean of the two in the middle where the weight divides evenly between them."""
     order = np.argsort(values, kind="stable")
     order = order[weight[order] > 0]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ._blocks import map_blocks, rows_per_block
 from ._checks import check_positive
 from ._laplace import laplace_pair_sum
+from ._neighbours import weighted_median
 from .errors import ArgumentError
 from .view import VectorView
 
@@ -200,17 +201,7 @@ def _median_distance(cloud: Cloud, metric: str, scale: float) -> float:
     weight = np.append(max(copies, 0.0), share[i] * share[j])
     if not distance.any():
         return math.inf
-    return _weighted_median(distance, weight) or float((distance * weight).sum() / weight.sum())
-
-
-def _weighted_median(values: Floats, weight: Floats) -> float:
-    """Half of the weight lies on either side; for equal weights the plain median."""
-    order = np.argsort(values, kind="stable")
-    path = np.cumsum(weight[order])
-    half = path[-1] / 2
-    # Two places where the weight up to one is exactly half, up to the rounding of a long sum, and one place otherwise.
-    first, last = np.searchsorted(path, [half * (1 - 1e-10), half * (1 + 1e-10)])
-    return float(values[order[first]] + values[order[last]]) / 2
+    return weighted_median(distance, weight) or float((distance * weight).sum() / weight.sum())
 
 
 def all_pairs(points: Floats, vectors: Floats, kernel: Kernel) -> float:

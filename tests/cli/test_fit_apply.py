@@ -65,7 +65,7 @@ def validation(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def test_rows(tmp_path: Path) -> Path:
+def new_rows(tmp_path: Path) -> Path:
     path = tmp_path / "test.parquet"
     frame(NEW_LABELS, NEW_PROBS).write_parquet(path)
     return path
@@ -151,10 +151,10 @@ def test_fit_from_logits(tmp_path: Path, run: Run) -> None:
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "tsv"])
 def test_apply_adds_columns_and_keeps_the_others(
-    tmp_path: Path, fitted: Path, test_rows: Path, run: Run, kind: str
+    tmp_path: Path, fitted: Path, new_rows: Path, run: Run, kind: str
 ) -> None:
     target = tmp_path / f"calibrated.{kind}"
-    code, out, err = run("apply", fitted, test_rows, "--out", target)
+    code, out, err = run("apply", fitted, new_rows, "--out", target)
     assert (code, err) == (0, "")
     assert f"wrote {target}: 600 rows" in out
     read = (
@@ -234,22 +234,22 @@ def test_the_rows_of_the_fit_are_noticed(tmp_path: Path, fitted: Path, validatio
     assert err.startswith("warning: TemperatureScaling was fitted on these very rows")
 
 
-def test_preprocessing_must_agree(tmp_path: Path, validation: Path, test_rows: Path, run: Run) -> None:
+def test_preprocessing_must_agree(tmp_path: Path, validation: Path, new_rows: Path, run: Run) -> None:
     path = tmp_path / "m.json"
     assert run("fit", validation, "--method", "temperature", "--preprocessing", "resize 224", "--out", path)[0] == 0
     target = tmp_path / "c.csv"
-    assert run("apply", path, test_rows, "--out", target, "--preprocessing", "resize 224")[0] == 0
-    code, _, err = run("apply", path, test_rows, "--out", target, "--preprocessing", "resize 256")
+    assert run("apply", path, new_rows, "--out", target, "--preprocessing", "resize 224")[0] == 0
+    code, _, err = run("apply", path, new_rows, "--out", target, "--preprocessing", "resize 256")
     assert (code, "'resize 224'" in err, "'resize 256'" in err) == (2, True, True)
 
 
 def test_existing_output_is_replaced_and_nothing_else_is_left(
-    tmp_path: Path, fitted: Path, test_rows: Path, run: Run
+    tmp_path: Path, fitted: Path, new_rows: Path, run: Run
 ) -> None:
     target = tmp_path / "out" / "c.csv"
     target.parent.mkdir()
     target.write_text("old")
-    assert run("apply", fitted, test_rows, "--out", target)[0] == 0
+    assert run("apply", fitted, new_rows, "--out", target)[0] == 0
     assert calibrated(target).shape == (600, 3)
     assert [path.name for path in target.parent.iterdir()] == ["c.csv"]
 
@@ -257,10 +257,10 @@ def test_existing_output_is_replaced_and_nothing_else_is_left(
 # errors
 
 
-def test_bad_maps_are_one_clear_line(tmp_path: Path, fitted: Path, test_rows: Path, run: Run) -> None:
+def test_bad_maps_are_one_clear_line(tmp_path: Path, fitted: Path, new_rows: Path, run: Run) -> None:
     def complaint(content: str) -> str:
         (tmp_path / "bad.json").write_text(content)
-        code, out, err = run("apply", tmp_path / "bad.json", test_rows, "--out", tmp_path / "c.csv")
+        code, out, err = run("apply", tmp_path / "bad.json", new_rows, "--out", tmp_path / "c.csv")
         assert (code, out, len(err.splitlines())) == (2, "", 1)
         return err
 
@@ -269,12 +269,12 @@ def test_bad_maps_are_one_clear_line(tmp_path: Path, fitted: Path, test_rows: Pa
     assert "no map of calibrant" in complaint("{}")
     stored = json.loads(good)["content"]["fitted"]["temperature_"]
     assert "checksum" in complaint(good.replace(repr(stored), "17.5"))
-    code, _, err = run("apply", tmp_path / "none.json", test_rows, "--out", tmp_path / "c.csv")
+    code, _, err = run("apply", tmp_path / "none.json", new_rows, "--out", tmp_path / "c.csv")
     assert (code, "none.json: cannot be read" in err) == (2, True)
     assert not (tmp_path / "c.csv").exists()
 
 
-def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, test_rows: Path, run: Run) -> None:
+def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, new_rows: Path, run: Run) -> None:
     two = tmp_path / "two.csv"
     two.write_text("p\n0.2\n0.7\n")
     taken = tmp_path / "taken.csv"
@@ -284,15 +284,15 @@ def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, test_ro
     cases: list[tuple[tuple[object, ...], str]] = [
         (("apply", fitted, two, *target), "was fitted on 3 classes, and the file has 2"),
         (("apply", fitted, taken, *target), "p_1_calibrated: is a column of the file already"),
-        (("apply", fitted, test_rows, "--out", tmp_path / "c.npz"), "must end in .parquet"),
-        (("apply", fitted, test_rows, "--out", nowhere), "cannot be written"),
+        (("apply", fitted, new_rows, "--out", tmp_path / "c.npz"), "must end in .parquet"),
+        (("apply", fitted, new_rows, "--out", nowhere), "cannot be written"),
         (("apply", fitted, tmp_path / "none.csv", *target), "there is no such file"),
         (("apply", fitted, tmp_path, *target), "is a folder"),
-        (("apply", fitted, test_rows, *target, "--probs", "z_*"), "no column 'z_*'"),
-        (("apply", fitted, test_rows, *target, "--where", "id < 0"), "no rows that fit --where"),
-        (("apply", fitted, test_rows, *target, "--where", "nothing = 1"), "--where"),
-        (("apply", fitted, test_rows, *target, "--where", "id = (SELECT 1)"), "without queries"),
-        (("apply", fitted, test_rows), "--out"),
+        (("apply", fitted, new_rows, *target, "--probs", "z_*"), "no column 'z_*'"),
+        (("apply", fitted, new_rows, *target, "--where", "id < 0"), "no rows that fit --where"),
+        (("apply", fitted, new_rows, *target, "--where", "nothing = 1"), "--where"),
+        (("apply", fitted, new_rows, *target, "--where", "id = (SELECT 1)"), "without queries"),
+        (("apply", fitted, new_rows), "--out"),
         (("fit", validation, "--label", "lable", *target), "did you mean 'label'"),
         (("fit", validation, "--method", "temprature", *target), "'temprature' is no map"),
         (("fit", validation, "--folds", "1", *target), "folds"),
@@ -304,7 +304,7 @@ def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, test_ro
         (("run", "--validation", validation, "--test", two, "--out", tmp_path / "o"), "--label"),
         (("run", "--validation", validation, "--test", two, "--out", tmp_path / "o", "--accuracy", "2"), "--accuracy"),
         (("run", "--validation", validation, "--test", "-", "--out", tmp_path / "o"), "name both files"),
-        (("run", "--validation", validation, "--test", test_rows, "--out", tmp_path, "--hold-out", "1"), "--hold-out"),
+        (("run", "--validation", validation, "--test", new_rows, "--out", tmp_path, "--hold-out", "1"), "--hold-out"),
     ]
     for arguments, words in cases:
         code, out, err = run(*arguments)
@@ -352,9 +352,9 @@ def test_select_from_confidences(tmp_path: Path, run: Run) -> None:
 QUICK = ("--metrics", "nll,brier,ece", "--interval", "0.8", "--resamples", "50", "--method", "temperature")
 
 
-def test_run_does_the_whole_workflow(tmp_path: Path, validation: Path, test_rows: Path, run: Run) -> None:
+def test_run_does_the_whole_workflow(tmp_path: Path, validation: Path, new_rows: Path, run: Run) -> None:
     folder = tmp_path / "made" / "out"
-    words = ("--validation", validation, "--test", test_rows, "--out", folder)
+    words = ("--validation", validation, "--test", new_rows, "--out", folder)
     code, out, err = run("run", *words, *QUICK, "--accuracy", "0.7", "--preprocessing", "none")
     assert (code, err) == (0, "")
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -388,9 +388,9 @@ def test_run_does_the_whole_workflow(tmp_path: Path, validation: Path, test_rows
     assert f"{found['before']['metrics'][0]['value']:.4f}" in page
 
 
-def test_run_again_gives_the_same_files(tmp_path: Path, validation: Path, test_rows: Path, run: Run) -> None:
+def test_run_again_gives_the_same_files(tmp_path: Path, validation: Path, new_rows: Path, run: Run) -> None:
     folder = tmp_path / "out"
-    words = ("run", "--validation", validation, "--test", test_rows, "--out", folder, *QUICK, "--json")
+    words = ("run", "--validation", validation, "--test", new_rows, "--out", folder, *QUICK, "--json")
     first = run(*words)[1]
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert run(*words)[1] == first

@@ -18,7 +18,8 @@ from ..errors import ArgumentError, LensError, UndefinedMetricError
 from ..predictions import Predictions
 from ..view import VectorView, View
 from .fitted import gain_over_scores, limit_gain, refuse_importance
-from .significance import SignificanceResult, _check_alpha, read_source
+from .significance import _check_alpha, read_source
+from .verdicts import SignificanceResult
 
 __all__ = ["belt_survival", "giviti_test", "view_to_test"]
 

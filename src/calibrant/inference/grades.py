@@ -21,7 +21,8 @@ from ..predictions import Predictions
 from ..view import VectorView, View
 from .belt import view_to_test
 from .fitted import refuse_importance
-from .significance import SignificanceResult, _check_alpha, adjust, read_source
+from .significance import _check_alpha, adjust, read_source
+from .verdicts import SignificanceResult
 
 __all__ = ["GradeTest", "GradeTests", "grade_tests", "hosmer_lemeshow_multinomial"]
 

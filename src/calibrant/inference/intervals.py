@@ -130,7 +130,7 @@ def interval(
     view = views[0]
     n = int(view.total) if view.weight_kind == "counts" else view.n
     lens = view.lens if len(views) == 1 else "classwise"
-    plain = cluster is False and stratify is False and len(views) == 1 and is_row_mean(chosen)
+    plain = cluster is False and stratify is False and len(views) == 1 and chosen.is_row_mean
     single = cluster is False and stratify is False and len(views) == 1
     own = OWN_INTERVALS.get(chosen.id) if single else None
     if method == "auto":
@@ -191,11 +191,6 @@ OWN_INTERVALS: dict[str, Callable[..., tuple[float, float]]] = {
     "cox_intercept": _cox(0),
     "cox_slope": _cox(1),
 }
-
-
-def is_row_mean(metric: Metric) -> bool:
-    """Whether the metric is a mean of one number for each row."""
-    return metric.takes == "Block" and metric.finish is None
 
 
 def bootstrap_sample(

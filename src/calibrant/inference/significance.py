@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +13,6 @@ from .. import metrics as _metrics  # noqa: F401  (fills the catalogue)
 from .._checks import check_whole
 from .._convert import is_number
 from .._gather import as_predictions
-from .._results import frame_of, html_table, number
 from .._signature import PREDICTION_WORDS
 from ..errors import ArgumentError, UndefinedMetricError
 from ..predictions import Predictions
@@ -25,8 +23,9 @@ from ..view import VectorView, View
 from . import closed, fitted, pairs  # noqa: F401  (they enter their tests)
 from .draws import Sampler, choose_sampler, every_outcome, generator, many, one_view, seed_of
 from .owntests import DEFAULT_TESTS, OWN_TESTS, Asked, Found
+from .verdicts import SignificanceResult, SignificanceTable
 
-__all__ = ["SignificanceResult", "SignificanceTable", "assess", "assess_many"]
+__all__ = ["adjust", "assess", "assess_many", "read_source"]
 
 Floats = NDArray[np.float64]
 Source = Predictions | View | VectorView
@@ -37,127 +36,6 @@ ENUMERATED_ROWS = 12
 MOST_ENUMERATED_ROWS = 20
 # Equal values that differ by rounding count as equal.
 SAME = 1e-12
-
-
-@dataclass(frozen=True)
-class SignificanceResult:
-    """Whether a metric's value could be chance: `pvalue` is how often chance alone gives such a value if the scores are right."""
-
-    metric: str
-    statistic: float
-    pvalue: float
-    threshold: float | None
-    """The value from which on the p-value is at most `alpha`: smaller deviations these rows cannot show."""
-    alpha: float
-    alternative: str
-    hypothesis: str
-    method: str
-    law: str
-    n: int
-    lens: str
-    n_resamples: int = 0
-    null: Floats | None = field(default=None, repr=False, compare=False)
-    """The values that chance gave, where they were drawn."""
-    detail: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def rejected(self) -> bool:
-        """Whether the hypothesis is rejected at `alpha`."""
-        return self.pvalue <= self.alpha
-
-    @property
-    def verdict(self) -> str:
-        """One sentence; it never claims that predictions are calibrated."""
-        chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
-        if self.rejected:
-            return f"{self.metric} = {number(self.statistic)} is unlikely to be chance ({chance}): the hypothesis that {self.hypothesis} is rejected."
-        reach = ""
-        if self.threshold is not None and math.isfinite(self.threshold):
-            side = "below" if self.alternative == "less" else "beyond"
-            reach = f" {self.n:,} rows would have shown a value {side} {number(self.threshold)}."
-        return f"{self.metric} = {number(self.statistic)} could be chance ({chance}); no deviation was found.{reach}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values; the drawn sample is left out."""
-        names = [name for name in self.__dataclass_fields__ if name not in ("null", "detail")]
-        return {**{name: getattr(self, name) for name in names}, "verdict": self.verdict, "detail": dict(self.detail)}
-
-    def to_frame(self) -> Any:
-        """One row, as a frame of the library at hand."""
-        plain = {name: value for name, value in self.to_dict().items() if name != "detail"}
-        return frame_of({name: [value] for name, value in plain.items()})
-
-    def _cells(self) -> list[str]:
-        limit = "" if self.threshold is None else number(self.threshold)
-        return [self.metric, number(self.statistic), f"{self.pvalue:.4g}", limit, self.method, self.lens]
-
-    def __repr__(self) -> str:
-        lines = [
-            self.verdict,
-            f"  statistic {number(self.statistic)}, p-value {self.pvalue:.4g}, alternative {self.alternative}",
-            f"  threshold at {self.alpha:g}: {'unknown' if self.threshold is None else number(self.threshold)}",
-            f"  method {self.method}: {self.law}",
-        ]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<p>{escape(self.verdict)}</p>" + html_table(HEADINGS, [self._cells()])
-
-
-HEADINGS = ["metric", "value", "p-value", "threshold", "method", "lens"]
-
-
-@dataclass(frozen=True)
-class SignificanceTable:
-    """Several metrics assessed on the same draws; `adjusted` are p-values corrected for their number."""
-
-    results: tuple[SignificanceResult, ...]
-    adjusted: tuple[float, ...]
-    correction: str
-    alpha: float
-
-    def __getitem__(self, metric: str) -> SignificanceResult:
-        wanted = catalogue[metric].id
-        for result in self.results:
-            if result.metric == wanted:
-                return result
-        raise ArgumentError("metric", f"{wanted!r} was not assessed")
-
-    def __len__(self) -> int:
-        return len(self.results)
-
-    @property
-    def rejected(self) -> tuple[str, ...]:
-        """The metrics that reject, after correction."""
-        both = zip(self.results, self.adjusted, strict=True)
-        return tuple(result.metric for result, pvalue in both if pvalue <= self.alpha)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        rows = [{**r.to_dict(), "adjusted": a} for r, a in zip(self.results, self.adjusted, strict=True)]
-        return {"correction": self.correction, "alpha": self.alpha, "results": rows}
-
-    def to_frame(self) -> Any:
-        """One row for each metric, as a frame of the library at hand."""
-        rows = self.to_dict()["results"]
-        return frame_of({name: [row[name] for row in rows] for name in rows[0] if name != "detail"})
-
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        rows = [[*r._cells(), f"{a:.4g}"] for r, a in zip(self.results, self.adjusted, strict=True)]
-        return [*HEADINGS, self.correction], rows
-
-    def __repr__(self) -> str:
-        headings, rows = self._table()
-        widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in [headings, *rows]
-        )
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._table())
 
 
 def assess(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._blocks import map_blocks, rows_per_block
-from .._logistic import CLIP, logit
+from .._logistic import logit
 from ..errors import ArgumentError, FittedOnTheseRowsWarning, NotFittedError, ShapeError, UnknownArgumentError
 from ..predictions import Predictions
 
@@ -262,8 +262,3 @@ def _classes_of(y: Any, scores: Any) -> tuple[Array | None, Any]:
     if len(names) != columns:
         return None, y  # Predictions says what is wrong
     return names, codes
-
-
-def clipped_probability(value: Floats) -> Floats:
-    """Kept within [1e-12, 1 - 1e-12], for logarithms."""
-    return np.clip(value, CLIP, 1 - CLIP)
