@@ -252,3 +252,16 @@ def test_bad_arguments_are_named() -> None:
         cal.assess([0, 1] * 20, [0.3, 0.6] * 20, metric="ece", method="enumeration")
     with pytest.raises(cal.ArgumentError, match="correction"):
         cal.assess_many(*A, metrics=["ece"], correction="magic")  # type: ignore[arg-type]
+
+
+def test_the_law_of_one_question_is_not_taken_for_several() -> None:
+    """The mean of a statistic over classes has a law of its own, which is drawn."""
+    rejected = 0
+    for seed in range(30):
+        rows = cal.make_calibrated(300, law=(1.0, 1.0, 1.0), rng=seed).predictions
+        found = cal.assess(rows, metric="ecce_mad", lens="classwise", n_resamples=99, rng=seed)
+        assert found.method == "consistency"
+        rejected += found.pvalue <= 0.05
+    assert rejected <= 6  # 1.5 are expected, and more than 6 come by chance once in a thousand times
+    with pytest.raises(cal.ArgumentError, match="law of one question"):
+        cal.assess(rows, metric="ecce_mad", lens="classwise", method="series")

@@ -176,3 +176,8 @@ def test_many_rows_are_counted_in_cells_and_joint_lenses_are_not() -> None:
     assert isinstance(choose_sampler([(cal.ece, {})], data, exact=False), CellSampler)
     assert isinstance(choose_sampler([(cal.ece, {})], data, exact=True), RowSampler)
     assert not isinstance(choose_sampler([(cal.cwce, {})], data, exact=False), CellSampler)
+
+
+def test_an_infinite_value_has_no_standard_error() -> None:
+    with pytest.raises(cal.UndefinedMetricError, match="infinite"):
+        cal.interval([0, 1, 1], [0.2, 0.0, 0.7], metric="nll", method="normal")

@@ -100,3 +100,8 @@ def test_bad_arguments_are_named() -> None:
 def test_every_name_makes_a_map() -> None:
     for name, make in METHODS.items():
         assert make(input="logit").input == "logit", name
+
+
+def test_one_class_alone_teaches_nothing() -> None:
+    with pytest.raises(cal.UndefinedMetricError, match="all labels are the same"):
+        cal.recalibrate(np.ones(50, int), np.linspace(0.1, 0.9, 50))

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+import calibrant as cal
 from calibrant.errors import ArgumentError, CalibrantWarning
 from calibrant.recalibration.scaling import (
     BiasCorrectedTemperature,
@@ -229,3 +230,18 @@ def test_wrong_parameters():
         MatrixScaling(off_diagonal=-1).fit(*D)
     with pytest.raises(ArgumentError, match="input"):
         VectorScaling(input="odds").fit(*D)
+
+
+@pytest.mark.parametrize("name", ["TemperatureScaling", "BiasCorrectedTemperature", "VectorScaling"])
+def test_classes_ruled_out_are_as_good_as_probability_0(name):
+    rng = np.random.default_rng(5)
+    logits = rng.normal(0, 2, (800, 3))
+    chance = np.exp(logits / 1.5) / np.exp(logits / 1.5).sum(axis=1, keepdims=True)
+    labels = np.array([rng.choice(3, p=row) for row in chance])
+    rare = np.flatnonzero((rng.random(800) < 0.2) & (labels != 2))
+    plain = getattr(cal, name)(input="logit").fit(logits, labels)
+    logits[rare, 2] = -np.inf
+    map = getattr(cal, name)(input="logit").fit(logits, labels)
+    assert map.predict_proba(logits[rare])[:, 2].max() < 1e-6
+    new = rng.normal(0, 2, (50, 3))
+    assert map.predict_proba(new) == pytest.approx(plain.predict_proba(new), abs=0.1)

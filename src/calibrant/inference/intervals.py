@@ -236,6 +236,8 @@ def _normal_half(metric: Metric, view: View | VectorView, words: dict[str, Any],
     n = vector.effective_size
     if n <= 1:
         raise UndefinedMetricError(metric.id, "has no standard error with one row")
+    if not math.isfinite(value):
+        raise UndefinedMetricError(metric.id, "is infinite, so it has no standard error")
     variance = float(weight @ (rows - value) ** 2) / vector.total**2 * n / (n - 1)
     return float(ndtri((1 + level) / 2)) * math.sqrt(variance)
 

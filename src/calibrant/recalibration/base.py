@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,7 +55,12 @@ class Scores:
         if given is None:
             return np.log(np.maximum(self.probs, SMALLEST))
         given = given.astype(np.float64, copy=False)
-        return np.column_stack([np.zeros(self.n), given]) if given.ndim == 1 else given
+        if given.ndim == 1:
+            return np.column_stack([np.zeros(self.n), self.log_odds])
+        if np.isneginf(given.min()):  # a class ruled out: as where its probability is given as 0
+            top = given.max(axis=1, keepdims=True)
+            given = np.where(np.isneginf(given), top + math.log(SMALLEST), given)
+        return given
 
     @cached_property
     def log_odds(self) -> Floats:
@@ -62,8 +68,10 @@ class Scores:
         given = self._p.logits
         if given is None:
             return logit(self.score)
-        given = given.astype(np.float64, copy=False)
-        return given if given.ndim == 1 else np.asarray(given[:, 1] - given[:, 0])
+        if given.ndim == 1:
+            given = given.astype(np.float64, copy=False)
+            return np.where(np.isinf(given), np.copysign(-math.log(SMALLEST), given), given)
+        return np.asarray(self.logits[:, 1] - self.logits[:, 0])
 
     @property
     def fingerprint(self) -> str:

@@ -165,6 +165,8 @@ def recalibrate(
     p = Predictions(y_true, y_prob, sample_weight=sample_weight, input=input)
     if p.labels is None or p.kind not in ("binary", "multiclass"):
         raise UndefinedMetricError("recalibrate", "needs one class for each row")
+    if (p.labels == p.labels[0]).all():
+        raise UndefinedMetricError("recalibrate", "needs rows of two classes, and all labels are the same")
     if p.n < 2 * folds:
         raise UndefinedMetricError("recalibrate", f"needs at least {2 * folds} rows for {folds} folds; there are {p.n}")
     maps = {"none": Identity(input), **_named(method, p, input)}
