@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ._blocks import map_blocks
 from ._kernels import COUNT_UNIT, LOW_BITS, LOW_MASK, compiled, fill_bins, fill_class_bins
 
-__all__ = ["BinSums", "class_sums", "slot_sums", "slots_among", "uniform_slots", "uniform_sums"]
+__all__ = ["COMPILED_ROWS", "BinSums", "Totals", "class_sums", "slot_sums", "slots_among", "uniform_slots", "uniform_sums"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -93,7 +93,7 @@ def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) ->
     )
     if kernel is None:
         return slot_sums(score, outcome, uniform_slots(edges, closed, score.dtype == np.float32), count)
-    totals = _Totals(2 * (count + 1))
+    totals = Totals(2 * (count + 1))
 
     def work(start: int, stop: int) -> None:
         sums = np.zeros((4, 2 * (count + 1), 2), np.int64)
@@ -106,7 +106,7 @@ def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) ->
 
 def slot_sums(score: Array, outcome: Array, slots: Slots, count: int) -> BinSums:
     """Sums over `count` bins of what has a slot, by the same integers as the compiled loop."""
-    totals = _Totals(2 * (count + 1))
+    totals = Totals(2 * (count + 1))
     single = score.dtype == np.float32
 
     def work(start: int, stop: int) -> None:
@@ -124,7 +124,7 @@ def class_sums(probs: Array, labels: Array, edges: Floats, closed: Closed) -> Bi
     """Sums over bins of equal width for every class against the rest, (K, M) of each, in one pass over an (N, K) array."""
     n, k = probs.shape
     count = len(edges) - 1
-    totals = _Totals(k * (count + 1))
+    totals = Totals(k * (count + 1))
     fits = _fits(probs, count, closed) and probs.flags.c_contiguous
     kernel = compiled(fill_class_bins, probs.size) if fits else None
     single = probs.dtype == np.float32
@@ -157,7 +157,7 @@ def _fits(scores: Array, count: int, closed: Closed) -> bool:
     return closed == "right" and count <= MAX_EXACT_BINS and scores.dtype in (np.float32, np.float64)
 
 
-class _Totals:
+class Totals:
     """Sums over all blocks; integers, so it does not matter which thread comes first."""
 
     def __init__(self, size: int) -> None:

@@ -35,6 +35,7 @@ from .lenses import Lens
 from .predictions import Predictions
 from .selections import parse_selection
 from .sketch import Sketch
+from .sketches import Sketches, row_metric
 from .view import VectorView, View
 
 __all__ = ["FACTS", "Metric"]
@@ -194,12 +195,16 @@ class Metric:
 
     def __call__(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
         options, lens, where, combine, class_weight, words = self._split(keywords)
+        if isinstance(y_true, Sketches) and self.takes == "Block":
+            return self._of_row_sums(y_true, options, {"y_prob": y_prob, "where": where, **words})
         views = self._views(y_true, y_prob, lens, where, words)
         return self._value(views, options, combine, class_weight)
 
-    def of(self, predictions: Predictions, **keywords: Any) -> tuple[float, str]:
+    def of(self, predictions: Predictions | Sketches, **keywords: Any) -> tuple[float, str]:
         """The value for checked predictions, and the name of the lens it was seen through."""
         options, lens, where, combine, class_weight, words = self._split(keywords)
+        if isinstance(predictions, Sketches) and self.takes == "Block":
+            return self._of_row_sums(predictions, options, {}), "canonical"
         views = self._views(predictions, None, lens, where, words)
         name = views[0].lens if len(views) == 1 else "classwise"
         return self._value(views, options, combine, class_weight), name
@@ -253,15 +258,10 @@ class Metric:
                     "y_true", "is a view, which already holds everything", "pass the view alone, or arrays"
                 )
             views: list[AnyView] = [y_true]
-        elif isinstance(y_true, Sketch):
+        elif isinstance(y_true, (Sketch, Sketches)):
             if y_prob is not None or words or where is not None:
                 raise InputTypeError("y_true", "is a sketch, which already holds everything", "pass the sketch alone")
-            if not self.sketch or self.takes != "View":
-                raise InputTypeError("y_true", f"is a sketch, and {self.id} reads every row", "pass the rows")
-            if lens not in ("auto", y_true.lens):
-                remedy = f"pass lens={y_true.lens!r}, or the rows"
-                raise LensError("lens", f"{lens!r} was asked for, and the sketch holds {y_true.lens!r}", remedy)
-            views = [y_true.view()]
+            views = self._sketched(y_true, lens)
         else:
             predictions = as_predictions(y_true, y_prob, words)
             if lens == "canonical" == self.lens and predictions.kind in ("multilabel", "confidence"):
@@ -270,6 +270,23 @@ class Metric:
         for view in views:
             self._check_view(view)
         return views
+
+    def _of_row_sums(self, sketches: Sketches, options: dict[str, Any], beside: Mapping[str, Any]) -> float:
+        if any(value is not None for value in beside.values()):
+            raise InputTypeError("y_true", "is sketches, which already hold everything", "pass them alone")
+        if options != self.options:
+            raise InputTypeError("y_true", f"is sketches, which keep {self.id} without options", "pass the rows")
+        return row_metric(sketches, self.id)
+
+    def _sketched(self, source: Sketch | Sketches, lens: str | Lens) -> list[AnyView]:
+        if not self.sketch or self.takes != "View":
+            raise InputTypeError("y_true", f"is a sketch, and {self.id} reads every row", "pass the rows")
+        if isinstance(source, Sketches):
+            return [sketch.view() for sketch in source.sketches_of(lens)]
+        if lens not in ("auto", source.lens):
+            remedy = f"pass lens={source.lens!r}, or the rows"
+            raise LensError("lens", f"{lens!r} was asked for, and the sketch holds {source.lens!r}", remedy)
+        return [source.view()]
 
     def _check_view(self, view: AnyView) -> None:
         if self.takes == "View" and isinstance(view, VectorView):

@@ -16,6 +16,8 @@ from .bintable import BinTable, check_interval
 from .errors import InputTypeError, LensError
 from .lenses import Lens
 from .selections import parse_selection
+from .sketch import Sketch
+from .sketches import Sketches
 from .view import VectorView, View
 
 __all__ = ["CalibrationCurve", "calibration_curve"]
@@ -97,7 +99,7 @@ def calibration_curve(
     Parameters
     ----------
     y_true, y_prob
-        Labels and probabilities; see `Predictions`, whose keywords are taken too.
+        Labels and probabilities; see `Predictions`, whose keywords are taken too. Or a view, a `Sketch` or `Sketches`.
     bins, binning
         Number of bins or edges, and how to cut: ``"equal_width"``, ``"equal_mass"``, a rule, or fitted bins.
     lens
@@ -119,6 +121,10 @@ def calibration_curve(
             known = ["bins", "binning", "lens", "where", "interval", "method", *PREDICTION_WORDS]
             raise unknown_word("calibration_curve", word, value, known)
     check_interval(0.95 if interval is None else interval, method, "interval")
+    if isinstance(y_true, Sketches):
+        y_true, lens = y_true.sketch(lens if isinstance(lens, str) else lens.name), "auto"
+    if isinstance(y_true, Sketch):
+        y_true = y_true.view()
     if isinstance(y_true, (View, VectorView)):
         if y_prob is not None or words or where is not None or lens != "auto":
             raise InputTypeError("y_true", "is a view, which already holds everything", "pass the view alone")

@@ -28,6 +28,8 @@ from .predictions import Predictions
 from .recalibration.base import CalibrationMap
 from .registry import catalogue
 from .selections import parse_selection
+from .sketch import CELLS
+from .sketches import Sketches
 from .view import VectorView, View
 
 __all__ = ["Evaluation", "Header", "Result", "Skipped", "evaluate"]
@@ -58,7 +60,7 @@ def evaluate(
     Parameters
     ----------
     y_true, y_prob
-        Labels and probabilities; see `Predictions`, whose keywords are taken too.
+        Labels and probabilities; see `Predictions`, whose keywords are taken too. Or `Sketches`, whose groups are given as well.
     metrics
         ``"recommended"``, ``"all"``, or ids and aliases.
     by
@@ -120,6 +122,10 @@ def evaluate(
     chosen = choose_metrics(metrics)
     infer = Inference.read(interval, assess, n_resamples, rng)
     given = {"lens": lens, "bins": bins, "binning": binning}
+    if isinstance(y_true, Sketches):
+        if y_prob is not None or words or where is not None or map is not None:
+            raise InputTypeError("y_true", "is sketches, which already hold everything", "pass them alone")
+        return _evaluated_sketches(y_true, chosen, given, infer, budget)
     try:
         checked = as_predictions(y_true, y_prob, words)
     except InputError as error:
@@ -218,6 +224,29 @@ def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metri
     return chosen
 
 
+def _evaluated_sketches(
+    sketches: Sketches, chosen: list[Metric], given: Mapping[str, Any], infer: Inference | None, budget: float
+) -> Evaluation:
+    results = _results(sketches, chosen, given, infer, perf_counter() + budget)
+    left_out = tuple(Skipped(m.id, m.seconds(CELLS, sketches.k), SPENT) for m in chosen[len(results) :])
+    parts = {}
+    for name in sketches.groups:
+        part = sketches.group(name)
+        parts[name] = Evaluation(_sketched_header(part), tuple(_results(part, chosen[: len(results)], given)), {})
+    return Evaluation(_sketched_header(sketches), tuple(results), parts, left_out)
+
+
+def _sketched_header(sketches: Sketches) -> Header:
+    shares: tuple[float, ...] = ()
+    if sketches.kind == "binary":
+        positive = sketches.sketch("binary").positives / sketches.n if "binary" in sketches.lenses else math.nan
+        shares = (1 - positive, positive)
+    elif all(f"class:{name}" in sketches.lenses for name in sketches.classes):
+        shares = tuple(sketches.sketch(f"class:{name}").positives / sketches.n for name in sketches.classes)
+    confidence, accuracy = sketches.confidence_and_accuracy()
+    return Header(sketches.n, float(sketches.n), sketches.kind, sketches.k, shares, accuracy, {}, confidence)
+
+
 def _within(budget: float, chosen: list[Metric], p: Predictions) -> tuple[list[Metric], tuple[Skipped, ...]]:
     """The metrics that fit together, cheap ones first; the order stays that of the catalogue."""
     seconds = [m.seconds(p.n, p.k) for m in chosen]
@@ -231,7 +260,7 @@ def _within(budget: float, chosen: list[Metric], p: Predictions) -> tuple[list[M
 
 
 def _results(
-    p: Predictions,
+    p: Predictions | Sketches,
     plan: list[Metric],
     given: Mapping[str, Any],
     infer: Inference | None = None,
@@ -284,27 +313,37 @@ class Inference(NamedTuple):
 
         return cls(level, assess, int(n_resamples), seed_of(rng))
 
-    def added(self, result: Result, m: Metric, p: Predictions, options: dict[str, Any], deadline: float) -> Result:
+    def added(
+        self, result: Result, m: Metric, p: Predictions | Sketches, options: dict[str, Any], deadline: float
+    ) -> Result:
         """The result with its interval and p-value, or a note that says why it has none."""
         from .inference.intervals import interval
         from .inference.significance import assess
 
+        if isinstance(p, Sketches) and result.lens not in p.lenses:
+            return replace(result, note="drawing samples for it needs the rows")
+
         low = high = pvalue = None
         notes = []
         left = deadline - perf_counter()
-        if m.seconds(p.n, p.k) * self.n_resamples > max(left, 0):
+        rows = min(p.n, CELLS) if isinstance(p, Sketches) else p.n
+        if m.seconds(rows, p.k) * self.n_resamples > max(left, 0):
             return replace(result, note="resampling does not fit into the budget")
         draws: dict[str, Any] = {"metric": m, "n_resamples": self.n_resamples, "rng": self.seed, **options}
+        source = p
+        if isinstance(p, Sketches):
+            source = p.sketch(result.lens)  # type: ignore[assignment]
+            draws.pop("lens", None)
         if self.level is not None:
             try:
-                found = interval(p, level=self.level, **draws)
+                found = interval(source, level=self.level, **draws)
                 low, high = found.low, found.high
                 notes += [found.note] if found.note else []
             except CalibrantError as error:
                 notes.append(f"no interval: {error.problem}")
         if self.assess:
             try:
-                pvalue = assess(p, **draws).pvalue
+                pvalue = assess(source, **draws).pvalue
             except CalibrantError as error:
                 notes.append(f"no p-value: {error.problem}")
         return replace(result, low=low, high=high, pvalue=pvalue, note="; ".join(notes))

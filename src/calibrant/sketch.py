@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from functools import cache
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._binsums import BinSums, slot_sums, uniform_slots
+from ._binsums import BinSums
 from ._cached import cached_property
 from ._gather import as_predictions, views_of
+from ._grid import CELLS, EQUAL, cell_sums, grid, slots
 from ._kernels import LOW_BITS, LOW_MASK
-from .errors import InputTypeError, LensError, UndefinedMetricError, WeightsNotSupportedError
+from ._spread import spread_views
+from ._wire import pack, unpack
+from .errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, WeightsNotSupportedError
 from .lenses import Lens
 from .view import View
 
@@ -23,47 +25,18 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-# Cells of equal width; a multiple of 300, so that the edges of 10, 15, 20, 25, 30, 50 and 100 bins are among theirs.
-CELLS = 19_200
-# Nearer to 0 and 1 than 1/300, cells shrink with the distance: 16 for each factor of two, down to one in a million.
-FINEST, NEAR, PER_OCTAVE = 1e-6, 1 / 300, 16
 # A cell's sum of scores is exact up to this many rows.
 MOST_ROWS = 1 << 40
-
-
-class _Grid(NamedTuple):
-    edges: Floats
-    """Rising edges from 0 to 1; cell k is (edges[k], edges[k + 1]], and the first holds 0 too."""
-    first: Array
-    """For each of the equal cells (numbered from 1), how many edges lie before its end."""
-    crowded: Array
-    """Whether an equal cell is cut further."""
-
-
-@cache
-def _grid() -> _Grid:
-    equal = np.arange(CELLS + 1) / CELLS
-    near = FINEST * 2.0 ** (np.arange(math.ceil(math.log2(NEAR / FINEST) * PER_OCTAVE)) / PER_OCTAVE)
-    edges = np.unique(np.concatenate([equal, near, 1 - near]))
-    first = np.searchsorted(edges, equal)
-    return _Grid(edges, first, np.diff(first, prepend=-1) > 1)
-
-
-def _slots(score: Floats) -> Array:
-    """The cell of each score, counted from 1: one product for most, a search where cells are narrow."""
-    grid = _grid()
-    equal = uniform_slots(np.arange(CELLS + 1) / CELLS, "right", False)(score)
-    slot = grid.first[equal]
-    close = np.flatnonzero(grid.crowded[equal])
-    slot[close] = np.searchsorted(grid.edges, score[close], side="left")
-    return np.asarray(np.maximum(slot, 1))
+# Sums of a million rows in another order differ by about so much.
+ROUNDING = 1e-12
 
 
 class Sketch:
     """Counts, positives and sums of scores in a fixed grid of about 20 000 cells: all that a score metric needs to know.
 
     Everything is a whole number (a score counts in units of 2^-62), so the same rows give the same bits in any order, and sketches
-    merge by addition. Every metric of scores takes a sketch in place of labels and probabilities, as do `assess` and `interval`.
+    merge by addition. Every metric of scores takes a sketch in place of labels and probabilities, as do `assess`, `interval`, the
+    figures and the report. Only cells that hold rows are kept.
 
     >>> import calibrant as cal
     >>> sketch = cal.Sketch.of([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
@@ -71,12 +44,27 @@ class Sketch:
     True
     >>> cal.Sketch.of([0], [0.1]).merge(cal.Sketch.of([1, 1, 1], [0.4, 0.8, 0.9])) == sketch
     True
+    >>> cal.Sketch.from_bytes(sketch.to_bytes()) == sketch
+    True
     """
 
-    def __init__(self, sums: BinSums, lens: str) -> None:
-        self._sums = sums
+    def __init__(self, cells: Counts, sums: BinSums, lens: str) -> None:
+        self._cells = cells
+        self._kept = sums
         self.lens = lens
         """The question asked of each row."""
+
+    @classmethod
+    def empty(cls, lens: str) -> Sketch:
+        """The sketch of no rows, to start a sum from."""
+        none = np.zeros(0, np.int64)
+        return cls(none, BinSums(none, none, none, none), lens)
+
+    @classmethod
+    def of_sums(cls, sums: BinSums, lens: str) -> Sketch:
+        """The sketch of sums over all cells of the grid."""
+        cells = np.flatnonzero(sums.rows)
+        return cls(cells, BinSums(*(np.asarray(part[cells], np.int64) for part in sums)), lens)
 
     @classmethod
     def of(cls, y_true: Any, y_prob: Any = None, *, lens: str | Lens = "auto", **words: Any) -> Sketch:
@@ -87,7 +75,9 @@ class Sketch:
             return cls.of_view(y_true)
         views = views_of(as_predictions(y_true, y_prob, words), lens)
         if len(views) > 1 or not isinstance(views[0], View):
-            raise LensError("lens", "a sketch holds one score for each row", "use 'top_label' or 'class:NAME'")
+            raise LensError(
+                "lens", "a sketch holds one score for each row", "use 'top_label' or 'class:NAME', or Sketches for all"
+            )
         return cls.of_view(views[0])
 
     @classmethod
@@ -97,10 +87,13 @@ class Sketch:
             raise UndefinedMetricError("Sketch", "counts outcomes, and these labels are soft")
         if view.weight_kind == "importance" and not (view.weights == 1).all():
             raise WeightsNotSupportedError("sample_weight", "a sketch counts rows", "pass counts= for whole numbers")
-        count = len(_grid().edges) - 1
         if view.weight_kind == "counts":
-            return cls(_counted_sums(view, count), view.lens)
-        return cls(slot_sums(view.raw_score, view.raw_outcome, _slots, count), view.lens)
+            return cls.of_sums(_counted_sums(view), view.lens)
+        return cls.of_sums(cell_sums(view.raw_score, view.raw_outcome), view.lens)
+
+    def update(self, y_true: Any, y_prob: Any = None, **words: Any) -> Sketch:
+        """The sketch with more rows, seen through its own lens; this one stays as it is."""
+        return self.merge(Sketch.of(y_true, y_prob, lens="auto" if isinstance(y_true, View) else self.lens, **words))
 
     def merge(self, other: Sketch) -> Sketch:
         """The sketch of the rows of both."""
@@ -108,17 +101,48 @@ class Sketch:
             raise InputTypeError("other", f"must be a Sketch; got {type(other).__name__}")
         if other.lens != self.lens:
             raise LensError("lens", f"{self.lens!r} and {other.lens!r} ask different questions", "merge like with like")
-        rows, positives, high, low = (a + b for a, b in zip(self._sums, other._sums, strict=True))
-        if int(rows.sum()) > MOST_ROWS:
+        if self.n + other.n > MOST_ROWS:
             raise WeightsNotSupportedError("counts", f"sum to more than {MOST_ROWS} rows")
-        return Sketch(BinSums(rows, positives, high + (low >> LOW_BITS), low & LOW_MASK), self.lens)
+        cells = np.union1d(self._cells, other._cells)
+        parts = [np.zeros(len(cells), np.int64) for _ in range(4)]
+        for sketch in (self, other):
+            place = np.searchsorted(cells, sketch._cells)
+            for part, more in zip(parts, sketch._kept, strict=True):
+                part[place] += more
+        rows, positives, high, low = parts
+        return Sketch(cells, BinSums(rows, positives, high + (low >> LOW_BITS), low & LOW_MASK), self.lens)
 
     __add__ = merge
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Number of rows."""
-        return int(self._sums.rows.sum())
+        return int(self._kept.rows.sum())
+
+    @property
+    def positives(self) -> int:
+        """Number of rows whose outcome is 1."""
+        return int(self._kept.positives.sum())
+
+    @property
+    def mean_score(self) -> float:
+        """Mean of all scores."""
+        if not self.n:
+            raise UndefinedMetricError("mean_score", "there are no rows")
+        high, low = int(self._kept.high.sum()), int(self._kept.low.sum())
+        return float(((high << LOW_BITS) + low) / (self.n << 62))
+
+    def coarse(self, count: int) -> BinSums:
+        """Rows, positives and sums of scores in `count` cells of equal width, exactly; `count` must divide 19 200."""
+        if count < 1 or EQUAL % count:
+            raise ArgumentError("count", f"must divide {EQUAL}; got {count}", "for example 300 or 1920")
+        ends = np.searchsorted(grid().edges, np.arange(1, count + 1) / count)
+        place = np.searchsorted(ends, self._cells + 1)
+        parts = [np.zeros(count, np.int64) for _ in range(4)]
+        for part, more in zip(parts, self._kept, strict=True):
+            np.add.at(part, place, more)
+        rows, positives, high, low = parts
+        return BinSums(rows, positives, high + (low >> LOW_BITS), low & LOW_MASK)
 
     def view(self) -> View:
         """Up to two rows for each cell, with outcome 0 and 1, at its mean score; counts say how many rows each stands for."""
@@ -126,8 +150,36 @@ class Sketch:
 
     @cached_property
     def _view(self) -> View:
-        edges = _grid().edges
-        return cell_view(self._sums, edges[:-1], edges[1:], self.lens)
+        edges = grid().edges
+        return cell_view(self._kept, edges[self._cells], edges[self._cells + 1], self.lens)
+
+    def error_bound(self, metric: Callable[..., float], **options: Any) -> float:
+        """How far the value of a metric can lie from that of the rows themselves.
+
+        A sketch forgets where in its cell a row lay. The metric is computed again with the rows of every cell moved about as far
+        as its sums allow, in six ways; three times the largest change is the answer. Of bins whose edges are among the cells' (10, 15,
+        20, 25, 30, 50 and 100 of equal width) the sketch knows everything, and what is left is rounding.
+
+        >>> import calibrant as cal
+        >>> sketch = cal.Sketch.of([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+        >>> sketch.error_bound(cal.ece) < 1e-11
+        True
+        """
+        edges = grid().edges
+        value = metric(self, **options)
+        spread = spread_views(self._kept, edges[self._cells], edges[self._cells + 1], self.lens)
+        moved = max(abs(metric(view, **options) - value) for view in spread)
+        return 3 * moved + ROUNDING * (1 + abs(value))
+
+    def to_bytes(self) -> bytes:
+        """The sketch as bytes: versioned, with a checksum, the same on every machine."""
+        return pack("Sketch", {"lens": self.lens, "cells": CELLS}, [self._cells, *self._kept])
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Sketch:
+        """The sketch that `to_bytes` wrote."""
+        head, arrays = unpack("Sketch", content)
+        return cls(*checked_cells(arrays, head["cells"]), head["lens"])
 
     def __len__(self) -> int:
         return self.n
@@ -135,15 +187,25 @@ class Sketch:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sketch):
             return NotImplemented
-        return self.lens == other.lens and all(
-            np.array_equal(a, b) for a, b in zip(self._sums, other._sums, strict=True)
-        )
+        same = zip((self._cells, *self._kept), (other._cells, *other._kept), strict=True)
+        return self.lens == other.lens and all(np.array_equal(a, b) for a, b in same)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        used = int((self._sums.rows > 0).sum())
-        return f"Sketch({self.lens}, {self.n:,} rows in {used:,} cells)"
+        return f"Sketch({self.lens}, {self.n:,} rows in {len(self._cells):,} cells)"
+
+
+def checked_cells(arrays: list[Counts], cells: int) -> tuple[Counts, BinSums]:
+    """Cells and sums that were read, if they can be those of a sketch."""
+    where, rows, positives, high, low = arrays
+    if cells != CELLS:
+        raise ArgumentError("content", f"was made with a grid of {cells} cells, and this one has {CELLS}")
+    rising = len(where) == 0 or (where[0] >= 0 and where[-1] < CELLS and (np.diff(where) > 0).all())
+    counts = (rows > 0).all() and (positives >= 0).all() and (positives <= rows).all()
+    if not (rising and counts and len({len(array) for array in arrays}) == 1):
+        raise ArgumentError("content", "holds numbers that no rows can give", "make the sketch again")
+    return where, BinSums(rows, positives, high, low)
 
 
 def cell_view(sums: BinSums, low: Floats, high: Floats, lens: str) -> View:
@@ -159,18 +221,18 @@ def cell_view(sums: BinSums, low: Floats, high: Floats, lens: str) -> View:
     return View(np.repeat(score, 2)[kept], outcome, counts[kept], "counts", lens=lens)
 
 
-def _counted_sums(view: View, count: int) -> BinSums:
+def _counted_sums(view: View) -> BinSums:
     """The same sums for rows that stand for several."""
     assert view.weight is not None
     weight = view.weight.astype(np.int64)
     if weight.sum(dtype=np.float64) > MOST_ROWS:
         raise WeightsNotSupportedError("counts", f"sum to more than {MOST_ROWS} rows")
-    slot = _slots(view.score) - 1
+    slot = slots(view.score) - 1
     fixed = np.floor(view.score * 2.0**62).astype(np.int64)
     positive = view.raw_outcome.astype(np.int64)
 
     def added(values: Counts) -> Counts:
-        total = np.zeros(count, np.int64)
+        total = np.zeros(CELLS, np.int64)
         np.add.at(total, slot, values)
         return total
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.sketch import CELLS, _grid, _slots
+from calibrant._grid import EQUAL, grid, slots
 
 SCORED = [m for m in cal.catalogue.values() if m.takes == "View" and m.sketch and m.lens == "auto"]
 
@@ -18,23 +18,23 @@ def rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_grid_holds_the_edges_of_common_bins_and_is_fine_near_the_ends() -> None:
-    edges = _grid().edges
+    edges = grid().edges
     assert (edges[0], edges[-1]) == (0, 1)
     assert (np.diff(edges) > 0).all()
     for bins in (10, 15, 20, 25, 30, 50, 100, 300, 1920):
         assert np.isin(np.arange(bins + 1) / bins, edges).all()
     inner = edges[(edges >= 1e-6) & (edges <= 0.5)]
     assert (inner[1:] / inner[:-1]).max() < 1.05
-    assert len(edges) < CELLS * 1.05
+    assert len(edges) < EQUAL * 1.05
 
 
 def test_every_score_finds_its_cell() -> None:
-    edges = _grid().edges
+    edges = grid().edges
     score = np.concatenate(
         [edges, np.nextafter(edges, 2), np.nextafter(edges, -1), np.random.default_rng(0).random(5000)]
     )
     score = np.clip(score, 0, 1)
-    assert np.array_equal(_slots(score), np.maximum(np.searchsorted(edges, score), 1))
+    assert np.array_equal(slots(score), np.maximum(np.searchsorted(edges, score), 1))
 
 
 def test_order_and_splits_change_no_bit() -> None:
@@ -74,7 +74,7 @@ def test_counts_are_repeated_rows() -> None:
 def test_every_score_metric_reads_a_sketch(metric: cal.Metric) -> None:
     """One score for each cell, so that nothing is lost: the sketch is the rows, counted."""
     rng = np.random.default_rng(3)
-    p = rng.choice((np.arange(1, 90) * 211 + 0.5) / CELLS, 400)
+    p = rng.choice((np.arange(1, 90) * 211 + 0.5) / EQUAL, 400)
     y = (rng.random(400) < p**1.2).astype(int)
     wanted = metric(y, p) if metric.counts else None
     if not metric.counts:

@@ -19,6 +19,7 @@ from ..predictions import Predictions
 from ..registry import Metric, catalogue
 from ..selections import parse_selection
 from ..sketch import Sketch
+from ..sketches import Sketches
 from ..view import VectorView, View
 from . import closed, fitted, pairs  # noqa: F401  (they enter their tests)
 from .draws import Sampler, choose_sampler, every_outcome, generator, many, one_view, seed_of
@@ -95,9 +96,15 @@ def assess(
     check_whole(n_resamples, "n_resamples")
     source, options = read_source(y_true, y_prob, where, keywords)
     asked = _asked(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
-    tests = OWN_TESTS.get(chosen.id, {})
+    # The laws of the metrics' own tests are those of one question; the mean over several classes has none of them.
+    several = len(asked.views) > 1
+    tests = {} if several else OWN_TESTS.get(chosen.id, {})
     if method == "auto":
-        method = "enumeration" if _is_tiny(asked) else DEFAULT_TESTS.get(chosen.id, "consistency")
+        default = "consistency" if several else DEFAULT_TESTS.get(chosen.id, "consistency")
+        method = "enumeration" if _is_tiny(asked) else default
+    if several and method in OWN_TESTS.get(chosen.id, {}):
+        problem = f"{method!r} is the law of one question, and this lens asks {len(asked.views)}"
+        raise ArgumentError("method", problem, "use 'consistency', or lens='class:NAME'")
     if method in tests:
         return _result(asked, tests[method](asked), method)
     if method == "enumeration":
@@ -184,6 +191,8 @@ def read_source(y_true: Any, y_prob: Any, where: Any, keywords: Mapping[str, Any
     """Checked predictions or a view, and the keywords that are options of metrics."""
     words = {word: value for word, value in keywords.items() if word in PREDICTION_WORDS}
     options = {word: value for word, value in keywords.items() if word not in PREDICTION_WORDS}
+    if isinstance(y_true, Sketches):
+        y_true = y_true.sketch(options.pop("lens", None) or "auto")
     if isinstance(y_true, Sketch):
         y_true = y_true.view()
     if isinstance(y_true, (View, VectorView)):

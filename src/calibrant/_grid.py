@@ -1,0 +1,81 @@
+"""The fixed grid of a sketch: where its cells end, and which cell a score falls into."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._binsums import COMPILED_ROWS, BinSums, Totals, slot_sums, uniform_slots
+from ._blocks import map_blocks
+from ._kernels import compiled, fill_cells
+
+__all__ = ["CELLS", "EQUAL", "Grid", "cell_sums", "grid", "slots"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+# Cells of equal width; a multiple of 300, so that the edges of 10, 15, 20, 25, 30, 50 and 100 bins are among theirs.
+EQUAL = 19_200
+# Nearer to 0 and 1 than 1/300, cells shrink with the distance: 16 for each factor of two, down to one in a million.
+FINEST, NEAR, PER_OCTAVE = 1e-6, 1 / 300, 16
+# A power of two may come out a last digit apart on another machine; edges of this many binary places are the same on all.
+PLACES = 2.0**48
+# All of them together.
+CELLS = EQUAL + 2 * 188
+
+
+class Grid(NamedTuple):
+    """Cell k is (edges[k], edges[k + 1]], and the first holds 0 too."""
+
+    edges: Floats
+    """Rising edges from 0 to 1."""
+    near: Floats
+    """The edges that are not multiples of the equal width, below 1/2; those above are 1 minus these."""
+    first: Array
+    """For each of the equal cells (numbered from 1), how many edges lie before its end."""
+    crowded: Array
+    """Whether an equal cell is cut further."""
+
+
+@cache
+def grid() -> Grid:
+    """The one grid of all sketches."""
+    equal = np.arange(EQUAL + 1) / EQUAL
+    steps = np.arange(math.ceil(math.log2(NEAR / FINEST) * PER_OCTAVE))
+    near = np.round(FINEST * 2.0 ** (steps / PER_OCTAVE) * PLACES) / PLACES
+    edges = np.unique(np.concatenate([equal, near, 1 - near]))
+    first = np.searchsorted(edges, equal)
+    return Grid(edges, near, first, np.diff(first, prepend=-1) > 1)
+
+
+def slots(score: Floats) -> Array:
+    """The cell of each score, counted from 1: one product for most, a search where cells are narrow."""
+    edges, _, first, crowded = grid()
+    equal = uniform_slots(np.arange(EQUAL + 1) / EQUAL, "right", False)(score)
+    slot = first[equal]
+    close = np.flatnonzero(crowded[equal])
+    slot[close] = np.searchsorted(edges, score[close], side="left")
+    return np.asarray(np.maximum(slot, 1))
+
+
+def cell_sums(score: Array, outcome: Array) -> BinSums:
+    """Rows, positives and sums of scores of every cell; the compiled loop and NumPy give the same bits."""
+    fits = score.dtype in (np.float32, np.float64) and outcome.dtype in (np.uint8, np.int64)
+    kernel = compiled(fill_cells, len(score)) if fits else None
+    if kernel is None:
+        return slot_sums(score, outcome, slots, CELLS)
+    edges, _, first, crowded = grid()
+    totals = Totals(2 * (CELLS + 1))
+
+    def work(start: int, stop: int) -> None:
+        sums = np.zeros((2 * (CELLS + 1), 2), np.int64)
+        kernel(score[start:stop], outcome[start:stop], EQUAL, edges, first, crowded, sums)
+        totals.add_packed(sums)
+
+    map_blocks(work, len(score), COMPILED_ROWS)
+    return totals.bins_of_pairs()

@@ -1,0 +1,74 @@
+"""What a sketch forgets: where in its cell each row lay. The same cells with their rows as far apart as they can have been."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._binsums import BinSums
+from .view import View
+
+__all__ = ["spread_views"]
+
+Floats = NDArray[np.float64]
+Counts = NDArray[Any]
+STREWN = 3
+# No lot of rows that stay together holds a larger share than one in so many.
+LOTS = 4000
+
+
+def spread_views(sums: BinSums, low: Floats, high: Floats, lens: str) -> list[View]:
+    """Views with the rows, positives and mean score of every cell, and the rows in other places within it.
+
+    In the first, half the rows of each outcome lie low and half high; in two more the positives lie above the negatives, and below
+    them; in the last ones rows are strewn over the cell, so that cuts by rank fall between them. A cell of one row is known
+    exactly.
+    """
+    rows, positives = sums.rows, sums.positives
+    above = np.where(low > 0, np.nextafter(low, 1), 0.0)
+    mean = np.clip(sums.score_sum / rows, above, high)
+    share = positives / rows
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up = np.minimum((high - mean) / (1 - share), (mean - above) / share)
+        down = np.minimum((mean - above) / (1 - share), (high - mean) / share)
+    mixed = (positives > 0) & (positives < rows)
+    up, down = (np.where(mixed, width, 0.0) for width in (up, down))
+    pairs = [(mean + up * (1 - share), mean - up * share), (mean - down * (1 - share), mean + down * share)]
+    lower = positives // 2, (rows - positives) // 2
+    half = lower[0] + lower[1]
+    room = np.minimum(mean - above, (high - mean) * (rows - half) / np.maximum(half, 1))
+    below = np.where(half > 0, mean - room, mean)
+    over = np.where(half > 0, mean + room * half / np.maximum(rows - half, 1), mean)
+    parts = [(below, 1, lower[0]), (below, 0, lower[1]), (over, 1, positives - lower[0])]
+    halves = _view([*parts, (over, 0, rows - positives - lower[1])], above, high, lens)
+    sides = [_view([(one, 1, positives), (none, 0, rows - positives)], above, high, lens) for one, none in pairs]
+    room = np.minimum(mean - above, high - mean)
+    return [halves, *sides, *(_strewn(mean, room, sums, above, high, lens, seed) for seed in range(STREWN))]
+
+
+def _strewn(mean: Floats, room: Floats, sums: BinSums, low: Floats, high: Floats, lens: str, seed: int) -> View:
+    """The rows of each cell and outcome one by one, or in small lots, at random places about the mean."""
+    rng = np.random.default_rng(seed)
+    lot = max(1, int(sums.rows.sum()) // LOTS)
+    drawn: list[tuple[Any, Any, Any]] = []
+    for outcome, count in ((1, sums.positives), (0, sums.rows - sums.positives)):
+        lots = -(-count // lot)
+        cell = np.repeat(np.arange(len(mean)), lots)
+        place = np.arange(len(cell)) - np.repeat(np.cumsum(lots) - lots, lots)
+        held = count[cell] // lots[cell] + (place < count[cell] % lots[cell])
+        shift = rng.uniform(-1, 1, len(cell))
+        middle = np.bincount(cell, held * shift, len(mean)) / np.maximum(count, 1)
+        score = np.clip(mean[cell] + room[cell] * (shift - middle[cell]) / 2, low[cell], high[cell])
+        drawn.append((score, np.full(len(cell), outcome, np.uint8), held))
+    scores, outcomes, counts = (np.concatenate(part) for part in zip(*drawn, strict=True))
+    return View(scores, outcomes, counts, "counts", lens=lens)
+
+
+def _view(parts: list[tuple[Floats, int, Counts]], low: Floats, high: Floats, lens: str) -> View:
+    score = np.concatenate([np.clip(place, low, high) for place, _, _ in parts])
+    outcome = np.concatenate([np.full(len(place), value, np.uint8) for place, value, _ in parts])
+    count = np.concatenate([count for _, _, count in parts])
+    kept = count > 0
+    return View(score[kept], outcome[kept], count[kept], "counts", lens=lens)

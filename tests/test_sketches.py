@@ -1,0 +1,284 @@
+"""Sketches: the same bits whatever the order, split, nesting or journey through bytes; and how far from the rows they can be."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import calibrant as cal
+from calibrant import _grid, _kernels
+from calibrant._binsums import slot_sums
+from calibrant._rowsums import minus_log, row_sums
+
+SCORED = [m for m in cal.catalogue.values() if m.takes == "View" and m.sketch and m.lens == "auto"]
+LAWS = ("rare", "even", "points", "sure")
+
+
+def rows_of(law: str, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([n, seed])
+    p = {
+        "rare": lambda: rng.beta(0.2, 50, n),
+        "even": lambda: rng.random(n),
+        "points": lambda: rng.choice([0.0, 1.0, 1e-5], n),
+        "sure": lambda: rng.beta(8, 2, n),
+    }[law]()
+    return (rng.random(n) < p).astype(int), p
+
+
+def classes_of(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([n, seed])
+    p = rng.dirichlet([0.4, 0.8, 1.5], n)
+    y = (p.cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1).clip(0, 2)
+    return y, p, rng.choice(["north", "south"], n)
+
+
+class Merging(RuleBasedStateMachine):
+    """Parts of one set of rows, added, written and read in any order; together they are always the whole."""
+
+    @initialize(seed=st.integers(0, 1000), cuts=st.lists(st.integers(1, 299), min_size=1, max_size=8, unique=True))
+    def start(self, seed: int, cuts: list[int]) -> None:
+        y, p, groups = classes_of(300, seed)
+        order = np.random.default_rng(seed).permutation(300)
+        self.whole = cal.Sketches.of(y, p, groups=groups, classes=[0, 1, 2])
+        self.parts = [
+            cal.Sketches.of(y[part], p[part], groups=groups[part], classes=[0, 1, 2])
+            for part in np.split(order, sorted(cuts))
+        ]
+
+    @rule(data=st.data())
+    def merge_two(self, data: st.DataObject) -> None:
+        if len(self.parts) > 1:
+            first = self.parts.pop(data.draw(st.integers(0, len(self.parts) - 1)))
+            place = data.draw(st.integers(0, len(self.parts) - 1))
+            self.parts[place] = first + self.parts[place]
+
+    @rule(data=st.data())
+    def write_and_read(self, data: st.DataObject) -> None:
+        place = data.draw(st.integers(0, len(self.parts) - 1))
+        self.parts[place] = cal.Sketches.from_bytes(self.parts[place].to_bytes())
+
+    @invariant()
+    def together_they_are_the_whole(self) -> None:
+        total = self.parts[0]
+        for part in self.parts[1:]:
+            total = part + total
+        assert total == self.whole
+        assert total.to_bytes() == self.whole.to_bytes()
+
+
+Merging.TestCase.settings = settings(
+    max_examples=8, stateful_step_count=8, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestMerging = Merging.TestCase
+
+
+def test_a_thousand_parts_as_chain_star_and_tree() -> None:
+    y, p = rows_of("even", 3000)
+    parts = [cal.Sketch.of(y[i::1000], p[i::1000]) for i in range(1000)]
+    chain = parts[0]
+    for part in parts[1:]:
+        chain += part
+    tree = parts
+    while len(tree) > 1:
+        tree = [a + b for a, b in zip(tree[::2], tree[1::2], strict=False)] + tree[len(tree) // 2 * 2 :]
+    assert chain == tree[0] == cal.Sketch.of(y, p)
+    assert chain + cal.Sketch.empty("binary") == chain
+
+
+def test_update_is_merge_and_leaves_the_old_one() -> None:
+    y, p = rows_of("sure", 500)
+    first = cal.Sketch.of(y[:200], p[:200])
+    assert first.update(y[200:], p[200:]) == cal.Sketch.of(y, p)
+    assert first.n == 200
+    labels, probs, groups = classes_of(400)
+    started = cal.Sketches.of(labels[:100], probs[:100], groups=groups[:100])
+    assert started.update(labels[100:], probs[100:], groups=groups[100:]) == cal.Sketches.of(
+        labels, probs, groups=groups
+    )
+
+
+def test_compiled_and_plain_fill_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    edges = _grid.grid().edges
+    around = [edges, np.nextafter(edges, 2).clip(0, 1), np.nextafter(edges, -1).clip(0)]
+    score = np.concatenate([*around, rows_of("rare", 20_000)[1], rows_of("even", 20_000)[1], [5e-324, 1e-310]])
+    monkeypatch.setattr(_kernels, "MIN_ENTRIES", 0)
+    for kind in (np.float32, np.float64):
+        p = score.astype(kind)
+        y = (np.random.default_rng(1).random(len(p)) < p).astype(np.uint8)
+        plain = slot_sums(p, y, _grid.slots, _grid.CELLS)
+        fast = _grid.cell_sums(p, y)
+        assert "fill_cells" in _kernels._cache
+        for a, b in zip(plain, fast, strict=True):
+            assert np.array_equal(a, b)
+
+
+def test_logarithms_are_right_and_made_of_plain_steps() -> None:
+    value = np.concatenate([np.random.default_rng(0).random(50_000), [1.0, 0.5, 1e-300, 5e-324, 1 - 2**-53, 2**-1022]])
+    assert np.abs(minus_log(value) + np.log(value)).max() < 3e-13
+    assert np.abs(minus_log(value[value > 1e-9]) + np.log(value[value > 1e-9])).max() < 4e-15
+    assert minus_log(np.zeros(1)) == 0
+
+
+def test_row_sums_are_brier_nll_and_ecd() -> None:
+    y, p, groups = classes_of(5000)
+    sketches = cal.Sketches.of(y, p, groups=groups)
+    part = groups == "north"
+    for name in ("brier", "root_brier", "nll", "ecd"):
+        metric = cal.catalogue[name]
+        assert metric(sketches) == pytest.approx(metric(y, p), abs=1e-12)
+        assert metric(sketches.group("north")) == pytest.approx(metric(y[part], p[part]), abs=1e-12)
+    z, q = rows_of("sure", 2000)
+    for name in ("brier", "nll", "ecd"):
+        assert cal.catalogue[name](cal.Sketches.of(z, q)) == pytest.approx(cal.catalogue[name](z, q), abs=1e-12)
+    assert cal.nll(cal.Sketches.of([0, 1], [1.0, 0.5])) == np.inf
+    order = np.random.default_rng(0).permutation(5000)
+    assert row_sums(p[order], y[order]) == row_sums(p, y) == row_sums(p[:7], y[:7]).plus(row_sums(p[7:], y[7:]))
+
+
+@pytest.mark.parametrize("bins", [1, 2, 3, 10, 15, 20, 25, 30, 50, 100, 300])
+def test_bins_among_the_cells_are_exact(bins: int) -> None:
+    for law in LAWS:
+        y, p = rows_of(law, 2000)
+        sketch = cal.Sketch.of(y, p)
+        assert cal.ece(sketch, bins=bins) == pytest.approx(cal.ece(y, p, bins=bins), abs=1e-13)
+        sums = sketch.coarse(bins)
+        slot = np.maximum(np.ceil(np.round(p * bins, 9)), 1).astype(int) - 1
+        assert np.array_equal(sums.rows, np.bincount(slot, minlength=bins))
+        assert np.array_equal(sums.positives, np.bincount(slot, y, minlength=bins))
+
+
+CHEAP = ("ece", "ece_em", "mce", "esce", "smece", "ecce_mad", "ecce_r", "drmsce_bcs", "ce2_db", "mmce", "cox_slope")
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("metric", [m for m in SCORED if m.id in CHEAP], ids=lambda m: m.id)
+def test_a_sketch_is_within_its_bound(metric: cal.Metric, law: str) -> None:
+    check_bound(metric, *rows_of(law, 1500))
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("metric", SCORED, ids=lambda m: m.id)
+def test_every_metric_is_within_its_bound(metric: cal.Metric, law: str) -> None:
+    check_bound(metric, *rows_of(law, 3000))
+
+
+def check_bound(metric: cal.Metric, y: np.ndarray, p: np.ndarray) -> None:
+    sketch = cal.Sketch.of(y, p)
+    try:
+        exact = metric(y, p)
+    except cal.CalibrantError as error:
+        with pytest.raises(type(error)):
+            metric(sketch)
+        return
+    assert abs(metric(sketch) - exact) <= sketch.error_bound(metric)
+
+
+def test_bounds_are_narrow_where_it_matters() -> None:
+    y, p = rows_of("even", 20_000)
+    sketch = cal.Sketch.of(y, p)
+    assert sketch.error_bound(cal.ece) < 1e-11
+    assert sketch.error_bound(cal.ecce_mad) < 1e-5
+    assert sketch.error_bound(cal.smece) < 1e-4
+
+
+def test_damaged_bytes_are_refused() -> None:
+    y, p = rows_of("even", 300)
+    content = cal.Sketch.of(y, p).to_bytes()
+    with pytest.raises(cal.FileError, match="no bytes of calibrant"):
+        cal.Sketch.from_bytes(b"nothing of the kind" * 20)
+    with pytest.raises(cal.InputTypeError, match="must be bytes"):
+        cal.Sketch.from_bytes("text")  # type: ignore[arg-type]
+    with pytest.raises(cal.FileError, match="hold a Sketch"):
+        cal.Sketches.from_bytes(content)
+    later = bytearray(content)
+    struct.pack_into("<H", later, 10, 99)
+    with pytest.raises(cal.FileError, match="version 99"):
+        cal.Sketch.from_bytes(bytes(later))
+    rng = np.random.default_rng(0)
+    for place in rng.integers(12, len(content), 60):
+        other = bytearray(content)
+        other[place] ^= 1 << int(rng.integers(8))
+        with pytest.raises(cal.FileError):
+            cal.Sketch.from_bytes(bytes(other))
+    for length in rng.integers(0, len(content), 30):
+        with pytest.raises(cal.FileError):
+            cal.Sketch.from_bytes(content[:length])
+
+
+def test_bytes_are_pinned() -> None:
+    """Files written today are read tomorrow: the form may not change unnoticed."""
+    content = cal.Sketch.of([0, 1], [0.25, 0.75]).to_bytes()
+    head_length = struct.unpack_from("<I", content, 12)[0]
+    head = json.loads(content[24 : 24 + head_length])
+    assert content[:10] == b"CALIBRANT\0"
+    assert head == {"cells": 19576, "kind": "Sketch", "lens": "binary", "lengths": [2, 2, 2, 2, 2]}
+
+
+def test_files_of_sketches(tmp_path: Any) -> None:
+    y, p, groups = classes_of(200)
+    sketches = cal.Sketches.of(y, p, groups=groups)
+    path = sketches.write(tmp_path / "day.sketch")
+    assert cal.Sketches.read(path) == sketches
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(cal.FileError, match=r"day\.sketch"):
+        cal.Sketches.read(path)
+
+
+def test_what_does_not_fit_together_is_refused() -> None:
+    y, p, _ = classes_of(50)
+    three = cal.Sketches.of(y, p)
+    with pytest.raises(cal.LensError, match="other classes"):
+        three.merge(cal.Sketches.of([0, 1], [0.1, 0.9]))
+    with pytest.raises(cal.LensError, match="ask for the same"):
+        three.merge(cal.Sketches.of(y, p, lenses=["top_label"]))
+    with pytest.raises(cal.InputTypeError, match="must be Sketches"):
+        three.merge(cal.Sketch.of(y, p))  # type: ignore[arg-type]
+    with pytest.raises(cal.LensError, match="no sketch of 'binary'"):
+        three.sketch("binary")
+    with pytest.raises(cal.GroupError, match="no group"):
+        three.group("west")
+    with pytest.raises(cal.InputTypeError, match="reads every row"):
+        cal.vce(three)
+    with pytest.raises(cal.InputTypeError, match="without options"):
+        cal.nll(three, base=2)
+    with pytest.raises(cal.UndefinedMetricError, match="kept no sums"):
+        cal.nll(cal.Sketches.of(y, p, scores=False))
+    with pytest.raises(cal.InputTypeError, match="pass them alone"):
+        cal.evaluate(three, where=[True])
+
+
+def test_sketches_stand_in_for_rows() -> None:
+    y, p, groups = classes_of(4000)
+    sketches = cal.Sketches.of(y, p, groups=groups)
+    rows, kept = cal.evaluate(y, p, by=groups), cal.evaluate(sketches)
+    assert kept.header.accuracy == pytest.approx(rows.header.accuracy, abs=1e-12)
+    assert kept.header.mean_confidence == pytest.approx(rows.header.mean_confidence, abs=1e-12)
+    assert kept.header.prevalence == pytest.approx(rows.header.prevalence)
+    for name in ("brier", "nll", "ecd", "ece", "cwce", "mce"):
+        assert kept[name] == pytest.approx(rows[name], abs=1e-12)
+        assert kept.groups["south"][name] == pytest.approx(rows.groups["south"][name], abs=1e-12)
+    assert "reads every row" in next(r.reason for r in kept.results if r.metric == "vce")
+    with_draws = cal.evaluate(sketches, metrics=["ece", "cwce"], interval=0.9, assess=True)
+    assert with_draws.results[0].low is not None
+    assert with_draws.results[0].pvalue is not None
+    assert "needs the rows" in with_draws.results[1].note
+    assert (
+        cal.assess(sketches, metric="ece", lens="class:1", rng=0).pvalue
+        == cal.assess(sketches["class:1"], metric="ece", rng=0).pvalue
+    )
+    curve = cal.calibration_curve(sketches, bins=10, lens="class:2")
+    assert curve.rate == pytest.approx(cal.calibration_curve(y, p, bins=10, lens="class:2").rate, nan_ok=True)
+    z, q = rows_of("sure", 900)
+    two = cal.evaluate(cal.Sketches.of(z, q)).header
+    assert (two.accuracy, two.mean_confidence) == pytest.approx(
+        (cal.evaluate(z, q).header.accuracy, cal.evaluate(z, q).header.mean_confidence), abs=1e-12
+    )
