@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .._convert import match_columns
-from ..errors import ArgumentError, ColumnError, FileError
+from ..engines.columns import (
+    PROB_NAMES,
+    Columns,
+    check_expression,
+    class_names,
+    find_columns,
+    first_line,
+    quoted,
+    score_options,
+)
+from ..errors import ArgumentError, FileError
 from ..files import read_npz
 
 __all__ = ["Columns", "load", "load_each"]
 
-LABEL_NAMES = ("label", "labels", "y_true", "y", "target", "truth", "true_label", "class", "outcome", "actual")
-PROB_NAMES = (
-    "prob",
-    "probs",
-    "probability",
-    "probabilities",
-    "y_prob",
-    "y_proba",
-    "y_score",
-    "score",
-    "p",
-    "proba",
-    "p_1",
-    "prob_1",
-)
-PROB_PREFIXES = ("prob_", "probs_", "proba_", "probability_", "y_prob_", "p_", "p")
 READERS = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -43,20 +34,6 @@ READERS = {
     ".ndjson": "json",
     ".npz": "npz",
 }
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which columns hold what; None where they are to be found by their usual names."""
-
-    label: str | None = None
-    prob: str | None = None
-    probs: str | None = None
-    logits: str | None = None
-    confidence: str | None = None
-    weight: str | None = None
-    counts: str | None = None
-    by: str | None = None
 
 
 def load(file: str, columns: Columns, where: str | None = None, format: str | None = None) -> dict[str, Any]:
@@ -126,22 +103,22 @@ def _from_table(path: Path, shown: str, kind: str, columns: Columns, where: str 
         except duckdb.Error as error:
             raise FileError(
                 shown,
-                f"cannot be read as {kind}: {_first_line(error)}",
+                f"cannot be read as {kind}: {first_line(error)}",
                 "check the file, or say its kind with --format",
             ) from error
         wanted = _wanted(existing, columns)
-        names = ", ".join(_quoted(name) for name in dict.fromkeys(wanted))
+        names = ", ".join(quoted(name) for name in dict.fromkeys(wanted))
         query = f"SELECT {names} FROM {source}"  # noqa: S608 - quoted names
         if where is not None:
-            _check_expression(connection, where)
+            check_expression(connection, where)
             query += f" WHERE (\n{where}\n)"
         try:
             arrays = connection.execute(query, [str(path)]).fetchnumpy()
         except duckdb.BinderException as error:
-            raise ArgumentError("--where", _first_line(error), f"the columns are {', '.join(existing[:20])}") from error
+            raise ArgumentError("--where", first_line(error), f"the columns are {', '.join(existing[:20])}") from error
         except duckdb.Error as error:
             at_fault = "--where" if where is not None and isinstance(error, duckdb.ConversionException) else shown
-            raise FileError(at_fault, f"cannot be read: {_first_line(error)}", "check the file") from error
+            raise FileError(at_fault, f"cannot be read: {first_line(error)}", "check the file") from error
     finally:
         connection.close()
     rows = len(next(iter(arrays.values())))
@@ -151,40 +128,8 @@ def _from_table(path: Path, shown: str, kind: str, columns: Columns, where: str 
     return _from_arrays(arrays, columns, text=kind != "parquet")
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0]
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _check_expression(connection: Any, where: str) -> None:
-    """Refuse anything but one SQL expression: no second statement, no query inside it."""
-    tree = json.loads(
-        connection.execute("SELECT json_serialize_sql(?)", [f"SELECT 1 WHERE (\n{where}\n)"]).fetchone()[0]
-    )
-    if tree.get("error"):
-        raise ArgumentError(
-            "--where",
-            f"is no SQL expression: {tree.get('error_message', where)}",
-            "for example \"country = 'FR' AND age > 60\"",
-        )
-    statements = tree["statements"]
-    text = json.dumps(tree)
-    if (
-        len(statements) != 1
-        or statements[0]["node"]["type"] != "SELECT_NODE"
-        or '"SUBQUERY"' in text
-        or text.count('"SELECT_NODE"') != 1
-    ):
-        raise ArgumentError(
-            "--where", "must be one SQL expression without queries inside", "for example \"country = 'FR'\""
-        )
-
-
 def _wanted(existing: list[str], columns: Columns) -> list[str]:
-    label, scores = _find(existing, columns)
+    label, scores = find_columns(existing, columns)
     extra = [
         name
         for option, name in (("--weight", columns.weight), ("--counts", columns.counts), ("--by", columns.by))
@@ -196,57 +141,11 @@ def _wanted(existing: list[str], columns: Columns) -> list[str]:
     return [label, *scores, *extra]
 
 
-def _find(existing: list[str], columns: Columns) -> tuple[str, list[str]]:
-    """The label column and the score columns, by the names given or by the usual ones."""
-    lower = {name.lower(): name for name in reversed(existing)}
-    label = match_columns(existing, [columns.label], "--label")[0] if columns.label else None
-    given = [(option, name) for option, name in _score_options(columns) if name]
-    if len(given) > 1:
-        raise ArgumentError(given[1][0], f"was given beside {given[0][0]}", "pass one of them")
-    if label is None:
-        label = next((lower[name] for name in LABEL_NAMES if name in lower), None)
-        if label is None:
-            raise ColumnError(
-                "--label",
-                "no column has a usual name for labels",
-                f"name it; the columns are {', '.join(existing[:20])}",
-            )
-    others = [name for name in existing if name not in (label, columns.weight, columns.counts, columns.by)]
-    if given:
-        option, name = given[0]
-        spec = [part.strip() for part in name.split(",")]
-        # A pattern speaks of scores, so the label is not among them even where its name would fit.
-        return label, match_columns(others if any("*" in part for part in spec) else existing, spec, option)
-    for prefix in PROB_PREFIXES:
-        several = [name for name in others if re.fullmatch(re.escape(prefix) + r"\d+", name.lower())] or (
-            [name for name in others if name.lower().startswith(prefix)] if prefix.endswith("_") else []
-        )
-        if len(several) >= 2:
-            return label, several
-    found = next((lower[name] for name in PROB_NAMES if name in lower and lower[name] in others), None)
-    if found is None:
-        raise ColumnError(
-            "--prob",
-            "no column has a usual name for probabilities",
-            f"name it with --prob, or several with --probs 'p_*'; the columns are {', '.join(existing[:20])}",
-        )
-    return label, [found]
-
-
-def _score_options(columns: Columns) -> list[tuple[str, str | None]]:
-    return [
-        ("--prob", columns.prob),
-        ("--probs", columns.probs),
-        ("--logits", columns.logits),
-        ("--confidence", columns.confidence),
-    ]
-
-
 def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[str, Any]:
     import numpy as np
 
     label, names = (
-        _find(list(arrays), columns) if not _npz_logits(arrays, columns) else (_find_label(arrays), ["logits"])
+        find_columns(list(arrays), columns) if not _npz_logits(arrays, columns) else (_find_label(arrays), ["logits"])
     )
     scores = _stack([arrays[name] for name in names])
     words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
@@ -257,7 +156,7 @@ def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[s
     if text and scores.ndim == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
         words["sum_tolerance"] = printed_tolerance(np.asarray(scores))
     if scores.ndim == 2 and len(names) > 1:
-        classes = _classes(names, columns.probs or columns.logits or "")
+        classes = class_names(names, columns.probs or columns.logits or "")
         if classes is not None and (arrays[label].dtype.kind in "OU" or all(isinstance(name, int) for name in classes)):
             words["classes"] = classes
     for word, option, name in (
@@ -272,14 +171,14 @@ def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[s
 
 def _npz_logits(arrays: dict[str, Any], columns: Columns) -> bool:
     return (
-        not any(name for _, name in _score_options(columns))
+        not any(name for _, name in score_options(columns))
         and "logits" in arrays
         and not any(n in arrays for n in PROB_NAMES)
     )
 
 
 def _find_label(arrays: dict[str, Any]) -> str:
-    return _find([*arrays, "prob"], Columns())[0]
+    return find_columns([*arrays, "prob"], Columns())[0]
 
 
 def _stack(parts: list[Any]) -> Any:
@@ -299,19 +198,6 @@ def _stack(parts: list[Any]) -> Any:
             else np.stack([np.asarray(row) for row in only])
         )
     return only
-
-
-def _classes(names: list[str], pattern: str) -> list[Any] | None:
-    """What follows the common prefix of the columns: ``p_cat, p_dog`` are the classes cat and dog, as is what ``new_*`` left open."""
-    own = [pattern[:-1].lower()] if re.fullmatch(r"[^*?\[,]+_\*", pattern) else []
-    for prefix in [*own, *PROB_PREFIXES]:
-        if all(name.lower().startswith(prefix) for name in names):
-            rest = [name[len(prefix) :] for name in names]
-            if all(part.isdigit() for part in rest):
-                return [int(part) for part in rest]
-            if prefix.endswith("_") and all(rest):
-                return rest
-    return None
 
 
 def printed_tolerance(scores: Any) -> float:

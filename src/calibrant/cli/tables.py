@@ -10,22 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..engines.columns import LABEL_NAMES, Columns, check_expression, class_names, find_columns, first_line, quoted
 from ..errors import ArgumentError, ColumnError, FileError
 from ..files import read_npz, write_atomic
-from .source import (
-    LABEL_NAMES,
-    READERS,
-    Columns,
-    _check_expression,
-    _classes,
-    _find,
-    _first_line,
-    _npz_logits,
-    _quoted,
-    _sniff,
-    _stack,
-    printed_tolerance,
-)
+from .source import READERS, _npz_logits, _sniff, _stack, printed_tolerance
 
 __all__ = ["Table", "check_target", "open_table"]
 
@@ -67,14 +55,14 @@ class Table:
         """Scores as arguments for `Predictions`, without labels."""
         import numpy as np
 
-        listed = ", ".join(_quoted(name) for name in self.scores)
+        listed = ", ".join(quoted(name) for name in self.scores)
         arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
         scores = _stack([arrays[name] for name in self.scores])
         words: dict[str, Any] = {"y_prob": scores, "input": "logit" if self.logits else "prob"}
         columns = getattr(scores, "ndim", 1)
         if self.text and columns == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
             words["sum_tolerance"] = printed_tolerance(np.asarray(scores))
-        classes = _classes(self.scores, self.pattern) if len(self.scores) > 1 else None
+        classes = class_names(self.scores, self.pattern) if len(self.scores) > 1 else None
         return words if classes is None else {**words, "classes": classes}
 
     def write(self, out: str, probs: Any) -> Path:
@@ -90,9 +78,9 @@ class Table:
                 raise ColumnError(name, "is a column of the file already", "drop it there, or name other columns")
         added = {f"c{place}": _plain(column) for place, column in enumerate(columns)}
         if len(names) == len(columns):
-            new = ", ".join(f"{c} AS {_quoted(name)}" for c, name in zip(added, names, strict=True))
+            new = ", ".join(f"{c} AS {quoted(name)}" for c, name in zip(added, names, strict=True))
         else:  # one column holds a list
-            new = f"[{', '.join(added)}] AS {_quoted(names[0])}"
+            new = f"[{', '.join(added)}] AS {quoted(names[0])}"
         self.connection.register("rows_added", added)
         query = f"SELECT rows_read.*, {new} FROM rows_read POSITIONAL JOIN rows_added"  # noqa: S608 - quoted names
         with tempfile.TemporaryDirectory(prefix="calibrant-") as folder:
@@ -100,7 +88,7 @@ class Table:
             try:
                 self.connection.execute(f"COPY ({query}) TO '{str(copy).replace(chr(39), chr(39) * 2)}' ({target})")
             except duckdb.Error as error:
-                raise FileError(out, f"cannot be written: {_first_line(error)}", "choose another kind") from error
+                raise FileError(out, f"cannot be written: {first_line(error)}", "choose another kind") from error
             return write_atomic(out, copy.read_bytes())
 
 
@@ -161,14 +149,14 @@ def _from_file(connection: Any, path: Path, shown: str, kind: str, columns: Colu
 
     query = f"CREATE TEMP TABLE rows_read AS SELECT * FROM {SOURCES[kind]}"  # noqa: S608 - a constant
     if where is not None:
-        _check_expression(connection, where)
+        check_expression(connection, where)
         query += f" WHERE (\n{where}\n)"
     try:
         connection.execute(query, [str(path)])
     except duckdb.BinderException as error:
-        raise ArgumentError("--where", _first_line(error), "check the names of its columns") from error
+        raise ArgumentError("--where", first_line(error), "check the names of its columns") from error
     except duckdb.Error as error:
-        problem = f"cannot be read as {kind}: {_first_line(error)}"
+        problem = f"cannot be read as {kind}: {first_line(error)}"
         raise FileError(shown, problem, "check the file, or say its kind with --format") from error
     names = [row[0] for row in connection.execute("DESCRIBE rows_read").fetchall()]
     return _table(connection, names, _scores(names, columns), columns, text=kind != "parquet")
@@ -202,7 +190,7 @@ def _numbered(name: str, array: Any) -> Mapping[str, Any]:
 def _scores(names: list[str], columns: Columns) -> list[str]:
     """The score columns; a label is left out where there is one."""
     labelled = columns.label is not None or any(name.lower() in LABEL_NAMES for name in names)
-    return _find(names if labelled else [*names, LABEL_NAMES[0]], columns)[1]
+    return find_columns(names if labelled else [*names, LABEL_NAMES[0]], columns)[1]
 
 
 def _table(connection: Any, names: list[str], scores: list[str], columns: Columns, *, text: bool) -> Table:

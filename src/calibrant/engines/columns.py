@@ -1,0 +1,143 @@
+"""Which columns of a table hold what, by the names given or the usual ones, and SQL made of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from .._convert import match_columns
+from ..errors import ArgumentError, ColumnError
+
+__all__ = [
+    "LABEL_NAMES",
+    "PROB_NAMES",
+    "Columns",
+    "check_expression",
+    "class_names",
+    "find_columns",
+    "first_line",
+    "quoted",
+    "score_options",
+]
+
+LABEL_NAMES = ("label", "labels", "y_true", "y", "target", "truth", "true_label", "class", "outcome", "actual")
+PROB_NAMES = (
+    "prob",
+    "probs",
+    "probability",
+    "probabilities",
+    "y_prob",
+    "y_proba",
+    "y_score",
+    "score",
+    "p",
+    "proba",
+    "p_1",
+    "prob_1",
+)
+PROB_PREFIXES = ("prob_", "probs_", "proba_", "probability_", "y_prob_", "p_", "p")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns hold what; None where they are to be found by their usual names."""
+
+    label: str | None = None
+    prob: str | None = None
+    probs: str | None = None
+    logits: str | None = None
+    confidence: str | None = None
+    weight: str | None = None
+    counts: str | None = None
+    by: str | None = None
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, without the lines that point into the query."""
+    return str(error).strip().split("\n")[0]
+
+
+def quoted(name: str) -> str:
+    """A name as SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def check_expression(connection: Any, where: str, argument: str = "--where") -> None:
+    """Refuse anything but one SQL expression: no second statement, no query inside it."""
+    tree = json.loads(
+        connection.execute("SELECT json_serialize_sql(?)", [f"SELECT 1 WHERE (\n{where}\n)"]).fetchone()[0]
+    )
+    if tree.get("error"):
+        raise ArgumentError(
+            argument,
+            f"is no SQL expression: {tree.get('error_message', where)}",
+            "for example \"country = 'FR' AND age > 60\"",
+        )
+    statements = tree["statements"]
+    text = json.dumps(tree)
+    if (
+        len(statements) != 1
+        or statements[0]["node"]["type"] != "SELECT_NODE"
+        or '"SUBQUERY"' in text
+        or text.count('"SELECT_NODE"') != 1
+    ):
+        raise ArgumentError(
+            argument, "must be one SQL expression without queries inside", "for example \"country = 'FR'\""
+        )
+
+
+def find_columns(existing: list[str], columns: Columns, dashes: str = "--") -> tuple[str, list[str]]:
+    """The label column and the score columns, by the names given or by the usual ones; `dashes` stand before options."""
+    lower = {name.lower(): name for name in reversed(existing)}
+    label = match_columns(existing, [columns.label], f"{dashes}label")[0] if columns.label else None
+    given = [(option, name) for option, name in score_options(columns, dashes) if name]
+    if len(given) > 1:
+        raise ArgumentError(given[1][0], f"was given beside {given[0][0]}", "pass one of them")
+    if label is None:
+        label = next((lower[name] for name in LABEL_NAMES if name in lower), None)
+        if label is None:
+            raise ColumnError(
+                f"{dashes}label",
+                "no column has a usual name for labels",
+                f"name it; the columns are {', '.join(existing[:20])}",
+            )
+    others = [name for name in existing if name not in (label, columns.weight, columns.counts, columns.by)]
+    if given:
+        option, name = given[0]
+        spec = [part.strip() for part in name.split(",")]
+        # A pattern speaks of scores, so the label is not among them even where its name would fit.
+        return label, match_columns(others if any("*" in part for part in spec) else existing, spec, option)
+    for prefix in PROB_PREFIXES:
+        several = [name for name in others if re.fullmatch(re.escape(prefix) + r"\d+", name.lower())] or (
+            [name for name in others if name.lower().startswith(prefix)] if prefix.endswith("_") else []
+        )
+        if len(several) >= 2:
+            return label, several
+    found = next((lower[name] for name in PROB_NAMES if name in lower and lower[name] in others), None)
+    if found is None:
+        raise ColumnError(
+            f"{dashes}prob",
+            "no column has a usual name for probabilities",
+            f"name it with {dashes}prob, or several with {dashes}probs 'p_*'; the columns are {', '.join(existing[:20])}",
+        )
+    return label, [found]
+
+
+def score_options(columns: Columns, dashes: str = "--") -> list[tuple[str, str | None]]:
+    """The options that name scores, and what each was given."""
+    return [(dashes + name, getattr(columns, name)) for name in ("prob", "probs", "logits", "confidence")]
+
+
+def class_names(names: list[str], pattern: str) -> list[Any] | None:
+    """What follows the common prefix of the columns: ``p_cat, p_dog`` are the classes cat and dog, as is what ``new_*`` left open."""
+    own = [pattern[:-1].lower()] if re.fullmatch(r"[^*?\[,]+_\*", pattern) else []
+    for prefix in [*own, *PROB_PREFIXES]:
+        if all(name.lower().startswith(prefix) for name in names):
+            rest = [name[len(prefix) :] for name in names]
+            if all(part.isdigit() for part in rest):
+                return [int(part) for part in rest]
+            if prefix.endswith("_") and all(rest):
+                return rest
+    return None

@@ -1,0 +1,180 @@
+"""Open files of any size as one table: CSV, TSV, Parquet, JSON lines, globs of them, and tables of DuckDB databases."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArgumentError, FileError
+from .columns import check_expression, first_line, quoted
+
+__all__ = ["Source", "open_source", "paths_of"]
+
+KINDS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".duckdb": "duckdb",
+    ".db": "duckdb",
+}
+READ = {
+    "csv": "read_csv({paths}, header = true, filename = true)",
+    "tsv": "read_csv({paths}, header = true, delim = '\t', filename = true)",
+    "parquet": "read_parquet({paths}, filename = true, file_row_number = true, union_by_name = true)",
+    "json": "read_json({paths}, format = 'auto', filename = true)",
+}
+OWN = ("filename", "file_row_number")
+"""Columns that reading adds."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows of some files, as SQL, on a connection that knows no other."""
+
+    connection: Any
+    kind: str
+    paths: tuple[str, ...]
+    table: str
+    names: tuple[str, ...]
+    types: dict[str, str]
+    where: str | None
+
+    @property
+    def rows(self) -> str:
+        """The rows asked for, as SQL."""
+        return self.table if self.where is None else f"(SELECT * FROM {self.table} WHERE (\n{self.where}\n))"  # noqa: S608
+
+    def failure(self, error: Exception) -> FileError:
+        """Which file, and which part of it, cannot be read."""
+        place = next((found for path in self.paths if (found := self._broken(path))), None)
+        name, part = place if place is not None else (", ".join(self.paths[:3]), "")
+        return FileError(name, f"cannot be read{part}: {first_line(error)}", "make the file again, or leave it out")
+
+    def _broken(self, path: str) -> tuple[str, str] | None:
+        import duckdb
+
+        if self.kind not in READ:
+            return None
+        table = READ[self.kind].format(paths=_text(path))
+        if self._reads(f"SELECT * FROM {table}"):  # noqa: S608 - a constant and a quoted path
+            return None
+        if self.kind != "parquet":
+            return path, ""
+        try:
+            groups = self.connection.execute(
+                f"SELECT DISTINCT row_group_id, row_group_num_rows FROM parquet_metadata({_text(path)}) ORDER BY 1"  # noqa: S608
+            ).fetchall()
+        except duckdb.Error:
+            return path, " (its footer is damaged)"
+        start = 0
+        for group, rows in groups:
+            span = f"file_row_number >= {start} AND file_row_number < {start + rows}"
+            if not self._reads(f"SELECT * FROM {table} WHERE {span}"):  # noqa: S608 - numbers
+                return path, f" in row group {group} (rows {start:,} to {start + rows - 1:,})"
+            start += rows
+        return path, ""
+
+    def _reads(self, query: str) -> bool:
+        import duckdb
+
+        try:
+            self.connection.execute(f"SELECT bit_xor(hash(COLUMNS(*))) FROM ({query})")  # noqa: S608 - made here
+        except duckdb.Error:
+            return False
+        return True
+
+
+def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
+    """The files that a path, a pattern or a list of either names, in order."""
+    several = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    found: list[str] = []
+    for item in several:
+        name = os.fspath(item)
+        matched = sorted(glob.glob(name, recursive=True)) if any(sign in name for sign in "*?[") else [name]
+        if not matched:
+            raise FileError(name, "fits no file", "check the pattern")
+        found += matched
+    for name in found:
+        path = Path(name)
+        if not path.exists():
+            raise FileError(name, "there is no such file", "check the path")
+        if path.is_dir():
+            raise FileError(name, "is a folder, and files are needed", f"for example {name}/*.parquet")
+        if path.stat().st_size == 0:
+            raise FileError(name, "is empty (0 bytes)", "check what wrote it")
+    if not found:
+        raise FileError("source", "names no file", "pass a path, a pattern or a list of them")
+    return found
+
+
+@contextmanager
+def open_source(
+    source: Any, *, where: str | None = None, format: str | None = None, table: str | None = None
+) -> Iterator[Source]:
+    """Files as one table; the connection is closed at the end."""
+    import duckdb
+
+    paths = paths_of(source)
+    kinds = {format or KINDS.get(Path(name).suffix.lower(), "") for name in paths}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    if kind not in {*READ, "duckdb"}:
+        known = ", ".join(KINDS)
+        raise FileError(paths[0], "is of no kind that can be told from its name", f"pass format=; known are {known}")
+    config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    connection = duckdb.connect(":memory:", config=config)
+    try:
+        if kind == "duckdb":
+            sql = _attached(connection, paths, table)
+        else:
+            if table is not None:
+                raise ArgumentError("table", "is for DuckDB databases", "drop it")
+            sql = READ[kind].format(paths="[" + ", ".join(map(_text, paths)) + "]")
+        if where is not None:
+            check_expression(connection, where, "where")
+        opened = Source(connection, kind, tuple(paths), sql, (), {}, where)
+        try:
+            described = connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()  # noqa: S608 - quoted
+        except duckdb.Error as error:
+            raise opened.failure(error) from error
+        types = {row[0]: row[1] for row in described if row[0] not in OWN}
+        yield Source(connection, kind, tuple(paths), sql, tuple(types), types, where)
+    finally:
+        connection.close()
+
+
+def _attached(connection: Any, paths: list[str], table: str | None) -> str:
+    import duckdb
+
+    if len(paths) > 1:
+        raise FileError(paths[1], "is a second database", "scan one at a time and add the sketches")
+    try:
+        connection.execute(f"ATTACH {_text(paths[0])} AS data (READ_ONLY)")
+        held = [
+            row[0]
+            for row in connection.execute(
+                "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'data' ORDER BY 1"
+            ).fetchall()
+        ]
+    except duckdb.Error as error:
+        raise FileError(paths[0], f"cannot be opened as a DuckDB database: {first_line(error)}") from error
+    if table is None and len(held) == 1:
+        table = held[0]
+    if table is None or table not in held:
+        problem = "holds several tables" if table is None else f"holds no table {table!r}"
+        raise FileError(paths[0], problem, f"pass table=; it has {', '.join(held[:20]) or 'none'}")
+    return f"data.{quoted(table)}"
+
+
+def _text(value: str) -> str:
+    """A string as SQL."""
+    return "'" + value.replace("'", "''") + "'"
