@@ -10,6 +10,7 @@ import numpy as np
 
 from .calibration import CalibrationCurve, calibration_curve
 from .errors import ArgumentError, MissingDependencyError
+from .figures.reliability import ReliabilityDiagram
 from .recalibration import METHODS
 from .recalibration.base import CalibrationMap
 from .recalibration.choosing import recalibrate
@@ -170,22 +171,9 @@ class ReliabilityDisplay:
         label = name or type(estimator).__name__
         return cls.from_predictions(codes, values, input=kind, name=label, ax=ax, **words)
 
-    def plot(self, ax: Any = None) -> ReliabilityDisplay:
-        """Draw on `ax`, or on a new one."""
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise MissingDependencyError("matplotlib", "is not installed", "pip install 'calibrant[plot]'") from error
-        if ax is None:
-            _, ax = plt.subplots(figsize=(4.5, 4.5))
-        frame = self.curve.to_dict()
-        kept = [i for i, score in enumerate(frame["mean_score"]) if score is not None]
-        score = np.array([frame["mean_score"][i] for i in kept])
-        rate = np.array([frame["rate"][i] for i in kept])
-        ax.plot([0, 1], [0, 1], color="0.6", linestyle="--", linewidth=1)
-        self.line_ = ax.plot(score, rate, marker="o", label=self.name)[0]
-        ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="mean score", ylabel="rate of events", aspect="equal")
-        if self.name:
-            ax.legend(loc="lower right")
-        self.ax_, self.figure_ = ax, ax.figure
+    def plot(self, ax: Any = None, **options: Any) -> ReliabilityDisplay:
+        """Draw on `ax`, or on a new one; options are those of the plot of a `ReliabilityDiagram`."""
+        self.ax_ = ReliabilityDiagram.of_curve(self.curve).plot(ax, name=self.name, **options)
+        self.figure_ = self.ax_.figure
+        self.line_ = next(line for line in self.ax_.lines if line.get_gid() == "curve")
         return self

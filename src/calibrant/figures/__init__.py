@@ -1,0 +1,1 @@
+"""Pictures: tidy data for each, and its drawing. matplotlib is loaded only when something is drawn."""

@@ -1,0 +1,106 @@
+"""A metric on rows drawn again, any number of them, and the sizes of the bins it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._partition import KDTree, cells_of
+from ..binning import bin_cells
+from ..errors import ArgumentError, UndefinedMetricError
+from ..inference.draws import generator
+from ..lenses import AnyView
+from ..predictions import Predictions, frozen
+from ..registry import Metric
+from ..view import VectorView, View
+from ._several import Source
+
+__all__ = ["cell_sizes", "redrawn", "value_of"]
+
+Floats = NDArray[np.float64]
+
+
+def value_of(metric: Metric, source: Source, options: dict[str, Any], lens: Any) -> float:
+    """The metric; NaN where it has no value."""
+    try:
+        return metric.of_views(metric.views(source, **({} if lens is None else {"lens": lens})), **options)
+    except UndefinedMetricError:
+        return np.nan
+
+
+def redrawn(
+    source: Source,
+    metric: Metric,
+    plans: Sequence[dict[str, Any]],
+    lens: Any,
+    shares: Sequence[float],
+    count: int,
+    seed: int,
+) -> Floats:
+    """The metric on rows drawn with replacement: a row for each draw, a column for each share of the rows and plan."""
+    sample = np.empty((count, len(shares) * len(plans)))
+    for b in range(count):
+        rng = generator(seed, b)
+        values = []
+        for share in shares:
+            part = _drawn(source, share, rng)
+            values += [value_of(metric, part, plan, lens) for plan in plans]
+        sample[b] = values
+    return sample
+
+
+def _drawn(source: Source, share: float, rng: np.random.Generator) -> Predictions | View:
+    """A share of the rows, with replacement; counts are how many rows there are to draw from."""
+    assert not isinstance(source, VectorView)
+    weight: NDArray[Any] | None
+    if source.weight_kind == "counts":
+        assert source.weight is not None
+        total = int(source.weight.sum())
+        counts = rng.multinomial(max(1, round(share * total)), source.weight / total)
+        rows, weight = np.flatnonzero(counts), frozen(counts[counts > 0])
+    else:
+        rows = rng.integers(source.n, size=max(1, round(share * source.n)))
+        weight = None if source.weight is None else frozen(source.weight[rows])
+    if isinstance(source, Predictions):
+        part = source.take(rows)
+        part.weight = weight
+        return part
+    return View(source.raw_score[rows], source.raw_outcome[rows], weight, source.weight_kind, lens=source.lens)
+
+
+def cell_sizes(metric: Metric, source: Source, options: dict[str, Any], lens: Any) -> tuple[float, float, float, float]:
+    """How many bins hold rows, and the fewest, median and most rows in one; NaN for a metric without bins."""
+    settings = {**metric.options, **options}
+    sizes: list[Floats] = []
+    if "bins" in settings and "binning" in settings:
+        for view in metric.views(source, **({} if lens is None else {"lens": lens})):
+            found = _sizes(view, metric, settings)
+            if found is None:
+                sizes = []
+                break
+            sizes.append(found)
+    if not sizes:
+        return np.nan, np.nan, np.nan, np.nan
+    held = np.concatenate(sizes)
+    return float(len(held)), float(held.min()), float(np.median(held)), float(held.max())
+
+
+def _sizes(view: AnyView, metric: Metric, settings: dict[str, Any]) -> Floats | None:
+    rows = view.weights if view.weight_kind == "counts" else np.ones(view.n)
+    binning = settings["binning"]
+    try:
+        if metric.takes == "View" and isinstance(view, View):
+            cell, count = bin_cells(view, binning, settings["bins"])
+        else:
+            vector = view.as_vector() if isinstance(view, View) else view
+            if isinstance(binning, str) and binning == "auto":
+                tree = vector.score_column is None
+                binning = KDTree(settings["gamma"], settings["min_size"]) if tree else "equal_width"
+            cell, count = cells_of(vector, binning, settings["bins"])
+    except ArgumentError:  # bins of something else than the score
+        return None
+    size = np.bincount(cell, rows, count).astype(np.float64)
+    return size[size > 0]

@@ -1,0 +1,183 @@
+"""Several models in one picture: how they are read by name, how their lines and bars differ, and panels side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, InputTypeError, ShapeError
+from ..predictions import Predictions
+from ..registry import Metric, catalogue
+from ..view import VectorView, View
+from .base import COLOURS, DASHES, MARKERS, check_words, grid_of_axes, legend, new_ax, source_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import BarContainer
+
+__all__ = [
+    "ONE",
+    "Source",
+    "find_metric",
+    "legend_above",
+    "line_style",
+    "panels",
+    "plain",
+    "predictions_of",
+    "read_models",
+    "row_weights",
+    "same_rows",
+]
+
+Source = Predictions | View | VectorView
+ONE = "model"
+"""The name of a model that came without one."""
+
+
+def read_models(
+    who: str, y_true: Any, y_prob: Any, where: Any, words: dict[str, Any], known: Sequence[str]
+) -> dict[str, Source]:
+    """Each model by name: from a mapping in place of `y_prob` (same labels), from a mapping of Predictions, or a single one."""
+    models = y_prob if isinstance(y_prob, Mapping) else y_true if isinstance(y_true, Mapping) else None
+    if models is None:
+        return {ONE: source_of(who, y_true, y_prob, where, words, known)}
+    argument = "y_prob" if models is y_prob else "y_true"
+    if not models or len({str(name) for name in models}) < len(models):
+        raise ArgumentError(argument, "must name one model or more, each once", "{'before': p, 'after': q}")
+    if models is y_prob:
+        return {str(name): source_of(who, y_true, probs, where, words, known) for name, probs in models.items()}
+    check_words(who, words, known)
+    if y_prob is not None or words:
+        given = "y_prob" if y_prob is not None else next(iter(words))
+        raise InputTypeError(given, "was given beside Predictions, which already hold everything", "pass them alone")
+    for name, source in models.items():
+        if isinstance(source, (list, tuple)) or (not hasattr(source, "lens") and not isinstance(source, Predictions)):
+            raise InputTypeError(
+                "y_true", f"{name!r} must be Predictions, a View or a Sketch", "or pass (y_true, {name: y_prob})"
+            )
+    return {str(name): source_of(who, source, None, where, {}, known) for name, source in models.items()}
+
+
+def predictions_of(who: str, models: dict[str, Source]) -> dict[str, Predictions]:
+    """The models, where each holds a probability for each of several classes."""
+    found: dict[str, Predictions] = {}
+    for name, source in models.items():
+        if not isinstance(source, Predictions):
+            raise InputTypeError("y_true", f"is a view, and {who} reads every class", "pass labels and probabilities")
+        if source.kind not in ("binary", "multiclass"):
+            raise InputTypeError(
+                "y_prob", f"{who} needs a probability for each class, and these are {source.kind} predictions"
+            )
+        found[name] = source
+    return found
+
+
+def same_rows(models: Mapping[str, Source], argument: str = "y_prob") -> int:
+    """How many rows all models have, or the error where they differ."""
+    sizes = {source.n for source in models.values()}
+    if len(sizes) > 1:
+        raise ShapeError(argument, f"has models with {sorted(sizes)} rows", "give all models the same rows")
+    return sizes.pop()
+
+
+def row_weights(view: View | VectorView) -> NDArray[np.float64]:
+    """How many rows each row stands for: its count, or its importance scaled so that all sum to the number of rows."""
+    return view.weights * (view.n / view.total) if view.weight_kind == "importance" else view.weights
+
+
+def find_metric(metric: Any) -> Metric:
+    """A metric by id or alias, or as it is."""
+    from .. import metrics  # fills the catalogue  # noqa: F401
+
+    return metric if isinstance(metric, Metric) else catalogue[metric]
+
+
+def metric_words(metric: Metric, words: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The keywords that are options of the metric, and the rest."""
+    options = {word: value for word, value in words.items() if word in metric.options}
+    return options, {word: value for word, value in words.items() if word not in options}
+
+
+def plain(name: str) -> str:
+    """A name as it is: two dollar signs would make matplotlib set what is between them as a formula."""
+    return name.replace("$", r"\$")
+
+
+def line_style(number: int, *, marker: bool = False) -> dict[str, Any]:
+    """Colour and dashes of the model of this number; its marker too where points are few."""
+    style: dict[str, Any] = {
+        "color": COLOURS[number % len(COLOURS)],
+        "linestyle": DASHES[number % len(DASHES)],
+        "linewidth": 1.2,
+    }
+    return {**style, "marker": MARKERS[number % len(MARKERS)], "markersize": 3} if marker else style
+
+
+def panels(ax: Any, count: int, *, columns: int, width: float, height: float, share: bool = False) -> list[Axes]:
+    """As many axes as there are panels: those given, or those of a new figure."""
+    if ax is None:
+        return grid_of_axes(None, count, columns=columns, width=width, height=height, share=share)
+    given = [ax] if hasattr(ax, "add_patch") else list(ax)
+    if len(given) != count:
+        raise ArgumentError("ax", f"must be {count} axes, one for each panel; got {len(given)}", "or leave it out")
+    return [new_ax(one) for one in given]
+
+
+def in_octaves(ax: Axes, values: Sequence[float], most: int = 7) -> None:
+    """A logarithmic axis from left to right, with plain numbers at those of the values that leave each other room."""
+    ax.set_xscale("log")
+    place = np.log(np.asarray(values, dtype=np.float64))
+    room = (place.max() - place.min()) / most
+    kept = [0]
+    for number, at in enumerate(place):
+        if at - place[kept[-1]] >= room * (1 - 1e-9):
+            kept.append(number)
+    ax.set_xticks([values[i] for i in kept], [_short(values[i]) for i in kept])
+    ax.set_xticks([], minor=True)
+
+
+def _short(value: float) -> str:
+    """A number in few letters: small ones as one part of a whole number, where they are."""
+    parts = round(1 / value)
+    return f"1/{parts}" if parts >= 8 and abs(value * parts - 1) < 1e-9 else f"{value:.3g}"
+
+
+def grouped_bars(
+    ax: Axes, labels: Sequence[str], heights: Mapping[str, Any], *, across: bool = False
+) -> list[BarContainer]:
+    """A group of bars for each label, with one for each model; `across` lays them down, the first label on top."""
+    width = 0.8 / len(heights)
+    labels = [plain(label) for label in labels]
+    middle = np.arange(len(labels))
+    drawn = []
+    for place, (name, values) in enumerate(heights.items()):
+        at = middle + (place - (len(heights) - 1) / 2) * width
+        style: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], "linewidth": 0, "zorder": 2}
+        style["label"] = None if name == ONE else plain(name)
+        drawn.append(ax.barh(at, values, width, **style) if across else ax.bar(at, values, width, **style))
+    if across:
+        ax.set_yticks(middle, labels)
+        ax.set_ylim(len(labels) - 0.5, -0.5)
+        ax.yaxis.grid(False)
+    else:
+        ax.set_xticks(middle, labels)
+        ax.xaxis.grid(False)
+    return drawn
+
+
+def legend_above(ax: Axes, most: int = 3) -> Any:
+    """A legend over the ax, where it can hide nothing, in as many columns as its words leave room for."""
+    labels = ax.get_legend_handles_labels()[1]
+    room = ax.bbox.width / ax.figure.dpi
+    # A letter of this size is about 0.055 inches wide, the sample of a line with its gaps about 0.4.
+    columns = int(room / (0.4 + 0.055 * max((len(label) for label in labels), default=1)))
+    return legend(
+        ax,
+        "lower left",
+        bbox_to_anchor=(-0.02, 1.0),
+        ncols=min(max(columns, 1), most, len(labels) or 1),
+        columnspacing=1.2,
+    )

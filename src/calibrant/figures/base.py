@@ -1,0 +1,314 @@
+"""What all pictures share: colours, how an ax is made, axes in words, and the one view that a picture reads."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._gather import as_predictions, views_of
+from .._signature import PREDICTION_WORDS, unknown_word
+from ..errors import ArgumentError, InputTypeError, LensError, MissingDependencyError
+from ..lenses import AnyView, Lens
+from ..predictions import Predictions
+from ..selections import parse_selection
+from ..sketch import Sketch
+from ..view import VectorView, View
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "COLOURS",
+    "DASHES",
+    "FAINT",
+    "GRID",
+    "INK",
+    "LETTER",
+    "MARKERS",
+    "MUTED",
+    "OVER",
+    "PAPER_WIDTH",
+    "SMALL",
+    "TEXT",
+    "UNDER",
+    "axis_words",
+    "check_choice",
+    "check_words",
+    "diagonal",
+    "emptier_corner",
+    "finish",
+    "grid_of_axes",
+    "legend",
+    "lines_of",
+    "load_matplotlib",
+    "logit_places",
+    "mark_sides",
+    "new_ax",
+    "none_for_nan",
+    "one_view",
+    "plain_number",
+    "side_words",
+    "source_of",
+    "vector_view",
+    "whole_markers",
+]
+
+Floats = NDArray[np.float64]
+
+# From the palette of Okabe and Ito. The first four differ by 12 and more in lightness (46, 71, 0, 58), so they survive print too.
+COLOURS = ("#0072B2", "#E69F00", "#000000", "#009E73", "#56B4E9", "#D55E00", "#CC79A7")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (1, 2.5)), "-")
+OVER, UNDER = "#D55E00", "#0072B2"
+INK, MUTED, FAINT, GRID = "#222222", "#666666", "#BBBBBB", "#E6E6E6"
+# How far a marker may reach beyond its ax, in parts of it.
+EDGE = 0.02
+# Places that a logit axis may name, with their distance to 1, the more welcome first.
+LOGIT_TICKS = (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 0.3, 0.03, 0.003, 0.2, 0.05, 0.02, 0.4)
+# How wide a small letter is, in inches.
+LETTER = 0.055
+# One column of a paper, in inches, and sizes of text that stay readable in it, in points.
+PAPER_WIDTH, TEXT, SMALL = 3.3, 8.0, 7.0
+
+
+def load_matplotlib() -> Any:
+    """The package matplotlib, or the error that says how to get it."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise MissingDependencyError("matplotlib", "is not installed", "pip install 'calibrant[plot]'") from error
+    return matplotlib
+
+
+def _new_figure(width: float, height: float) -> Figure:
+    """A figure that shows where figures are shown: under pyplot or in a notebook it is pyplot's, elsewhere nobody would close it."""
+    load_matplotlib()
+    size: dict[str, Any] = {"figsize": (width, height), "layout": "constrained"}
+    if "matplotlib.pyplot" in sys.modules or "ipykernel" in sys.modules:
+        import matplotlib.pyplot as plt
+
+        return plt.figure(**size)
+    from matplotlib.figure import Figure
+
+    return Figure(**size)
+
+
+def new_ax(ax: Axes | None = None, *, width: float = PAPER_WIDTH, height: float = PAPER_WIDTH) -> Axes:
+    """The ax given, or the only one of a new figure of this size in inches."""
+    load_matplotlib()
+    if ax is None:
+        return _new_figure(width, height).add_subplot()
+    if not hasattr(ax, "add_patch"):
+        raise InputTypeError(
+            "ax", f"must be a matplotlib Axes; got {type(ax).__name__}", "for example plt.subplots()[1]"
+        )
+    return ax
+
+
+def grid_of_axes(
+    figure: Figure | None, count: int, *, columns: int = 3, width: float = 2.2, height: float = 2.4, share: bool = True
+) -> list[Axes]:
+    """`count` axes in rows of `columns`, on the figure given or on a new one where each has this size in inches."""
+    load_matplotlib()
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    if figure is None:
+        figure = _new_figure(columns * width, rows * height)
+    elif not hasattr(figure, "add_subplot"):
+        raise InputTypeError("figure", f"must be a matplotlib Figure; got {type(figure).__name__}")
+    cells = figure.subplots(rows, columns, sharex=share, sharey=share, squeeze=False).ravel()
+    for cell in cells[count:]:
+        cell.remove()
+    if share:  # the lowest of each column keeps its numbers, also above a place left empty
+        for cell in cells[max(0, count - columns) : count]:
+            cell.xaxis.set_tick_params(labelbottom=True)
+    return list(cells[:count])
+
+
+def finish(ax: Axes, xlabel: str = "", ylabel: str = "", title: str = "") -> Axes:
+    """Quiet spines, a faint grid behind, labels in words, text of a size that can be read on paper."""
+    ax.spines[["top", "right"]].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(MUTED)
+    ax.tick_params(labelsize=SMALL, color=MUTED, labelcolor=INK, length=2.5, pad=2)
+    ax.grid(True, color=GRID, linewidth=0.5)
+    ax.set_axisbelow(True)
+    if xlabel:
+        ax.set_xlabel(xlabel, fontsize=TEXT, color=INK)
+    if ylabel:
+        ax.set_ylabel(ylabel, fontsize=TEXT, color=INK)
+    if title:
+        ax.set_title(title, fontsize=TEXT, color=INK)
+    return ax
+
+
+def legend(ax: Axes, loc: Any = "best", **more: Any) -> Any:
+    """A legend without a frame, lines first and each label once, or None where nothing has a label."""
+    from matplotlib.lines import Line2D
+
+    found = sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=lambda pair: not isinstance(pair[0], Line2D))
+    once = {label: handle for handle, label in reversed(found)}
+    labels = list(dict.fromkeys(label for _, label in found))
+    if not labels:
+        return None
+    handles = [once[label] for label in labels]
+    options: dict[str, Any] = {"fontsize": SMALL, "frameon": False, "handlelength": 1.6, "borderaxespad": 0.3}
+    return ax.legend(handles, labels, loc=loc, **{**options, "labelspacing": 0.3, **more})
+
+
+def diagonal(ax: Axes, low: float = 0.0, high: float = 1.0) -> Any:
+    """The line on which what was said is what happened."""
+    return ax.plot([low, high], [low, high], color=MUTED, linestyle=(0, (4, 3)), linewidth=0.9, zorder=1.5)[0]
+
+
+def whole_markers(ax: Axes, *artists: Any) -> None:
+    """Markers at the edge are drawn whole, and what a reader zooms away is still cut off."""
+    from matplotlib.transforms import Bbox, TransformedBbox
+
+    room = TransformedBbox(Bbox([[-EDGE, -EDGE], [1 + EDGE, 1 + EDGE]]), ax.transAxes)
+    for artist in artists:
+        artist.set_clip_path(None)
+        artist.set_clip_box(room)
+
+
+def axis_words(lens: str) -> tuple[str, str]:
+    """What the score of a lens is and how its outcome reads, in plain words."""
+    name, _, detail = lens.partition(":")
+    if name == "top_label":
+        return "confidence", "how often it was right"
+    if name == "class":
+        return f"predicted probability of {detail}", f"how often it was {detail}"
+    if name == "rank":
+        return f"probability of choice {detail}", "how often it was right"
+    if name == "within_top":
+        return f"probability of the first {detail}", "how often it was among them"
+    return "predicted probability", "how often it happened"
+
+
+def side_words(lens: str) -> tuple[str, str]:
+    """What it means to lie below and above the diagonal."""
+    if lens.partition(":")[0] in ("top_label", "rank", "within_top"):
+        return "overconfident", "underconfident"
+    return "predicted too high", "predicted too low"
+
+
+def plain_number(value: float) -> str:
+    """A number with up to six decimals, and none that is 0 at its end."""
+    return f"{value:.6f}".rstrip("0").rstrip(".")
+
+
+def logit_places(limits: tuple[float, float], inches: float) -> list[float]:
+    """Ticks whose numbers leave each other room: powers of ten first, then what fits between."""
+    low, high = (np.log(end / (1 - end)) for end in limits)
+    places: list[float] = []
+    for tick in (each for pair in LOGIT_TICKS for each in sorted({pair, round(1 - pair, 6)})):
+        at = np.log(tick / (1 - tick))
+        room = [abs(at - np.log(other / (1 - other))) / (high - low) * inches for other in places]
+        need = [LETTER * (len(plain_number(tick)) + len(plain_number(other)) + 2) / 2 for other in places]
+        if low <= at <= high and all(has >= wanted for has, wanted in zip(room, need, strict=True)):
+            places.append(tick)
+    if len(places) < 3:
+        places = [float(f"{1 / (1 + np.exp(-place)):.2g}") for place in np.linspace(low, high, 5)[1:-1]]
+    return sorted(places)
+
+
+def mark_sides(ax: Axes, lens: str, size: float = SMALL, inset: float = 0.02) -> list[Any]:
+    """Words in the two corners beside the diagonal, `inset` from below and above: what it means to lie there."""
+    from matplotlib.patheffects import withStroke
+
+    below, above = side_words(lens)
+    style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": size, "style": "italic", "zorder": 4}
+    style["path_effects"] = [withStroke(linewidth=2, foreground="white", alpha=0.9)]  # intervals may pass behind
+    return [
+        ax.text(0.98, inset, below, ha="right", va="bottom", color=OVER, **style),
+        ax.text(0.02, 1 - inset, above, ha="left", va="top", color=UNDER, **style),
+    ]
+
+
+def emptier_corner(x: Floats, y: Floats, width: float = 0.6, height: float = 0.35) -> str:
+    """The corner beside the diagonal of the unit square where fewer points lie in a box of this size: where a legend may stand."""
+    upper = np.count_nonzero((x < width) & (y > 1 - height))
+    lower = np.count_nonzero((x > 1 - width) & (y < height))
+    return "upper left" if upper <= lower else "lower right"
+
+
+def none_for_nan(values: Any) -> list[float | None]:
+    """Plain numbers, with None where there is none."""
+    return [None if np.isnan(value) else float(value) for value in np.asarray(values, dtype=np.float64)]
+
+
+def lines_of(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table as text, its columns aligned to the right."""
+    return "\n".join("  ".join(str(cell).rjust(9) for cell in row) for row in [headings, *rows])
+
+
+def check_choice(value: Any, choices: Sequence[Any], argument: str) -> Any:
+    """One of a few values, or the error that lists them."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        raise ArgumentError(argument, f"must be one of {', '.join(map(repr, choices))}; got {value!r}")
+    return value
+
+
+def check_words(who: str, words: dict[str, Any], known: Sequence[str]) -> None:
+    """Raise for a keyword that neither this picture nor Predictions know."""
+    for word, value in words.items():
+        if word not in PREDICTION_WORDS:
+            raise unknown_word(who, word, value, [*known, *PREDICTION_WORDS])
+
+
+def source_of(
+    who: str, y_true: Any, y_prob: Any, where: Any, words: dict[str, Any], known: Sequence[str]
+) -> Predictions | View | VectorView:
+    """Checked predictions with the rows that `where` keeps, or the view that a View or Sketch is."""
+    check_words(who, words, known)
+    if isinstance(y_true, (View, VectorView, Sketch)):
+        if y_prob is not None or words or where is not None:
+            kind = "sketch" if isinstance(y_true, Sketch) else "view"
+            raise InputTypeError("y_true", f"is a {kind}, which already holds everything", f"pass the {kind} alone")
+        return y_true.view() if isinstance(y_true, Sketch) else y_true
+    return parse_selection(where, as_predictions(y_true, y_prob, words))
+
+
+def _views(source: Predictions | View | VectorView, lens: str | Lens, usual: str) -> list[AnyView]:
+    if isinstance(source, Predictions):
+        return views_of(source, lens)
+    if lens not in (usual, "auto"):
+        raise LensError("lens", "was chosen when the view was made", "drop it")
+    return [source]
+
+
+def one_view(
+    who: str,
+    y_true: Any,
+    y_prob: Any,
+    lens: str | Lens,
+    where: Any,
+    words: dict[str, Any],
+    known: Sequence[str] = ("lens", "where"),
+) -> View:
+    """The one yes-or-no question that a picture shows; `known` are the picture's own keywords, for its error messages."""
+    views = _views(source_of(who, y_true, y_prob, where, words, known), lens, "auto")
+    view = views[0]
+    if len(views) > 1 or isinstance(view, VectorView):
+        named = f"{lens!r}" if lens != "auto" else f"{view.lens!r}"
+        raise LensError("lens", f"{named} is more than one yes-or-no question", "use 'top_label' or 'class:NAME'")
+    return view
+
+
+def vector_view(
+    who: str,
+    y_true: Any,
+    y_prob: Any,
+    lens: str | Lens,
+    where: Any,
+    words: dict[str, Any],
+    known: Sequence[str] = ("lens", "where"),
+) -> VectorView:
+    """The whole distribution of each row, for pictures that need more than one score."""
+    view = _views(source_of(who, y_true, y_prob, where, words, known), lens, "canonical")[0]
+    return view.as_vector() if isinstance(view, View) else view

@@ -1,0 +1,307 @@
+"""The picture of groups of classes: the calibration error at each level of a hierarchy, and of each group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_whole
+from .._gather import views_of
+from .._results import frame_of, html_table, number
+from ..errors import ArgumentError, LensError, UndefinedMetricError
+from ..lenses import AnyView, Lens, class_hierarchy
+from ..predictions import Predictions
+from ..registry import Metric
+from ..view import VectorView, View
+from ._several import (
+    find_metric,
+    grouped_bars,
+    legend_above,
+    metric_words,
+    panels,
+    predictions_of,
+    read_models,
+    row_weights,
+)
+from .base import PAPER_WIDTH, check_choice, finish, lines_of, none_for_nan
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["GroupErrorDiagram", "group_error_diagram", "grouped_view", "levels_of", "share_in"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Rows = Literal["all", "label"]
+KNOWN = ("hierarchy", "names", "level", "rows", "metric", "where")
+
+
+@dataclass(frozen=True)
+class GroupErrorDiagram:
+    """The error of each model at each level of a hierarchy, and for each group of one level."""
+
+    metric: str
+    levels: tuple[str, ...]
+    """From the coarsest level to single classes."""
+    sizes: tuple[int, ...]
+    """Number of groups of each level."""
+    level_errors: dict[str, Floats]
+    """For each model, one error for each level."""
+    level: int
+    """The level whose groups are shown, 1 for the coarsest."""
+    groups: tuple[str, ...]
+    weight: dict[str, Floats]
+    """For each model, how many rows have a label of each group; importance weights are scaled to sum to the number of rows."""
+    group_errors: dict[str, Floats]
+    """For each model, one error for each group; NaN where it has no rows or no value."""
+    rows: Rows
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """One list for each column: an entry for each model and level, then one for each model and group."""
+        models = list(self.level_errors)
+        per_level = [
+            (m, at, "", error) for m in models for at, error in zip(self.levels, self.level_errors[m], strict=True)
+        ]
+        shown = self.levels[self.level - 1]
+        per_group = [
+            (m, shown, g, error) for m in models for g, error in zip(self.groups, self.group_errors[m], strict=True)
+        ]
+        weight = [None] * len(per_level) + [float(w) for m in models for w in self.weight[m]]
+        names, levels, groups, errors = zip(*per_level, *per_group, strict=True)
+        return {
+            "model": list(names),
+            "level": list(levels),
+            "group": list(groups),
+            "weight": weight,
+            "error": none_for_nan(errors),
+        }
+
+    def to_frame(self) -> Any:
+        """One row for each model and level, then for each model and group, as a frame of the library at hand."""
+        return frame_of(self.to_dict())
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        models = list(self.level_errors)
+        rows = [
+            [f"{name} ({size})", *(number(float(self.level_errors[m][i])) for m in models)]
+            for i, (name, size) in enumerate(zip(self.levels, self.sizes, strict=True))
+        ]
+        rows += [
+            [f"- {name}", *(number(float(self.group_errors[m][i])) for m in models)]
+            for i, name in enumerate(self.groups)
+        ]
+        return ["level", *models], rows
+
+    def _title(self) -> str:
+        return f"Group errors ({self.metric}; groups of level {self.levels[self.level - 1]!r}, {_words(self.rows)})"
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{lines_of(*self._table())}"
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table(), self._title())
+
+    def plot(self, ax: Any = None, *, most: int = 12) -> list[Axes]:
+        """Draw two panels: the error at each level, and that of each group.
+
+        Parameters
+        ----------
+        ax
+            Two axes; new ones unless given.
+        most
+            Draw at most this many groups: those where some model has the largest errors.
+        """
+        kept = self._largest(check_whole(most, "most"))
+        deep = 0.35 + 0.16 * len(kept) * max(1.0, 0.55 * len(self.level_errors))
+        axes = panels(ax, 2, columns=1, width=PAPER_WIDTH, height=max(1.6, (1.6 + deep) / 2 + 0.3))
+        labels = [f"{name}\n({size})" for name, size in zip(self.levels, self.sizes, strict=True)]
+        grouped_bars(axes[0], labels, self.level_errors)
+        finish(axes[0], "", "calibration error")
+        axes[0].xaxis.grid(False)
+        grouped_bars(
+            axes[1], [self.groups[i] for i in kept], {m: e[kept] for m, e in self.group_errors.items()}, across=True
+        )
+        finish(axes[1], f"calibration error, {_words(self.rows)}")
+        axes[1].yaxis.grid(False)
+        axes[1].locator_params(axis="x", nbins=5)
+        legend_above(axes[0])
+        return axes
+
+    def _largest(self, most: int) -> Array:
+        """Places of the groups to draw, in their own order."""
+        if len(self.groups) <= most:
+            return np.arange(len(self.groups))
+        worst = np.nan_to_num(np.array(list(self.group_errors.values())), nan=-1.0).max(axis=0)
+        return np.sort(np.argsort(-worst, kind="stable")[:most])
+
+
+def _words(rows: Rows) -> str:
+    return "each group against the rest" if rows == "all" else "rows of each group alone"
+
+
+def group_error_diagram(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    hierarchy: Mapping[Any, Any],
+    names: Sequence[str] | None = None,
+    level: int = 1,
+    rows: Rows = "all",
+    metric: str | Metric = "gece",
+    where: Any = None,
+    **words: Any,
+) -> GroupErrorDiagram:
+    """The calibration error when classes are added up by group, at each level of a hierarchy.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities; several models as ``(y_true, {name: y_prob})`` or ``{name: Predictions}``. Keywords of
+        `Predictions` and options of the metric are taken.
+    hierarchy
+        Which classes make up each group, nested for several levels, as in `class_hierarchy`.
+    names
+        A name for each level of the hierarchy, the coarsest first; the classes themselves follow as the last level.
+    level
+        The level whose groups are shown one by one, 1 for the coarsest.
+    rows
+        ``"all"``: each group against the rest, over all rows. ``"label"``: all groups, over the rows whose label lies in the group; this
+        shows which rows are served badly, and is not 0 for calibrated predictions.
+    metric
+        Id of the error. One that reads a single score (such as ``"ece"``) is averaged over the groups of a level.
+    where
+        Which rows: a mask or a Selection.
+
+    Examples
+    --------
+    >>> from calibrant.figures.classgroups import group_error_diagram
+    >>> p = [[0.5, 0.3, 0.2], [0.2, 0.4, 0.4], [0.1, 0.1, 0.8], [0.3, 0.3, 0.4]]
+    >>> shown = group_error_diagram([0, 1, 2, 2], p, hierarchy={"pet": [0, 1], "car": [2]}, metric="ece", bins=1)
+    >>> shown.levels, shown.level_errors["model"].round(3).tolist()
+    (('level 1', 'classes'), [0.05, 0.033])
+    """
+    check_choice(rows, ("all", "label"), "rows")
+    chosen = find_metric(metric)
+    options, rest = metric_words(chosen, words)
+    steps = levels_of(hierarchy)
+    titles = _titles(names, len(steps))
+    if check_whole(level, "level") > len(steps):
+        raise ArgumentError("level", f"must be at most {len(steps)}, the levels of the hierarchy; got {level}")
+    read = read_models("group_error_diagram", y_true, y_prob, where, rest, [*KNOWN, *chosen.options])
+    models = predictions_of("group_error_diagram", read)
+    found = {name: _errors(p, steps, level, chosen, options, rows) for name, p in models.items()}
+    classes = next(iter(models.values())).k
+    return GroupErrorDiagram(
+        metric=chosen.id,
+        levels=(*titles, "classes"),
+        sizes=(*(len(step.groups) for step in steps), classes),
+        level_errors={name: entry[0] for name, entry in found.items()},
+        level=level,
+        groups=tuple(steps[level - 1].groups),
+        weight={name: entry[1] for name, entry in found.items()},
+        group_errors={name: entry[2] for name, entry in found.items()},
+        rows=rows,
+    )
+
+
+class _Level(NamedTuple):
+    groups: list[str]
+    lens: Lens
+
+
+def levels_of(hierarchy: Any) -> list[_Level]:
+    """The names of the groups of each level, with the lens that adds up their classes."""
+    lenses = class_hierarchy(hierarchy)
+    nodes: dict[Any, Any] = dict(hierarchy)
+    found = []
+    for lens in lenses.values():
+        found.append(_Level([str(name) for name in nodes], lens))
+        deeper: dict[Any, Any] = {}
+        for name, node in nodes.items():
+            deeper.update(node if isinstance(node, Mapping) else {name: node})
+        nodes = deeper
+    return found
+
+
+def _titles(names: Any, count: int) -> list[str]:
+    if names is None:
+        return [f"level {number_of_level}" for number_of_level in range(1, count + 1)]
+    titles = [names] if isinstance(names, str) else [str(name) for name in names]
+    if len(titles) != count:
+        raise ArgumentError("names", f"must be {count}, one for each level of the hierarchy; got {len(titles)}")
+    return titles
+
+
+def _errors(
+    p: Predictions, steps: list[_Level], level: int, metric: Metric, options: dict[str, Any], rows: Rows
+) -> tuple[Floats, Floats, Floats]:
+    """The error of each level; the weight and the error of each group of one level."""
+    views = [grouped_view(p, step.lens) for step in steps]
+    whole = views_of(p, "canonical")[0]
+    assert isinstance(whole, VectorView)
+    per_level = np.array([_error(metric, view, options) for view in [*views, whole]])
+    shown = views[level - 1]
+    weight = np.array([share_in(shown, place) @ row_weights(shown) for place in range(shown.k)])
+    per_group = np.array([_group_error(metric, shown, place, options, rows) for place in range(shown.k)])
+    return per_level, weight, per_group
+
+
+def grouped_view(p: Predictions, lens: Lens) -> VectorView:
+    """The probabilities of each group."""
+    view = lens.views(p)[0]
+    assert isinstance(view, VectorView)
+    return view
+
+
+def share_in(view: VectorView, place: int) -> Floats:
+    """How much of each row's label lies in a group."""
+    if view.labels is not None:
+        return (view.labels == place).astype(np.float64)
+    assert view.soft is not None
+    if view.soft.ndim == 1:
+        return np.asarray(view.soft if place == 1 else 1 - view.soft, dtype=np.float64)
+    return view.soft[:, place].astype(np.float64)
+
+
+def _against_rest(view: VectorView, place: int) -> View:
+    probs = view.raw_probs.astype(np.float64, copy=False)
+    score = probs[:, place] if probs.ndim == 2 else probs if place == 1 else 1 - probs
+    held = share_in(view, place)
+    outcome = held if view.is_soft else held.astype(np.uint8)
+    return View(score, outcome, view.weight, view.weight_kind, rows=view.rows, lens=f"class:{place}")
+
+
+def _error(metric: Metric, view: VectorView, options: dict[str, Any]) -> float:
+    """The error of all groups together; NaN where it has no value."""
+    views: list[AnyView] = [view]
+    if metric.takes == "View":
+        views = [_against_rest(view, place) for place in range(view.k)]
+    try:
+        return metric.of_views([metric.views(one)[0] for one in views], **options)
+    except UndefinedMetricError:
+        return np.nan
+
+
+def _group_error(metric: Metric, view: VectorView, place: int, options: dict[str, Any], rows: Rows) -> float:
+    if rows == "all":
+        if not share_in(view, place).any():
+            return np.nan
+        part: AnyView = _against_rest(view, place)
+    else:
+        if view.labels is None:
+            raise LensError("rows", "'label' needs one hard class label per row, and these are soft", "use rows='all'")
+        held = view.labels == place
+        if not held.any():
+            return np.nan
+        weight = None if view.weight is None else view.weight[held]
+        part = VectorView(view.raw_probs[held], view.labels[held], None, weight, view.weight_kind, lens=view.lens)
+        if metric.takes == "View":
+            part = _against_rest(part, place)
+    try:
+        return metric(part, **options)
+    except UndefinedMetricError:
+        return np.nan

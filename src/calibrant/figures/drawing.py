@@ -1,0 +1,392 @@
+"""How a reliability diagram is painted: bars, roofs, points and curves with their bounds, the strip of counts, the axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._results import number
+from ..errors import ArgumentError, UndefinedMetricError
+from ..registry import Metric, catalogue
+from ._several import legend_above
+from .base import (
+    COLOURS,
+    DASHES,
+    FAINT,
+    INK,
+    LETTER,
+    MARKERS,
+    MUTED,
+    OVER,
+    PAPER_WIDTH,
+    SMALL,
+    UNDER,
+    axis_words,
+    check_choice,
+    diagonal,
+    emptier_corner,
+    finish,
+    logit_places,
+    mark_sides,
+    new_ax,
+    plain_number,
+    whole_markers,
+)
+from .base import legend as draw_legend
+
+if TYPE_CHECKING:
+    from .reliability import ReliabilityDiagram
+
+__all__ = ["draw_overlay", "draw_reliability"]
+
+Floats = NDArray[np.float64]
+
+# Single outcomes shown at most, and how far they are jittered.
+MOST_LABELS, JITTER = 2000, 0.025
+# Inches that the sample of a line with its gaps, and a line of text take in a legend.
+SAMPLE, LINE = 0.4, 0.13
+# Left, bottom, width and height of the strip of counts in parts of the ax: it fits into the margin that pyplot leaves above.
+STRIP = (0.0, 1.025, 1.0, 0.115)
+LARGEST_MARKER = 45.0
+# How far the words in the corners stand from the edge: with single outcomes shown, inside of those.
+INSET, LABEL_INSET = 0.02, 0.1
+
+
+def draw_reliability(
+    diagram: ReliabilityDiagram,
+    ax: Any,
+    *,
+    counts: str | None,
+    labels: bool,
+    scale: str,
+    legend: Sequence[str] | None,
+    sides: bool,
+    name: str | None,
+    colour: str | None,
+) -> Any:
+    """Paint one diagram on `ax`, or on a new one."""
+    check_choice(counts, ("strip", "area", None), "counts")
+    check_choice(scale, ("probability", "logit"), "scale")
+    if scale == "logit" and diagram.kind in ("bars", "roof"):
+        raise ArgumentError("scale", f"'logit' has no 0 for {diagram.kind!r} to stand on", "use kind='line'")
+    ax = new_ax(ax, height=PAPER_WIDTH * (1.12 if counts == "strip" else 1.0))
+    limits = (0.0, 1.0) if scale == "probability" else logit_limits(diagram)
+    paint = colour or COLOURS[0]
+    prepare(ax, diagram.lens, scale, limits, (LABEL_INSET if labels else INSET) if sides else None)
+    if labels:
+        draw_labels(diagram, ax, scale, limits)
+    _PAINTERS[diagram.kind](diagram, ax, limits, paint, counts == "area")
+    _name(ax, name, _legend_lines(diagram, legend))
+    place_legend(ax, diagram, LABEL_INSET if labels else INSET)
+    if counts == "strip":
+        draw_strip(diagram, ax, limits, paint)
+    return ax
+
+
+def draw_overlay(
+    diagrams: Mapping[str, ReliabilityDiagram], ax: Any, *, scale: str, legend: Sequence[str] | None
+) -> Any:
+    """Several diagrams in one square, told apart by colour, marker and dashes."""
+    flat = [diagram.kind for diagram in diagrams.values() if diagram.kind in ("bars", "roof")]
+    if flat:
+        raise ArgumentError("layout", f"'overlay' would hide {flat[0]!r} behind each other", "use kind='line'")
+    if len(diagrams) > len(COLOURS):
+        raise ArgumentError("layout", f"'overlay' tells {len(COLOURS)} apart, not {len(diagrams)}", "use side_by_side")
+    all_limits = np.array([logit_limits(d) if scale == "logit" else (0.0, 1.0) for d in diagrams.values()])
+    limits = (float(all_limits[:, 0].min()), float(all_limits[:, 1].max()))
+    first = next(iter(diagrams.values()))
+    prepare(ax, first.lens, check_choice(scale, ("probability", "logit"), "scale"), limits, INSET)
+    for (name, diagram), paint, marker, dashes in zip(diagrams.items(), COLOURS, MARKERS, DASHES, strict=False):
+        _PAINTERS[diagram.kind](diagram, ax, limits, paint, False)
+        line = next(line for line in ax.lines[::-1] if line.get_gid() == "curve")
+        line.set_linestyle(dashes)
+        if line.get_marker() == "o":
+            line.set_marker(marker)
+        lines = _legend_lines(diagram, legend if legend is not None else tuple(diagram.metrics))
+        line.set_label(", ".join([name, *lines]))
+    legend_above(ax)
+    return ax
+
+
+def prepare(ax: Any, lens: str, scale: str, limits: tuple[float, float], inset: float | None) -> None:
+    """The square, its diagonal and its words."""
+    said, happened = axis_words(lens)
+    if scale == "logit":
+        ax.set_xscale("logit")
+        ax.set_yscale("logit")
+    finish(ax, said, happened)
+    ax.set(xlim=limits, ylim=limits, aspect="equal")
+    if scale == "logit":
+        _name_logit_ticks(ax, limits)
+        places = _clip(1 / (1 + np.exp(-np.linspace(-14, 14, 400))), limits)
+        ax.plot(places, places, color=MUTED, linestyle=(0, (4, 3)), linewidth=0.9, zorder=1.5)
+    else:
+        ax.set_xticks(np.arange(6) / 5)
+        ax.set_yticks(np.arange(6) / 5)
+        diagonal(ax)
+    if inset is not None:
+        mark_sides(ax, lens, inset=inset)
+
+
+def logit_limits(diagram: ReliabilityDiagram) -> tuple[float, float]:
+    """A range symmetric in nothing: from half the smallest positive number shown to as near 1 as the largest below it comes."""
+    values = [diagram.mean_score, diagram.rate] if diagram.curve is None else [diagram.curve.x, diagram.curve.y]
+    shown = np.concatenate(values)
+    inner = shown[(shown > 0) & (shown < 1)]
+    if len(inner) == 0:
+        return 0.01, 0.99
+    return max(float(inner.min()) / 2, 1e-6), 1 - max((1 - float(inner.max())) / 2, 1e-6)
+
+
+def _clip(values: Any, limits: tuple[float, float]) -> Floats:
+    return np.clip(np.asarray(values, dtype=np.float64), *limits)
+
+
+def _name_logit_ticks(ax: Any, limits: tuple[float, float]) -> None:
+    from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
+
+    places = logit_places(limits, ax.bbox.width / ax.figure.dpi)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_minor_locator(NullLocator())
+        axis.set_minor_formatter(NullFormatter())
+        axis.set_major_locator(FixedLocator(places))
+        axis.set_major_formatter(lambda value, _: plain_number(value))
+
+
+def draw_labels(diagram: ReliabilityDiagram, ax: Any, scale: str, limits: tuple[float, float]) -> None:
+    """Single outcomes as faint points, jittered; always the same ones."""
+    if diagram.view is None:
+        raise UndefinedMetricError("labels", "cannot be had from bins alone", "make the diagram with reliability()")
+    view, rng = diagram.view, np.random.default_rng(0)
+    chosen = np.arange(view.n)
+    if view.n > MOST_LABELS:
+        chosen = np.sort(rng.choice(view.n, MOST_LABELS, replace=False, p=view.weights / view.weights.sum()))
+    height = view.outcome[chosen] + rng.uniform(-JITTER, JITTER, len(chosen))
+    if scale == "logit":
+        ax.plot(
+            _clip(view.score[chosen], limits),
+            np.where(view.outcome[chosen] > 0.5, 0.97, 0.03) + rng.uniform(-JITTER, JITTER, len(chosen)),
+            transform=ax.get_xaxis_transform(),
+            **_DOTS,
+        )
+    else:
+        ax.plot(view.score[chosen], height, **_DOTS)
+        ax.set_ylim(-2 * JITTER, 1 + 2 * JITTER)
+        ax.set_xlim(-2 * JITTER, 1 + 2 * JITTER)
+
+
+_DOTS: dict[str, Any] = {
+    "marker": ".",
+    "markersize": 2.5,
+    "linestyle": "none",
+    "color": MUTED,
+    "alpha": 0.35,
+    "markeredgewidth": 0,
+    "zorder": 1.2,
+    "gid": "labels",
+}
+
+
+def _bounds(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str) -> None:
+    """Bounds at each bin's mean score: around the diagonal for consistency, around the rate otherwise."""
+    if diagram.band is not None:
+        _band(diagram, ax, limits, paint)
+        return
+    shown = ~np.isnan(diagram.lower)
+    x = _clip(diagram.mean_score[shown], limits)
+    low, high = _clip(diagram.lower[shown], limits), _clip(diagram.upper[shown], limits)
+    if diagram.how == "consistency":
+        drawn = ax.vlines(x, low, high, color=FAINT, linewidth=5, zorder=1.3, gid="interval")
+    else:
+        drawn = ax.vlines(x, low, high, color=paint, linewidth=1, zorder=2.8, gid="interval")
+    if shown.any():
+        drawn.set_label(bound_words(diagram))
+
+
+def bound_words(diagram: ReliabilityDiagram) -> str:
+    """What the bounds are, in few words."""
+    if diagram.level is None:
+        return "one standard error"
+    kind = {"consistency": "if calibrated", "band": "band, all scores at once"}.get(diagram.how or "", "intervals")
+    return f"{100 * diagram.level:g}% {kind}"
+
+
+def _band(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str) -> None:
+    assert diagram.band is not None
+    x = np.union1d(np.linspace(0, 1, 501), diagram.band.score)
+    low, high = diagram.band.at(x)
+    ax.fill_between(
+        _clip(x, limits), _clip(low, limits), _clip(high, limits), color=paint, alpha=0.15, linewidth=0, gid="band"
+    ).set_label(bound_words(diagram))
+
+
+def _points(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str, area: bool) -> None:
+    """Markers at the bins' mean scores, joined; hollow where a logit axis cannot reach a rate of 0 or 1."""
+    full = ~diagram.table.empty
+    x, y = diagram.mean_score[full], diagram.rate[full]
+    _bounds(diagram, ax, limits, paint)
+    shown = (_clip(x, limits), _clip(y, limits))
+    beyond = (y < limits[0]) | (y > limits[1])
+    marker = {"marker": "none" if area else "o", "markersize": 3.5}
+    drawn: list[Any] = ax.plot(*shown, color=paint, linewidth=1.2, zorder=3, gid="curve", **marker)
+    if area:
+        weight = diagram.table.weight[full]
+        size = np.maximum(LARGEST_MARKER * weight / weight.max(), 2)
+        drawn.append(ax.scatter(*shown, s=size, color=paint, alpha=0.75, linewidths=0, zorder=3.1, gid="markers"))
+    if beyond.any():
+        hollow: dict[str, Any] = {"marker": "o", "markersize": 4, "linestyle": "none", "markerfacecolor": "white"}
+        drawn += ax.plot(*(values[beyond] for values in shown), color=paint, zorder=3.2, gid="beyond", **hollow)
+    whole_markers(ax, *drawn)
+
+
+def _bars(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str, area: bool) -> None:
+    """Bars over the bins; what is missing to, or too much for, the mean score is hatched."""
+    table = diagram.table
+    full = ~table.empty
+    low, width = table.low[full], (table.high - table.low)[full]
+    rate, score = table.rate[full], table.mean_score[full]
+    style: dict[str, Any] = {"align": "edge", "linewidth": 0.6}
+    ax.bar(low, rate, width, color=paint, alpha=0.35, edgecolor="white", zorder=2, gid="bars", **style)
+    for over, hue in ((True, OVER), (False, UNDER)):
+        side = (score > rate) == over
+        bottom, height = np.minimum(rate, score)[side], np.abs(score - rate)[side]
+        ax.bar(
+            low[side],
+            height,
+            width[side],
+            bottom=bottom,
+            fill=False,
+            edgecolor=hue,
+            hatch="////",
+            zorder=2.2,
+            gid="gap",
+            **style,
+        )
+    _bounds(diagram, ax, limits, INK)
+    _marks(score, rate, ax)
+
+
+def _marks(score: Floats, rate: Floats, ax: Any) -> None:
+    whole_markers(ax, *ax.plot(score, rate, "o", markersize=3, color=INK, zorder=3, gid="curve"))
+
+
+def _roofs(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str, area: bool) -> None:
+    """Bars whose tops run along the diagonal: the hatched strip between roof and diagonal is as high as the bin's gap."""
+    from matplotlib.collections import PolyCollection
+
+    table, full = diagram.table, ~diagram.table.empty
+    low, high, gap = table.low[full], table.high[full], table.gap[full]
+    left, right = (end[full] for end in diagram.roof)
+    zero = np.zeros(len(low))
+
+    def shapes(*corners: tuple[Floats, Floats]) -> Any:
+        return np.stack([np.column_stack(corner) for corner in corners], axis=1)
+
+    walls = shapes((low, zero), (high, zero), (high, right), (low, left))
+    ax.add_collection(
+        PolyCollection(walls, facecolor=paint, alpha=0.35, edgecolor="white", linewidth=0.6, zorder=2, gid="bars")
+    )
+    strips = shapes((low, low), (high, high), (high, right), (low, left))
+    for side, hue in ((gap > 0, OVER), (gap < 0, UNDER)):
+        style: dict[str, Any] = {"facecolor": "none", "edgecolor": hue, "hatch": "////", "linewidth": 0.6}
+        ax.add_collection(PolyCollection(strips[side], zorder=2.2, gid="gap", **style))
+    _bounds(diagram, ax, limits, INK)
+    _marks(table.mean_score[full], table.rate[full], ax)
+
+
+def _curve(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str, area: bool) -> None:
+    curve = diagram.curve
+    assert curve is not None
+    if diagram.band is not None:
+        _band(diagram, ax, limits, paint)
+    elif diagram.how is not None:
+        hue, alpha = (MUTED, 0.25) if diagram.how == "consistency" else (paint, 0.2)
+        bounds = (_clip(curve.lower, limits), _clip(curve.upper, limits))
+        ax.fill_between(_clip(curve.x, limits), *bounds, color=hue, alpha=alpha, linewidth=0, gid="band").set_label(
+            bound_words(diagram)
+        )
+    x, y = _clip(curve.x, limits), _clip(curve.y, limits)
+    ax.plot(x, y, color=paint, linewidth=1.5, zorder=3, gid="curve")
+
+
+_PAINTERS = {"line": _points, "bars": _bars, "roof": _roofs, "smooth": _curve, "corp": _curve}
+
+
+def _legend_lines(diagram: ReliabilityDiagram, legend: Sequence[str] | None) -> list[str]:
+    """Metrics by name and value, and the parts of the Brier score where the diagram has them."""
+    if isinstance(legend, (str, Metric)):
+        legend = (legend,)
+    ids = list(diagram.metrics) if legend is None else [catalogue[id].id for id in legend]
+    lines = [f"{id} {number(diagram.value_of(id), 3)}" for id in ids]
+    if diagram.decomposition is not None and legend is None:
+        parts = diagram.decomposition._parts()
+        lines += [f"{part} {number(value, 3)}" for part, value in parts]
+    return lines
+
+
+def _name(ax: Any, name: str | None, lines: list[str]) -> None:
+    """The legend's entry of the curve just drawn: a name, and values below it."""
+    if name or lines:
+        curve = next(line for line in ax.lines[::-1] if line.get_gid() == "curve")
+        curve.set_label("\n".join([*([name] if name else []), *lines]))
+
+
+def place_legend(ax: Any, diagram: ReliabilityDiagram, inset: float) -> None:
+    """In the corner where it hides less, clear of the words that stand there; what it hides all the same shines through."""
+    lines = "\n".join(ax.get_legend_handles_labels()[1]).split("\n")
+    wide, high = (side / ax.figure.dpi for side in (ax.bbox.width, ax.bbox.height))
+    room = (SAMPLE + LETTER * max(map(len, lines))) / wide, 0.05 + inset + LINE * len(lines) / high
+    corner = emptier_corner(*_places(diagram, ax), *room)
+    anchor = (0.0, 0.95 - inset) if corner == "upper left" else (1.0, 0.05 + inset)
+    behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "facecolor": "white", "edgecolor": "none"}
+    draw_legend(ax, corner, bbox_to_anchor=anchor, **behind)
+
+
+def _places(diagram: ReliabilityDiagram, ax: Any) -> tuple[Floats, Floats]:
+    """Points along the line and along the bounds of the bins, in parts of the ax; shades are no obstacle."""
+    curve, full = diagram.curve, ~diagram.table.empty
+    x, y = (diagram.mean_score[full], diagram.rate[full]) if curve is None else (curve.x, curve.y)
+    steps = np.linspace(0, len(x) - 1, 20 * len(x))
+    found = [np.column_stack([np.interp(steps, np.arange(len(x)), values) for values in (x, y)])]
+    if curve is None and diagram.band is None:
+        bounded = ~np.isnan(diagram.lower)
+        along = np.linspace(diagram.lower[bounded], diagram.upper[bounded], 40)
+        found.append(np.column_stack([np.tile(diagram.mean_score[bounded], 40), along.ravel()]))
+    x, y = ax.transLimits.transform(ax.transScale.transform(_clip(np.vstack(found), ax.get_xlim()))).T
+    return x, y
+
+
+def draw_strip(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str) -> Any:
+    """How many rows each bin holds, or the density of scores of a smooth curve, in a strip above."""
+    strip = ax.inset_axes(STRIP, sharex=ax)
+    curve = diagram.curve
+    if curve is not None and diagram.kind == "smooth":
+        strip.fill_between(_clip(curve.x, limits), curve.density, color=paint, alpha=0.4, linewidth=0, gid="density")
+        word = "density"
+    else:
+        low, high = _clip(diagram.table.low, limits), _clip(diagram.table.high, limits)
+        strip.bar(
+            low,
+            diagram.table.weight,
+            high - low,
+            align="edge",
+            color=paint,
+            alpha=0.4,
+            edgecolor="white",
+            linewidth=0.4,
+            gid="counts",
+        )
+        word = "weight" if diagram.table.weight_kind == "importance" else "rows"
+    strip.spines[["top", "right", "left"]].set_visible(False)
+    strip.spines["bottom"].set_color(MUTED)
+    strip.tick_params(axis="x", bottom=False, labelbottom=False, which="both")
+    top = strip.get_ylim()[1]
+    strip.set_ylim(0, top)
+    most = float(np.nanmax(curve.density if word == "density" and curve is not None else diagram.table.weight))
+    strip.set_yticks([most], [f"{most:,.0f}" if word == "rows" else number(most, 2)])
+    strip.tick_params(axis="y", labelsize=SMALL, labelcolor=MUTED, length=0, pad=2)
+    strip.set_ylabel(word, fontsize=SMALL, color=MUTED)
+    return strip

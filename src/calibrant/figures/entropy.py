@@ -1,0 +1,257 @@
+"""The entropy picture: how spread the distributions are that models give out, beside accuracy and confidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._gather import views_of
+from .._results import frame_of, html_table, number
+from ..errors import ArgumentError, LensError
+from ..predictions import Predictions
+from ..view import Block, VectorView, View
+from ._several import ONE, legend_above, line_style, plain, predictions_of, read_models, row_weights
+from .base import COLOURS, MUTED, PAPER_WIDTH, SMALL, check_choice, finish, lines_of, new_ax, none_for_nan
+from .intervals import inside, spans_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["EntropyDiagram", "EntropyParts", "entropy_diagram"]
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+# Where a name may stand: at the lower (0) or upper (1) point, so many printer's points right of it and above it, and how it is set.
+PLACES = (
+    (1, 0, 4, "center"),
+    (0, 0, -12, "center"),
+    (1, 5, -3, "left"),
+    (0, 5, -3, "left"),
+    (1, 0, 13, "center"),
+    (0, 0, -21, "center"),
+)
+UNITS = {"nats": "nats", "bits": "bits", "share": "share of the most possible"}
+
+
+@dataclass(frozen=True)
+class EntropyParts:
+    """One model; one entry for each part of the rows, NaN where a part has none."""
+
+    name: str
+    rows: Floats
+    """Rows; importance weights are scaled to sum to the number of rows."""
+    entropy: Floats
+    """Mean entropy of the distributions given out."""
+    accuracy: Floats
+    confidence: Floats
+    """Mean probability of the predicted class."""
+    overall: float
+    """Mean entropy of all rows."""
+
+
+@dataclass(frozen=True)
+class EntropyDiagram:
+    """How spread the distributions are that each model gives out, over all rows or part by part."""
+
+    parts: tuple[str, ...]
+    by: str | None
+    models: tuple[EntropyParts, ...]
+    unit: str
+
+    def __getitem__(self, name: str) -> EntropyParts:
+        for model in self.models:
+            if model.name == name:
+                return model
+        raise ArgumentError("name", f"there is no model {name!r}", f"one of {[model.name for model in self.models]}")
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """One list for each column, the models one after the other."""
+        columns: dict[str, list[Any]] = {
+            "model": [model.name for model in self.models for _ in self.parts],
+            "part": list(self.parts) * len(self.models),
+        }
+        for word in ("rows", "entropy", "accuracy", "confidence"):
+            columns[word] = [value for model in self.models for value in none_for_nan(getattr(model, word))]
+        return columns
+
+    def to_frame(self) -> Any:
+        """One row for each model and part, as a frame of the library at hand."""
+        return frame_of(self.to_dict())
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        rows = [
+            [model, part, f"{rows:.6g}", *(number(value) for value in rest)]
+            for model, part, rows, *rest in zip(*self.to_dict().values(), strict=True)
+        ]
+        return ["model", "part", "rows", "entropy", "accuracy", "confidence"], rows
+
+    def _title(self) -> str:
+        overall = ", ".join(f"{m.name} {number(m.overall)}" for m in self.models)
+        return f"Mean entropy in {UNITS[self.unit]} (all rows: {overall})"
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{lines_of(*self._table())}"
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table(), self._title())
+
+    def plot(self, ax: Axes | None = None, *, labels: bool | None = None) -> Axes:
+        """Draw a bar for each model, or for parts the accuracy (full) and the confidence (open) against the entropy.
+
+        Parameters
+        ----------
+        ax
+            Where to draw; a new one unless given.
+        labels
+            Whether to name the parts of the first model where there is room; left out, for up to 12 parts of one model.
+        """
+        words = f"mean entropy ({UNITS[self.unit]})"
+        if self.by is None:
+            ax = new_ax(ax, width=PAPER_WIDTH, height=0.7 + 0.25 * len(self.models))
+            heights = [float(model.entropy[0]) for model in self.models]
+            ax.barh(range(len(heights)), heights, 0.7, color=[COLOURS[i % len(COLOURS)] for i in range(len(heights))])
+            ax.set_yticks(range(len(heights)), ["" if m.name == ONE else plain(m.name) for m in self.models])
+            ax.set_ylim(len(heights) - 0.5, -0.5)
+            finish(ax, words).yaxis.grid(False)
+            return ax
+        ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
+        for place, model in enumerate(self.models):
+            self._draw(ax, place, model)
+        if labels or (labels is None and len(self.models) == 1 and len(self.parts) <= 12):
+            _name_points(ax, self.parts, self.models[0])
+        finish(ax, words, "accuracy (full), confidence (open)")
+        legend_above(ax)
+        return ax
+
+    def _draw(self, ax: Axes, place: int, model: EntropyParts) -> None:
+        style = line_style(place, marker=True)
+        look = {"color": style["color"], "marker": style["marker"], "markersize": 4, "linestyle": "none"}
+        ax.vlines(model.entropy, model.accuracy, model.confidence, color=style["color"], linewidth=0.7, zorder=1.8)
+        ax.plot(model.entropy, model.confidence, **look, markerfacecolor="white")
+        ax.plot(model.entropy, model.accuracy, **look, label=None if model.name == ONE else plain(model.name))
+
+
+def _name_points(ax: Axes, parts: Sequence[str], model: EntropyParts) -> None:
+    """The name of each part above or below its two points, wherever it meets no other; left out where it would."""
+    ax.margins(0.1, 0.12)
+    ax.autoscale_view()
+    inches = np.array([ax.bbox.width, ax.bbox.height]) / ax.figure.dpi
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    x = (model.entropy - left) / (right - left) * inches[0]
+    ends = np.sort(np.array([model.accuracy, model.confidence]), axis=0)
+    low, high = (ends - bottom) / (top - bottom) * inches[1]
+    seen = np.flatnonzero(np.isfinite(x)).tolist()
+    # Boxes already taken, as (left, right, bottom, top): those of the points with the line between.
+    taken = [(x[i] - 0.04, x[i] + 0.04, low[i] - 0.04, high[i] + 0.04) for i in seen]
+    for i in seen:
+        wide = 0.06 * len(parts[i])
+        for end, across, up, side in PLACES:
+            start = x[i] + across / 72 - (0 if side == "left" else wide / 2)
+            foot = (low, high)[end][i] + up / 72
+            box_of_name = (start, start + wide, foot, foot + 0.1)
+            if not any(_meet(box_of_name, other) for other in taken):
+                style: dict[str, Any] = {"ha": side, "va": "bottom", "fontsize": SMALL, "color": MUTED}
+                at = (float(model.entropy[i]), float(ends[end, i]))
+                ax.annotate(plain(parts[i]), at, (across, up), textcoords="offset points", **style)
+                taken.append(box_of_name)
+                break
+
+
+def _meet(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether two boxes (left, right, bottom, top) overlap."""
+    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
+
+
+def entropy_diagram(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    by: Literal["interval", "class", "predicted"] | None = None,
+    intervals: Any = 5,
+    unit: Literal["nats", "bits", "share"] = "nats",
+    where: Any = None,
+    **words: Any,
+) -> EntropyDiagram:
+    """Mean entropy of the distributions given out: larger where a model spreads its probability over more classes.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities; several models as ``(y_true, {name: y_prob})`` or ``{name: Predictions}``. Keywords of
+        `Predictions` are taken.
+    by
+        Parts of the rows, each with its entropy, accuracy and confidence: by ``"interval"`` of the probability of the predicted
+        class, by true ``"class"``, or by the class ``"predicted"``. None takes all rows together.
+    intervals
+        The intervals, as in `interval_error_diagram`.
+    unit
+        ``"nats"``, ``"bits"``, or ``"share"`` of the logarithm of the number of classes.
+    where
+        Which rows: a mask or a Selection.
+
+    Examples
+    --------
+    >>> from calibrant.figures.entropy import entropy_diagram
+    >>> shown = entropy_diagram([0, 1], {"flat": [[0.5, 0.5], [0.5, 0.5]], "sure": [[1.0, 0.0], [0.0, 1.0]]}, unit="bits")
+    >>> shown["flat"].overall, shown["sure"].overall
+    (1.0, 0.0)
+    """
+    check_choice(by, ("interval", "class", "predicted", None), "by")
+    check_choice(unit, tuple(UNITS), "unit")
+    low, high, spans = spans_of(intervals, None)
+    read = read_models("entropy_diagram", y_true, y_prob, where, words, ("by", "intervals", "unit", "where"))
+    models = predictions_of("entropy_diagram", read)
+    first = next(iter(models.values()))
+    if by in ("class", "predicted"):
+        parts = [str(name) for name in (first.classes if first.classes is not None else range(first.k))]
+    else:
+        parts = ["all rows"] if by is None else spans
+    found = tuple(_entropy_parts(name, p, by, low, high, len(parts), unit) for name, p in models.items())
+    return EntropyDiagram(tuple(parts), by, found, unit)
+
+
+def _entropy_of(block: Block) -> Floats:
+    return -np.where(block.probs > 0, block.probs * np.log(np.where(block.probs > 0, block.probs, 1)), 0).sum(axis=1)
+
+
+def _entropy_parts(
+    name: str, p: Predictions, by: str | None, low: Floats, high: Floats, count: int, unit: str
+) -> EntropyParts:
+    vector, top = views_of(p, "canonical")[0], views_of(p, "top_label")[0]
+    assert isinstance(vector, VectorView)
+    assert isinstance(top, View)
+    scale = {"nats": 1.0, "bits": math.log(2), "share": math.log(p.k)}[unit]
+    entropy = np.maximum(vector.each_row(_entropy_of), 0.0) / scale
+    part = _part_of(p, top.score, by, low, high)
+    kept = part >= 0
+    each = row_weights(top)
+    weight = np.bincount(part[kept], each[kept], count).astype(np.float64)
+
+    def mean(values: Floats) -> Floats:
+        sums = np.bincount(part[kept], (each * values)[kept], count)
+        return np.divide(sums, weight, out=np.full(count, np.nan), where=weight > 0)
+
+    return EntropyParts(name, weight, mean(entropy), mean(top.outcome), mean(top.score), vector.mean(entropy))
+
+
+def _part_of(p: Predictions, confidence: Floats, by: str | None, low: Floats, high: Floats) -> Places:
+    """The part of each row, -1 where it is in none."""
+    if by is None:
+        return np.zeros(p.n, np.intp)
+    if by == "predicted":
+        return p.predicted.astype(np.intp)
+    if by == "class":
+        if p.labels is None:
+            raise LensError(
+                "by", "'class' needs one hard class label per row, and these are soft", "use by='predicted'"
+            )
+        return p.labels.astype(np.intp)
+    part = np.full(p.n, -1, np.intp)
+    for place, (start, end) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+        part[inside(confidence, start, end)] = place
+    return part

@@ -1,0 +1,172 @@
+"""The two curves of a reliability diagram without bins, smooth and isotonic, with pointwise bounds and the density of scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._spectral import NARROWEST
+from ..bintable import _binomial_interval
+from ..curves import isotonic
+from ..errors import ArgumentError, UndefinedMetricError
+from ..inference.bands import calibration_band
+from ..metrics.smooth import smece
+from ..view import View
+from .base import none_for_nan
+from .uncertainty import BINOMIAL, Bounds, Drawn, Resampler, band_bounds, bounds_of, standard_errors
+
+__all__ = ["FittedCurve", "corp_curve", "smooth_curve"]
+
+Floats = NDArray[np.float64]
+
+# Cells per width of the kernel, and the fewest in all.
+PER_WIDTH, FEWEST_CELLS = 16, 512
+# A smooth curve is drawn where at least this many rows have a say.
+LOCAL_ROWS = 2.0
+
+
+@dataclass(frozen=True)
+class FittedCurve:
+    """Height of a curve at scores, with pointwise bounds (NaN where there are none)."""
+
+    x: Floats
+    y: Floats
+    lower: Floats
+    upper: Floats
+    density: Floats
+    """How many of all scores lie near, as a probability density; NaN for an isotonic curve."""
+    bandwidth: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, with None where there is no value."""
+        names = ("x", "y", "lower", "upper", "density")
+        return {**{name: none_for_nan(getattr(self, name)) for name in names}, "bandwidth": self.bandwidth}
+
+
+def _no_bounds(count: int) -> Bounds:
+    return Bounds(np.full(count, np.nan), np.full(count, np.nan))
+
+
+class _Smoother:
+    """Masses at scores, spread by a Gaussian that is reflected at 0 and 1: the kernel of `smece`."""
+
+    def __init__(self, width: float) -> None:
+        self.cells = max(FEWEST_CELLS, math.ceil(PER_WIDTH / width))
+        self.width = width
+        self.x = (np.arange(self.cells) + 0.5) / self.cells
+
+    def spread(self, score: Floats, mass: Floats) -> Floats:
+        """(..., cells) density of masses (..., groups): each is shared between the two nearest cells, then smoothed."""
+        from scipy.ndimage import gaussian_filter1d
+        from scipy.sparse import csr_array
+
+        place = np.clip(score * self.cells - 0.5, 0, self.cells - 1)
+        left = np.minimum(place.astype(np.int64), self.cells - 2)
+        part = place - left
+        row = np.arange(len(score))
+        shares = csr_array(
+            (np.concatenate([1 - part, part]), (np.concatenate([row, row]), np.concatenate([left, left + 1]))),
+            shape=(len(score), self.cells),
+        )
+        grid = np.asarray((shares.T @ np.atleast_2d(mass).T).T) * self.cells
+        found = gaussian_filter1d(grid, self.width * self.cells, axis=1, mode="reflect", truncate=8)
+        return np.asarray(found.reshape(*np.shape(mass)[:-1], self.cells))
+
+
+def smooth_curve(
+    view: View, how: str | None, *, level: float, n_resamples: int, rng: Any, bandwidth: float | None
+) -> FittedCurve:
+    """Kernel regression of the outcome on the score; by default as wide as the smooth calibration error is large."""
+    width = _width(view, bandwidth)
+    smoother, ties = _Smoother(width), view.ties
+    weight = smoother.spread(ties.score, ties.weight)
+    events = smoother.spread(ties.score, ties.outcome)
+    density = weight / view.total
+    local = view.effective_size * density * 2 * math.sqrt(math.pi) * width
+    seen = local >= LOCAL_ROWS
+    if not seen.any():
+        seen = density >= density.max() / 2
+    x, y = smoother.x[seen], np.clip(events[seen] / weight[seen], 0, 1)
+
+    def fit(drawn: Drawn) -> Floats:
+        mass = smoother.spread(resampler.score, drawn.weight)[:, seen]
+        yes = smoother.spread(resampler.score, drawn.events)[:, seen]
+        return np.divide(yes, mass, out=np.full(mass.shape, np.nan), where=mass > 1e-12 * mass.max())
+
+    if how in BINOMIAL:
+        _refuse_soft(view)
+        bounds = Bounds(*_binomial_interval(local[seen] * y, local[seen], 1 - level, how))
+    elif how == "standard_error":
+        _refuse_soft(view)
+        bounds = standard_errors(y, local[seen])
+    elif how == "bootstrap" or how == "consistency":
+        resampler = Resampler(view)
+        bounds = bounds_of(resampler, how, fit, level=level, n_resamples=n_resamples, rng=rng)
+    else:
+        bounds = _band_or_none(view, x, how, level)
+    return FittedCurve(x, y, *bounds, density=density[seen], bandwidth=width)
+
+
+def _width(view: View, bandwidth: float | None) -> float:
+    if bandwidth is None:
+        return max(float(smece(view)), 10 * NARROWEST)
+    if isinstance(bandwidth, bool) or not isinstance(bandwidth, (int, float, np.floating)):
+        raise ArgumentError("bandwidth", f"must be None or a number from {10 * NARROWEST:g} to 1; got {bandwidth!r}")
+    if not 10 * NARROWEST <= bandwidth <= 1:
+        raise ArgumentError("bandwidth", f"must lie from {10 * NARROWEST:g} to 1; got {bandwidth!r}")
+    return float(bandwidth)
+
+
+def _refuse_soft(view: View) -> None:
+    if view.is_soft:
+        raise UndefinedMetricError("uncertainty", "intervals need hard labels, and these are soft", "pass None")
+
+
+def _band_or_none(view: View, x: Floats, how: str | None, level: float) -> Bounds:
+    if how is None:
+        return _no_bounds(len(x))
+    return band_bounds(calibration_band(view, alpha=1 - level), x)
+
+
+def corp_curve(view: View, how: str | None, *, level: float, n_resamples: int, rng: Any) -> FittedCurve:
+    """The isotonic curve (CORP): pooled neighbours, straight lines between blocks."""
+    fitted = isotonic(view)
+    x, y = np.array(fitted.scores), np.array(fitted.rates)
+    if how == "bootstrap" or how == "consistency":
+        # Between scores that occur no bounds are lost: the curve is straight there.
+        at = view.ties.score if len(view.ties.score) <= FEWEST_CELLS else np.quantile(view.ties.score, _shares())
+        x = np.union1d(x, at)
+        y = fitted(x)
+        resampler = Resampler(view)
+        bounds = bounds_of(resampler, how, _refit(resampler, x), level=level, n_resamples=n_resamples, rng=rng)
+    else:
+        bounds = _band_or_none(view, x, how, level)
+    return FittedCurve(x, y, *bounds, density=np.full(len(x), np.nan))
+
+
+def _shares() -> Floats:
+    return np.linspace(0, 1, FEWEST_CELLS)
+
+
+def _refit(resampler: Resampler, x: Floats) -> Callable[[Drawn], Floats]:
+    """The isotonic curve of each resample at `x`."""
+    order = np.argsort(resampler.score, kind="stable")
+    score = resampler.score[order]
+
+    def one(weight: Floats, events: Floats) -> Floats:
+        from scipy.optimize import isotonic_regression
+
+        some = weight > 0
+        fit = isotonic_regression(events[some] / weight[some], weights=weight[some]).x
+        return np.interp(x, score[some], fit)
+
+    def fit(drawn: Drawn) -> Floats:
+        pairs = zip(drawn.weight[:, order], drawn.events[:, order], strict=True)
+        return np.array([one(weight, events) for weight, events in pairs])
+
+    return fit

@@ -1,0 +1,244 @@
+"""The picture of ranges of confidence: the error inside each, and how many rows fall into it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._gather import views_of
+from .._results import frame_of, html_table, number
+from ..decision.likert import _outside, _words
+from ..errors import ArgumentError, LensError, UndefinedMetricError
+from ..lenses import Lens
+from ..predictions import Predictions
+from ..registry import Metric
+from ..view import VectorView, View
+from ._several import find_metric, grouped_bars, legend_above, metric_words, panels, read_models, row_weights
+from .base import PAPER_WIDTH, axis_words, check_choice, finish, lines_of, none_for_nan
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["IntervalDiagram", "IntervalErrors", "inside", "interval_error_diagram", "spans_of"]
+
+Floats = NDArray[np.float64]
+KNOWN = ("intervals", "names", "metric", "lens", "where")
+COLUMNS = ("rows", "mean_score", "rate", "outside", "error")
+
+
+@dataclass(frozen=True)
+class IntervalErrors:
+    """One model; one entry for each interval, NaN where no row falls into it."""
+
+    name: str
+    rows: Floats
+    """Rows; importance weights are scaled to sum to the number of rows."""
+    mean_score: Floats
+    rate: Floats
+    """How often it happened."""
+    outside: Floats
+    """How far the rate lies outside the interval; 0 inside."""
+    error: Floats
+    """The calibration error of the rows in the interval."""
+    overall: float
+    """The calibration error of all rows."""
+
+
+@dataclass(frozen=True)
+class IntervalDiagram:
+    """The calibration error and the number of rows in each interval of scores."""
+
+    names: tuple[str, ...]
+    low: Floats
+    high: Floats
+    models: tuple[IntervalErrors, ...]
+    metric: str
+    lens: str
+
+    def __getitem__(self, name: str) -> IntervalErrors:
+        for model in self.models:
+            if model.name == name:
+                return model
+        raise ArgumentError("name", f"there is no model {name!r}", f"one of {[model.name for model in self.models]}")
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """One list for each column, the models one after the other."""
+        columns: dict[str, list[Any]] = {
+            "model": [model.name for model in self.models for _ in self.names],
+            "interval": list(self.names) * len(self.models),
+            "low": self.low.tolist() * len(self.models),
+            "high": self.high.tolist() * len(self.models),
+        }
+        for word in COLUMNS:
+            columns[word] = [value for model in self.models for value in none_for_nan(getattr(model, word))]
+        return columns
+
+    def to_frame(self) -> Any:
+        """One row for each model and interval, as a frame of the library at hand."""
+        return frame_of(self.to_dict())
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        rows = [
+            [model, name, number(low), number(high), f"{rows:.6g}", *(number(value) for value in rest)]
+            for model, name, low, high, rows, *rest in zip(*self.to_dict().values(), strict=True)
+        ]
+        return ["model", "interval", "low", "high", "rows", "score", "rate", "outside", "error"], rows
+
+    def _title(self) -> str:
+        overall = ", ".join(f"{m.name} {number(m.overall)}" for m in self.models)
+        return f"Interval errors ({self.metric}, {self.lens}; all rows: {overall})"
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{lines_of(*self._table())}"
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table(), self._title())
+
+    def plot(self, ax: Any = None, *, show: Literal["error", "outside"] = "error") -> list[Axes]:
+        """Draw two panels: the error in each interval, and how many rows fall into it.
+
+        Parameters
+        ----------
+        ax
+            Two axes; new ones unless given.
+        show
+            ``"error"``: the calibration error of the rows in the interval. ``"outside"``: how far their rate lies outside the
+            interval, all that matters where the interval is shown as a word.
+        """
+        check_choice(show, ("error", "outside"), "show")
+        axes = panels(ax, 2, columns=1, width=PAPER_WIDTH, height=1.6)
+        spans = [f"{low:.3g}\u2013{high:.3g}" for low, high in zip(self.low, self.high, strict=True)]
+        usual = [_span(low, high) for low, high in zip(self.low, self.high, strict=True)]
+        plain = [
+            span if name == word else f"{name}\n{span}"
+            for name, word, span in zip(self.names, usual, spans, strict=True)
+        ]
+        grouped_bars(axes[0], plain, {m.name: getattr(m, show) for m in self.models})
+        finish(axes[0], "", "calibration error" if show == "error" else "rate outside\nthe interval by")
+        grouped_bars(axes[1], plain, {m.name: m.rows for m in self.models})
+        finish(axes[1], axis_words(self.lens)[0], "rows")
+        for one in axes:
+            one.xaxis.grid(False)
+            if len(plain) > 6:
+                one.tick_params(axis="x", labelrotation=90)
+        legend_above(axes[0])
+        return axes
+
+
+def interval_error_diagram(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    intervals: Any = "three",
+    names: Sequence[str] | None = None,
+    metric: str | Metric = "ece",
+    lens: str | Lens = "auto",
+    where: Any = None,
+    **words: Any,
+) -> IntervalDiagram:
+    """The calibration error inside ranges of confidence, and how many rows fall into each.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities, a View or a Sketch; several models as ``(y_true, {name: y_prob})`` or ``{name: Predictions}``. Keywords
+        of `Predictions` and options of the metric are taken.
+    intervals
+        ``"three"`` (low, medium, high), ``"five"``, a number of intervals of equal width, rising edges from 0 to 1, or pairs
+        ``[(0, 0.8), (0.9, 1)]``. An interval holds its lower end, one that reaches 1 both.
+    names
+        A word for each interval.
+    metric
+        Id of the error; it must read one score for each row.
+    lens, where
+        Which yes-or-no question, and which rows.
+
+    Examples
+    --------
+    >>> from calibrant.figures.intervals import interval_error_diagram
+    >>> shown = interval_error_diagram([0, 1, 1, 1], [0.1, 0.2, 0.8, 0.9])
+    >>> shown["model"].rows.tolist(), shown["model"].outside.round(2).tolist()
+    ([2.0, 0.0, 2.0], [0.17, nan, 0.0])
+    """
+    low, high, titles = spans_of(intervals, names)
+    chosen = find_metric(metric)
+    options, rest = metric_words(chosen, words)
+    models = read_models("interval_error_diagram", y_true, y_prob, where, rest, [*KNOWN, *chosen.options])
+    found = []
+    for name, source in models.items():
+        views = views_of(source, lens) if isinstance(source, Predictions) else [source]
+        view = views[0]
+        if len(views) > 1 or isinstance(view, VectorView):
+            raise LensError(
+                "lens", f"{view.lens!r} is more than one yes-or-no question", "use 'top_label' or 'class:NAME'"
+            )
+        found.append(_interval_errors(name, view, low, high, chosen, options))
+    return IntervalDiagram(tuple(titles), low, high, tuple(found), chosen.id, view.lens)
+
+
+def _span(low: float, high: float) -> str:
+    return f"{low:g} to {high:g}"
+
+
+def spans_of(intervals: Any, names: Any) -> tuple[Floats, Floats, list[str]]:
+    """Lower and upper ends, and a word for each interval."""
+    if isinstance(intervals, (int, np.integer)) and not isinstance(intervals, bool) and intervals > 0:
+        intervals = (np.arange(intervals + 1) / intervals).tolist()
+    if isinstance(intervals, str) or np.ndim(intervals) != 2:
+        cuts, titles = _words(intervals, names)
+        ends = np.array(list(pairwise(cuts)), dtype=np.float64)
+        return ends[:, 0], ends[:, 1], titles
+    ends = np.asarray(intervals, dtype=np.float64)
+    if ends.shape[1] != 2 or len(ends) == 0 or not ((ends >= 0) & (ends <= 1)).all():
+        raise ArgumentError(
+            "intervals", f"must be pairs of numbers from 0 to 1; got {intervals!r}", "[(0, 0.8), (0.9, 1)]"
+        )
+    empty = np.flatnonzero(ends[:, 0] >= ends[:, 1])
+    if len(empty):
+        bad = ends[empty[0]].tolist()
+        raise ArgumentError(
+            "intervals", f"number {empty[0]} is empty: it runs from {bad[0]:g} to {bad[1]:g}", "low < high"
+        )
+    titles = [_span(low, high) for low, high in ends.tolist()] if names is None else [str(name) for name in names]
+    if len(titles) != len(ends):
+        raise ArgumentError("names", f"must be {len(ends)}, one for each interval; got {len(titles)}")
+    return ends[:, 0], ends[:, 1], titles
+
+
+def inside(score: Floats, low: float, high: float) -> NDArray[np.bool_]:
+    """Which scores lie in an interval: it holds its lower end, and 1 where it reaches so far."""
+    return (score >= low) & ((score < high) | (high == 1))
+
+
+def _interval_errors(
+    name: str, view: View, low: Floats, high: Floats, metric: Metric, options: dict[str, Any]
+) -> IntervalErrors:
+    columns: dict[str, list[float]] = {word: [] for word in COLUMNS}
+    rows = row_weights(view)
+    for start, end in zip(low.tolist(), high.tolist(), strict=True):
+        held = inside(view.score, start, end)
+        if not held.any():
+            for word, value in zip(COLUMNS, (0.0, math.nan, math.nan, math.nan, math.nan), strict=True):
+                columns[word].append(value)
+            continue
+        weight = None if view.weight is None else view.weight[held]
+        part = View(view.raw_score[held], view.raw_outcome[held], weight, view.weight_kind, lens=view.lens)
+        rate = part.mean(part.raw_outcome)
+        seen = (float(rows[held].sum()), part.mean(part.score), rate, float(_outside(np.array([rate]), start, end)[0]))
+        for word, value in zip(COLUMNS, (*seen, _value(metric, part, options)), strict=True):
+            columns[word].append(value)
+    arrays = {word: np.array(values) for word, values in columns.items()}
+    return IntervalErrors(name, **arrays, overall=_value(metric, view, options))
+
+
+def _value(metric: Metric, view: View, options: dict[str, Any]) -> float:
+    try:
+        return metric(view, **options)
+    except UndefinedMetricError:
+        return math.nan

@@ -1,0 +1,251 @@
+"""Several reliability diagrams at once: models side by side or overlaid, before and after, one small panel for each class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from .._checks import check_whole
+from .._results import frame_of, html_table, number
+from ..errors import ArgumentError, InputTypeError, LensError
+from ..predictions import Predictions
+from .base import COLOURS, PAPER_WIDTH, SMALL, TEXT, axis_words, check_choice, grid_of_axes, lines_of, source_of
+from .drawing import draw_overlay, draw_reliability
+from .reliability import OWN_WORDS, ReliabilityDiagram, reliability
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["ReliabilityPanels", "before_after", "classwise_panels", "reliability_panels"]
+
+MOST_CLASSES = 12
+
+
+@dataclass(frozen=True)
+class ReliabilityPanels:
+    """Reliability diagrams by name; `plot` draws one panel for each, or all in one."""
+
+    diagrams: dict[str, ReliabilityDiagram]
+    layout: str = "side_by_side"
+
+    def __len__(self) -> int:
+        return len(self.diagrams)
+
+    def __getitem__(self, name: str) -> ReliabilityDiagram:
+        return self.diagrams[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values and lists of each diagram, by name."""
+        return {name: diagram.to_dict() for name, diagram in self.diagrams.items()}
+
+    def to_frame(self) -> Any:
+        """One row for each bin of each diagram, as a frame of the library at hand."""
+        columns: dict[str, list[Any]] = {}
+        for name, diagram in self.diagrams.items():
+            bins = diagram.to_dict()["bins"]
+            columns.setdefault("name", []).extend([name] * len(diagram.table))
+            for word, values in bins.items():
+                columns.setdefault(word, []).extend(values)
+        return frame_of(columns)
+
+    def _rows(self) -> tuple[list[str], list[list[str]]]:
+        ids = list(dict.fromkeys(id for diagram in self.diagrams.values() for id in diagram.metrics))
+        rows = [
+            [name, f"{diagram.table.total:,.6g}", *(number(diagram.metrics.get(id)) for id in ids)]
+            for name, diagram in self.diagrams.items()
+        ]
+        return ["name", "rows", *ids], rows
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(dict.fromkeys(diagram.kind for diagram in self.diagrams.values()))
+        return f"Reliability diagrams ({len(self)}, {kinds})\n{lines_of(*self._rows())}"
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._rows(), "Reliability diagrams")
+
+    def _axis_words(self, diagram: ReliabilityDiagram) -> tuple[str, str]:
+        """Words of the axes; a panel's title names its class already."""
+        if len({diagram.lens for diagram in self.diagrams.values()}) > 1:
+            return "predicted probability", "how often it was true"
+        return axis_words(diagram.lens)
+
+    def plot(
+        self,
+        figure: Figure | None = None,
+        *,
+        layout: Literal["side_by_side", "overlay"] | None = None,
+        columns: int | None = None,
+        counts: Literal["strip"] | None = "strip",
+        scale: Literal["probability", "logit"] = "probability",
+        legend: Sequence[str] | None = None,
+    ) -> list[Axes]:
+        """Draw on `figure`, or on a new one; gives the axes in order.
+
+        Parameters
+        ----------
+        layout
+            ``"side_by_side"``: a panel for each. ``"overlay"``: all in one, told apart by colour, marker and dashes.
+        columns
+            Panels in a row; by default 3 to 5, so that few places stay empty.
+        counts
+            A ``"strip"`` of counts above each panel, or None; an overlay has none.
+        scale, legend
+            As in the plot of one diagram.
+        """
+        layout = check_choice(layout or self.layout, ("side_by_side", "overlay"), "layout")
+        if layout == "overlay":
+            ax = grid_of_axes(figure, 1, width=PAPER_WIDTH, height=PAPER_WIDTH)[0]
+            return [draw_overlay(self.diagrams, ax, scale=scale, legend=legend)]
+        across = check_whole(columns, "columns") if columns is not None else _across(len(self))
+        small = len(self) > 3
+        size: dict[str, Any] = {"width": 1.75, "height": 2.15} if small else {"width": 2.6, "height": 3.05}
+        axes = grid_of_axes(figure, len(self), columns=across, **size)
+        for place, (ax, (name, diagram)) in enumerate(zip(axes, self.diagrams.items(), strict=True)):
+            plain: dict[str, Any] = {"labels": False, "name": None, "colour": COLOURS[0], "sides": not small}
+            draw_reliability(diagram, ax, counts=counts, scale=scale, legend=legend, **plain)
+            # A title of the strip is laid out with it; one of the ax would be moved above the strip too late.
+            titled: Any = ax.child_axes[-1] if counts == "strip" else ax
+            titled.set_title(name, fontsize=SMALL if small else TEXT, pad=3)
+            if small:
+                _quiet(ax)
+            said, happened = self._axis_words(diagram)
+            ax.set_xlabel(said if place >= len(self) - across else "")
+            ax.set_ylabel("" if place % across else happened)
+        return axes
+
+
+def _across(count: int) -> int:
+    """Panels in a row: up to three in one, of more the number that leaves the fewest places empty."""
+    return count if count <= 3 else min((4, 3, 5), key=lambda across: -count % across)
+
+
+def _quiet(ax: Any) -> None:
+    """A small panel: what the bounds are is said once, outside; the strip needs no words."""
+    from matplotlib.ticker import NullLocator
+
+    for strip in ax.child_axes:
+        strip.set_ylabel("")
+        strip.yaxis.set_major_locator(NullLocator())
+    entries = [
+        (handle, text)
+        for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)
+        if handle.get_gid() == "curve"
+    ]
+    if ax.get_legend() is not None:
+        ax.get_legend().remove()
+    if entries:
+        ax.text(0.04, 0.96, entries[0][1], transform=ax.transAxes, fontsize=SMALL, va="top", ha="left")
+
+
+def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **options: Any) -> ReliabilityPanels:
+    """Reliability diagrams of several models on the same rows.
+
+    Parameters
+    ----------
+    y_true
+        Labels; or, without `models`, a mapping from names to Predictions, Views or Sketches.
+    models
+        Probabilities of each model by name.
+    options
+        Keywords of `reliability`, for all models.
+
+    Examples
+    --------
+    >>> from calibrant.figures.panels import reliability_panels
+    >>> models = {"bold": [0.1, 0.2, 0.9, 0.9], "shy": [0.4, 0.4, 0.6, 0.6]}
+    >>> panels = reliability_panels([0, 1, 1, 1], models, bins=2, metrics=("ece",))
+    >>> {name: round(diagram.metrics["ece"], 2) for name, diagram in panels.diagrams.items()}
+    {'bold': 0.22, 'shy': 0.25}
+    """
+    if models is None:
+        _check_models(y_true, "y_true", "a mapping from names to Predictions")
+        return ReliabilityPanels({str(name): reliability(given, **options) for name, given in y_true.items()})
+    _check_models(models, "models", "a mapping from names to probabilities")
+    return ReliabilityPanels({str(name): reliability(y_true, probs, **options) for name, probs in models.items()})
+
+
+def _check_models(models: Any, argument: str, what: str) -> None:
+    if not isinstance(models, Mapping) or not models:
+        raise InputTypeError(argument, f"must be {what}; got {type(models).__name__}", "for example {'model': y_prob}")
+
+
+def before_after(y_true: Any, before: Any, after: Any, **options: Any) -> ReliabilityPanels:
+    """Reliability diagrams before and after recalibration, on the same rows.
+
+    Parameters
+    ----------
+    y_true
+        Labels.
+    before, after
+        Probabilities without and with the map.
+    options
+        Keywords of `reliability`, for both.
+
+    Examples
+    --------
+    >>> from calibrant.figures.panels import before_after
+    >>> list(before_after([0, 1, 1], [0.2, 0.9, 0.9], [0.3, 0.8, 0.8], bins=2).diagrams)
+    ['before', 'after']
+    """
+    return reliability_panels(y_true, {"before": before, "after": after}, **options)
+
+
+def classwise_panels(
+    y_true: Any, y_prob: Any = None, *, show: int | Sequence[Any] = MOST_CLASSES, where: Any = None, **options: Any
+) -> ReliabilityPanels:
+    """A reliability diagram for each class: its probability against how often it was the true one.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities, or Predictions.
+    show
+        How many of the most frequent classes, or which classes by name or number.
+    where
+        Which rows: a boolean mask or a Selection.
+    options
+        Keywords of `reliability` and of `Predictions`; ``classes=`` names the classes.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.figures.panels import classwise_panels
+    >>> drawn = cal.make_calibrated(500, law=(1, 2, 3), classes=3, rng=0)
+    >>> list(classwise_panels(drawn.y_true, drawn.y_prob, show=2).diagrams)
+    ['class 2', 'class 1']
+    """
+    own = {word: value for word, value in options.items() if word in OWN_WORDS}
+    words = {word: value for word, value in options.items() if word not in OWN_WORDS}
+    if "lens" in own:
+        raise LensError("lens", "is each class in turn", "drop it, or use reliability_panels")
+    source = source_of("classwise_panels", y_true, y_prob, where, words, ["show", "where", *OWN_WORDS])
+    if not isinstance(source, Predictions):
+        raise InputTypeError("y_true", "is a view, which asks one question", "pass labels and probabilities")
+    chosen = _classes(source, show)
+    named = [str(source.classes[index]) if source.classes is not None else f"class {index}" for index in chosen]
+    keys = [index if source.classes is None else source.classes[index] for index in chosen]
+    return ReliabilityPanels(
+        {name: reliability(source, lens=f"class:{key}", **own) for name, key in zip(named, keys, strict=True)}
+    )
+
+
+def _classes(source: Predictions, show: Any) -> list[int]:
+    """Columns of the classes to show: those named, or the most frequent, the lowest first where they tie."""
+    if source.kind == "confidence":
+        raise LensError("y_prob", "holds confidences only, and none for single classes", "pass one column per class")
+    if not isinstance(show, (int, np.integer)) or isinstance(show, bool):
+        if isinstance(show, (str, bytes)) or not isinstance(show, Sequence) or len(show) == 0:
+            raise ArgumentError("show", f"must be a number of classes or a list of them; got {show!r}")
+        return [source.class_index(name, "show") for name in show]
+    weight = np.ones(source.n) if source.weight is None else source.weight.astype(np.float64)
+    if source.labels is not None and source.labels.ndim == 1:
+        often: Any = np.bincount(source.labels, weight, source.k)
+    else:
+        shares = source.soft if source.soft is not None else source.labels
+        assert shares is not None
+        often = weight @ shares if shares.ndim == 2 else np.array([weight @ (1 - shares), weight @ shares])
+    return [int(index) for index in np.argsort(-often, kind="stable")[: check_whole(show, "show")]]

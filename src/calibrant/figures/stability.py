@@ -1,0 +1,331 @@
+"""The stability picture: a metric against one of its options or against the share of the rows, and where it holds still."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_whole
+from .._convert import is_number
+from .._results import frame_of, html_table, number
+from ..decision._rows import check_level
+from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
+from ..inference.draws import seed_of
+from ..predictions import Predictions
+from ..registry import Metric
+from ..view import VectorView
+from ._resampled import cell_sizes, redrawn, value_of
+from ._several import find_metric, in_octaves, legend_above, metric_words, panels
+from .base import COLOURS, FAINT, MUTED, PAPER_WIDTH, SMALL, finish, lines_of, none_for_nan, source_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["StabilityDiagram", "stability_diagram"]
+
+Floats = NDArray[np.float64]
+KNOWN = ("metric", "over", "values", "tolerance", "n_resamples", "level", "lens", "where", "rng")
+COLUMNS = ("metric_value", "spread", "lower", "upper", "cells", "least", "middle", "most")
+USUAL: dict[str, tuple[float, ...]] = {
+    "bins": (2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100),
+    "gamma": tuple(2.0**-k for k in range(1, 9)),
+    "norm": (1, 2, 4, 8, math.inf),
+    "fraction": tuple(k / 10 for k in range(1, 11)),
+}
+WORDS = {
+    "bins": "number of bins",
+    "gamma": "largest part of the rows in a cell",
+    "norm": "exponent of the norm",
+    "bandwidth": "bandwidth",
+    "fraction": "share of the rows",
+}
+
+
+@dataclass(frozen=True)
+class StabilityDiagram:
+    """A metric at each setting, how much it moves when rows are drawn again, and the settings over which it holds still."""
+
+    metric: str
+    over: str
+    """The option that changes, or ``"fraction"``."""
+    values: tuple[Any, ...]
+    metric_value: Floats
+    """The metric of all rows; for ``over="fraction"`` its mean over the draws. NaN where it has no value."""
+    spread: Floats
+    """Standard deviation over the draws; NaN without any."""
+    lower: Floats
+    """The value less z standard deviations; for fractions the quantile of the draws."""
+    upper: Floats
+    cells: Floats
+    """Bins or cells that hold any row; NaN where the metric has none."""
+    least: Floats
+    """Fewest rows in one of them."""
+    middle: Floats
+    """Median of the rows in them."""
+    most: Floats
+    region: tuple[int, int] | None
+    """First and last place of the stable region; None where there is none."""
+    plateau: float
+    """The middle between the largest and the smallest value of the region; NaN where there is none."""
+    tolerance: float | str
+    level: float
+    n_resamples: int
+    lens: str
+
+    @property
+    def stable(self) -> tuple[Any, ...]:
+        """The settings of the stable region."""
+        return () if self.region is None else self.values[self.region[0] : self.region[1] + 1]
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """One list for each column, an entry for each setting."""
+        inside = [self.region is not None and self.region[0] <= i <= self.region[1] for i in range(len(self.values))]
+        return {
+            self.over: list(self.values),
+            **{word: none_for_nan(getattr(self, word)) for word in COLUMNS},
+            "stable": inside,
+        }
+
+    def to_frame(self) -> Any:
+        """One row for each setting, as a frame of the library at hand."""
+        return frame_of(self.to_dict())
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        rows = [
+            [
+                str(value) if not is_number(value) else number(value, 3),
+                *(number(x) for x in rest),
+                "yes" if held else "",
+            ]
+            for value, *rest, held in zip(*self.to_dict().values(), strict=True)
+        ]
+        return [self.over, self.metric, *COLUMNS[1:], "stable"], rows
+
+    def _title(self) -> str:
+        where = "no stable region"
+        if self.region is not None:
+            where = f"stable from {self.stable[0]} to {self.stable[-1]}, at {number(self.plateau)}"
+        return f"Stability of {self.metric} over {self.over} ({self.lens}): {where}"
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{lines_of(*self._table())}"
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table(), self._title())
+
+    @property
+    def _sized(self) -> bool:
+        return bool(np.isfinite(self.cells).any())
+
+    def plot(self, ax: Any = None) -> list[Axes]:
+        """Draw two panels: the metric with the stable region, and rows per bin (or the spread, where there are no bins).
+
+        Parameters
+        ----------
+        ax
+            Two axes, or one where there is neither a bin nor a draw to show; new ones unless given.
+        """
+        count = 2 if self._sized or self.n_resamples else 1
+        axes = panels(ax, count, columns=1, width=PAPER_WIDTH, height=1.7)
+        x, ordered = self._places()
+        octaves = ordered and x[0] > 0 and x[-1] >= 8 * x[0] and self.over != "fraction"
+        self._draw_metric(axes[0], x, octaves)
+        if count == 2:
+            (self._draw_sizes if self._sized else self._draw_spread)(axes[1], x)
+        for one in axes:
+            if not ordered:
+                one.set_xticks(x, [str(value) for value in self.values])
+            elif octaves:
+                in_octaves(one, x.tolist())
+            if self.over == "gamma":
+                one.invert_xaxis()  # finer to the right, as for the number of bins
+        axes[-1].set_xlabel(WORDS.get(self.over, self.over), fontsize=8)
+        return axes
+
+    def _places(self) -> tuple[Floats, bool]:
+        """Where each setting stands, and whether that is its own number."""
+        numbers = all(is_number(value) and math.isfinite(value) for value in self.values)
+        return np.array(self.values if numbers else range(len(self.values)), dtype=np.float64), numbers
+
+    def _draw_metric(self, ax: Axes, x: Floats, octaves: bool) -> None:
+        if self.region is not None:
+            start, end = self.region
+            ax.axvspan(float(x[start]), float(x[end]), color=FAINT, alpha=0.35, linewidth=0, zorder=0.5)
+            ax.hlines(self.plateau, x[start], x[end], color=MUTED, linestyle=(0, (4, 3)), linewidth=0.9, zorder=1.5)
+            at = (float(x[start] * x[end]) ** 0.5 if octaves else float(x[start] + x[end]) / 2, 0.99)
+            look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": SMALL, "color": MUTED}
+            ax.text(*at, f"stable at {number(self.plateau, 3)}", transform=ax.get_xaxis_transform(), **look)
+        if self.n_resamples:
+            ax.fill_between(x, self.lower, self.upper, color=COLOURS[0], alpha=0.2, linewidth=0)
+        ax.plot(x, self.metric_value, color=COLOURS[0], marker="o", markersize=3, linewidth=1.2)
+        ax.margins(y=0.2)
+        finish(ax, "", self.metric)
+
+    def _draw_sizes(self, ax: Axes, x: Floats) -> None:
+        ax.fill_between(x, self.least, self.most, color=COLOURS[3], alpha=0.2, linewidth=0, label="fewest to most")
+        ax.plot(x, self.middle, color=COLOURS[3], marker="s", markersize=3, linewidth=1.2, label="median")
+        ax.set_yscale("log")
+        finish(ax, "", "rows per bin")
+        legend_above(ax)
+
+    def _draw_spread(self, ax: Axes, x: Floats) -> None:
+        ax.plot(x, self.spread, color=COLOURS[3], marker="s", markersize=3, linewidth=1.2)
+        ax.set_ylim(bottom=0)
+        finish(ax, "", "standard deviation")
+
+
+def stability_diagram(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    metric: str | Metric = "ece",
+    over: str = "bins",
+    values: Sequence[Any] | None = None,
+    tolerance: float | Literal["interval"] = "interval",
+    n_resamples: int = 100,
+    level: float = 0.95,
+    lens: Any = None,
+    where: Any = None,
+    rng: Any = None,
+    **words: Any,
+) -> StabilityDiagram:
+    """A metric against one of its options, or against the share of the rows: where it holds still, and where the option decides.
+
+    Few bins hide errors that cancel, many bins count chance as error. Between them a metric may hold still; the stable region is the
+    longest run of neighbouring settings, three or more, over which it does.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities, a View or a Sketch; keywords of `Predictions` and options of the metric are taken.
+    metric
+        Id of the metric.
+    over, values
+        The option that changes (``"bins"``, ``"gamma"``, ``"norm"``, ``"bandwidth"``, ...) and its settings; ``"fraction"`` draws that share of
+        the rows with replacement instead. The settings of bins, gamma, norm and fraction may be left out.
+    tolerance
+        When the metric holds still: ``"interval"``, one value lies within the interval of every setting of the run (needs resamples); a
+        number such as 0.1, every value lies within this part of the middle between the largest and the smallest of the run.
+    n_resamples, level, rng
+        How many times rows are drawn again (0 for never), the coverage of the interval of each setting, and the seed or Generator.
+        Every setting sees the same draws.
+    lens, where
+        Which question, and which rows.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.figures.stability import stability_diagram
+    >>> drawn = cal.make_miscalibrated(5000, warp=cal.simulate.temperature(2.0), rng=0)
+    >>> shown = stability_diagram(drawn.y_true, drawn.y_prob, values=[1, 5, 10, 15, 20], tolerance=0.1, n_resamples=0)
+    >>> shown.stable
+    (5, 10, 15, 20)
+    """
+    chosen = find_metric(metric)
+    options, rest = metric_words(chosen, words)
+    check_level(level, "level")
+    check_whole(n_resamples, "n_resamples", 2 if over == "fraction" else 0)
+    settings = _settings(chosen, over, values, options)
+    _check_tolerance(tolerance, n_resamples)
+    source = source_of("stability_diagram", y_true, y_prob, where, rest, [*KNOWN, *chosen.options])
+    if isinstance(source, VectorView) and n_resamples:
+        raise InputTypeError("y_true", "is a view of whole vectors, which cannot be drawn again", "pass Predictions")
+    if lens is not None and not isinstance(source, Predictions):
+        raise ArgumentError("lens", "was chosen when the view was made", "drop it")
+    plans = [options] if over == "fraction" else [{**options, over: setting} for setting in settings]
+    shares = settings if over == "fraction" else (1.0,)
+    whole = np.array([value_of(chosen, source, plan, lens) for plan in plans])
+    if np.isnan(whole).all():
+        raise UndefinedMetricError(chosen.id, f"has no value at any setting of {over}", "see the metric alone for why")
+    sample = redrawn(source, chosen, plans, lens, shares, n_resamples, seed_of(rng))
+    value, spread, lower, upper = _summary(whole, sample, over, level)
+    sizes = np.full((len(settings), 4), np.nan)
+    if over != "fraction":
+        sizes[:] = [cell_sizes(chosen, source, plan, lens) for plan in plans]
+    region, plateau = _stable(value, lower, upper, tolerance)
+    seen = chosen.views(source, **({} if lens is None else {"lens": lens}))
+    columns = dict(zip(COLUMNS, (value, spread, lower, upper, *sizes.T), strict=True))
+    return StabilityDiagram(
+        metric=chosen.id,
+        over=over,
+        values=settings,
+        **columns,
+        region=region,
+        plateau=plateau,
+        tolerance=tolerance,
+        level=level,
+        n_resamples=n_resamples,
+        lens=seen[0].lens if len(seen) == 1 else "classwise",
+    )
+
+
+def _settings(metric: Metric, over: Any, values: Any, options: dict[str, Any]) -> tuple[Any, ...]:
+    """The settings to look at; numbers in rising order."""
+    if over != "fraction" and over not in metric.options:
+        known = [*metric.options, "fraction"]
+        raise ArgumentError("over", f"{metric.id} has no option {over!r}", f"one of {', '.join(known)}")
+    if over in options:
+        raise ArgumentError(over, "was given, and over= changes it", "give its settings by values=")
+    if values is None:
+        if over not in USUAL:
+            raise ArgumentError("values", f"are needed for over={over!r}", "give the settings to look at")
+        values = USUAL[over]
+    if isinstance(values, str) or np.ndim(values) == 0 or len(values) == 0:
+        raise ArgumentError("values", f"must be the settings of {over}, one or more; got {values!r}")
+    settings = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    if over == "fraction" and not all(is_number(value) and 0 < value <= 1 for value in settings):
+        raise ArgumentError("values", f"must lie above 0 and at most at 1 for over='fraction'; got {settings!r}")
+    return tuple(sorted(set(settings)) if all(is_number(value) for value in settings) else settings)
+
+
+def _check_tolerance(tolerance: Any, n_resamples: int) -> None:
+    if tolerance == "interval":
+        if n_resamples < 2:
+            raise ArgumentError("tolerance", "'interval' needs resamples", "give n_resamples, or a number such as 0.1")
+    elif not (is_number(tolerance) and 0 < tolerance < 1):
+        raise ArgumentError("tolerance", f"must be 'interval' or lie between 0 and 1; got {tolerance!r}", "0.1")
+
+
+def _summary(whole: Floats, sample: Floats, over: str, level: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Value, spread and interval at each setting; a setting where one draw in ten has no value has no spread."""
+    from scipy.special import ndtri
+
+    if len(sample) < 2:
+        nothing = np.full(len(whole), np.nan)
+        return whole, nothing, nothing, nothing
+    known = np.isfinite(sample)
+    enough = known.mean(axis=0) >= 0.9
+    kept = np.where(enough, np.where(known, sample, np.nan), 0.0)
+    spread = np.where(enough, np.nanstd(kept, axis=0, ddof=1), np.nan)
+    if over != "fraction":
+        half = float(ndtri((1 + level) / 2)) * spread
+        return whole, spread, whole - half, whole + half
+    ends = np.nanquantile(kept, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    mean, low, high = (np.where(enough, values, np.nan) for values in (np.nanmean(kept, axis=0), *ends))
+    return mean, spread, low, high
+
+
+def _stable(
+    value: Floats, lower: Floats, upper: Floats, tolerance: float | str
+) -> tuple[tuple[int, int] | None, float]:
+    """The longest run of three settings or more over which the metric holds still, the flattest of equals, and its value."""
+    best: tuple[int, float] | None = None
+    found: tuple[tuple[int, int] | None, float] = None, math.nan
+    for start in range(len(value)):
+        for end in range(start + 2, len(value)):
+            run = slice(start, end + 1)
+            least, most = float(value[run].min()), float(value[run].max())
+            if tolerance == "interval":
+                low, high = float(lower[run].max()), float(upper[run].min())
+                fits = low <= high
+            else:
+                fits = (most - least) / 2 <= float(tolerance) * abs(least + most) / 2
+            rank = (end - start, least - most)
+            if fits and (best is None or rank > best):  # NaN fits nothing
+                best, found = rank, ((start, end), (least + most) / 2)
+    return found

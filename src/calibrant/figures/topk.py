@@ -1,0 +1,280 @@
+"""The top-k picture: what the k likeliest classes hold and claim, and how far off they are, for each k."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_whole
+from .._results import frame_of, html_table, number
+from ..errors import ArgumentError, UndefinedMetricError
+from ..lenses import AnyView, top_k
+from ..predictions import Predictions
+from ..registry import Metric
+from ..view import VectorView, View
+from ._several import (
+    ONE,
+    find_metric,
+    in_octaves,
+    legend_above,
+    line_style,
+    metric_words,
+    panels,
+    plain,
+    predictions_of,
+    read_models,
+)
+from .base import MUTED, PAPER_WIDTH, check_choice, finish, lines_of, none_for_nan
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["TopkDiagram", "TopkLine", "topk_diagram"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Asked = Literal["top_k", "within_top", "rank"]
+KNOWN = ("k", "metric", "lens", "baseline", "where")
+COLUMNS = ("error", "accuracy", "confidence", "rank_confidence", "rank_rate")
+PANELS = ("error", "accuracy", "confidence")
+
+
+@dataclass(frozen=True)
+class TopkLine:
+    """One model; one entry for each k."""
+
+    name: str
+    error: Floats
+    """The calibration error; NaN where it has no value."""
+    accuracy: Floats
+    """How often the true class is among the k likeliest."""
+    confidence: Floats
+    """How often that is claimed: the mean sum of the k largest probabilities."""
+    rank_confidence: Floats
+    """Mean of the k-th largest probability."""
+    rank_rate: Floats
+    """How often the k-th likeliest class is the true one."""
+
+
+@dataclass(frozen=True)
+class TopkDiagram:
+    """Error, accuracy and confidence of the k likeliest classes."""
+
+    k: NDArray[np.intp]
+    lines: tuple[TopkLine, ...]
+    metric: str
+    lens: Asked
+    baseline: str | None
+    """The model that mean confidences are compared with; None compares them with what happened."""
+
+    def __getitem__(self, name: str) -> TopkLine:
+        for line in self.lines:
+            if line.name == name:
+                return line
+        raise ArgumentError("name", f"there is no model {name!r}", f"one of {[line.name for line in self.lines]}")
+
+    def relative(self, name: str) -> Floats:
+        """Mean k-th confidence of a model less that of the baseline, or less the rate of the k-th class without one."""
+        line = self[name]
+        return line.rank_confidence - (line.rank_rate if self.baseline is None else self[self.baseline].rank_confidence)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """One list for each column, the models one after the other."""
+        columns: dict[str, list[Any]] = {
+            "model": [line.name for line in self.lines for _ in self.k],
+            "k": self.k.tolist() * len(self.lines),
+        }
+        for word in COLUMNS:
+            columns[word] = [value for line in self.lines for value in none_for_nan(getattr(line, word))]
+        columns["relative"] = [value for line in self.lines for value in none_for_nan(self.relative(line.name))]
+        return columns
+
+    def to_frame(self) -> Any:
+        """One row for each model and k, as a frame of the library at hand."""
+        return frame_of(self.to_dict())
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        columns = self.to_dict()
+        rows = [
+            [str(model), str(k), *(number(value) for value in rest)]
+            for model, k, *rest in zip(*columns.values(), strict=True)
+        ]
+        return ["model", "k", "error", "accuracy", "confidence", "k-th conf", "k-th rate", "relative"], rows
+
+    def _title(self) -> str:
+        return f"Top-k diagram ({self.metric} of {self.lens})"
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{lines_of(*self._table())}"
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table(), self._title())
+
+    def plot(self, ax: Any = None, *, shown: Sequence[str] = PANELS) -> list[Axes]:
+        """Draw the panels, one below the other.
+
+        Parameters
+        ----------
+        ax
+            One ax for each panel; new ones unless given.
+        shown
+            Which panels: ``"error"``, ``"accuracy"`` (seen and claimed), ``"confidence"`` (of the k-th class, compared).
+        """
+        shown = [shown] if isinstance(shown, str) else list(shown)
+        for name in shown:
+            check_choice(name, PANELS, "shown")
+        axes = panels(ax, len(shown), columns=1, width=PAPER_WIDTH, height=1.5)
+        draw = {"error": self._draw_error, "accuracy": self._draw_accuracy, "confidence": self._draw_confidence}
+        for one, name in zip(axes, shown, strict=True):
+            draw[name](one)
+            if self.k[-1] > 20 * self.k[0]:
+                in_octaves(one, self.k.tolist())
+            else:
+                one.locator_params(axis="x", integer=True)
+        axes[-1].set_xlabel("k (number of likeliest classes)", fontsize=8)
+        legend_above(axes[0])
+        return axes
+
+    def _draw_error(self, ax: Axes) -> None:
+        for place, line in enumerate(self.lines):
+            ax.plot(self.k, line.error, **line_style(place, marker=True), label=_label(line.name))
+        ax.set_ylim(bottom=0)
+        finish(ax, "", "calibration error")
+
+    def _draw_accuracy(self, ax: Axes) -> None:
+        for place, line in enumerate(self.lines):
+            style = {**line_style(place, marker=True), "linestyle": "-"}
+            ax.plot(self.k, line.accuracy, **style)
+            ax.plot(self.k, line.confidence, **{**style, "linestyle": (0, (2, 1.5)), "markerfacecolor": "white"})
+        finish(ax, "", "true class\namong the k")
+        ax.text(
+            0.98, 0.04, "solid: seen\ndashed: claimed", transform=ax.transAxes, ha="right", va="bottom", fontsize=7, color=MUTED
+        )  # fmt: skip
+
+    def _draw_confidence(self, ax: Axes) -> None:
+        for place, line in enumerate(self.lines):
+            if line.name != self.baseline:
+                ax.plot(self.k, self.relative(line.name), **line_style(place, marker=True), label=_label(line.name))
+        ax.axhline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
+        than = (
+            "its rate" if self.baseline is None else plain(self.baseline) if len(self.baseline) < 14 else "the baseline"
+        )
+        finish(ax, "", f"mean k-th confidence,\nless {'' if self.baseline is None else 'that of '}{than}")
+
+
+def _label(name: str) -> str | None:
+    return None if name == ONE else plain(name)
+
+
+def topk_diagram(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    k: int | Sequence[int] | None = None,
+    metric: str | Metric = "gece",
+    lens: Asked = "top_k",
+    baseline: str | None = None,
+    where: Any = None,
+    **words: Any,
+) -> TopkDiagram:
+    """Calibration error, accuracy and confidence of the k likeliest classes, against a baseline.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities of three classes or more (two are allowed); several models as ``(y_true, {name: y_prob})`` or
+        ``{name: Predictions}``. Keywords of `Predictions` and options of the metric are taken.
+    k
+        The largest k, or the values of k to show; left out, up to 10 or the number of classes.
+    metric
+        Id of the error.
+    lens
+        What the error is asked of: ``"top_k"``, the k largest probabilities as a vector; ``"within_top"``, their sum; ``"rank"``, the
+        k-th alone.
+    baseline
+        The model that mean confidences of the k-th class are compared with; left out, the first of several, and for a single
+        model what happened.
+    where
+        Which rows: a mask or a Selection.
+
+    Examples
+    --------
+    >>> from calibrant.figures.topk import topk_diagram
+    >>> shown = topk_diagram([0, 1, 2], [[0.6, 0.3, 0.1], [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], k=2)
+    >>> shown["model"].accuracy.round(3).tolist(), shown["model"].confidence.round(3).tolist()
+    ([0.667, 1.0], [0.533, 0.833])
+    """
+    check_choice(lens, ("top_k", "within_top", "rank"), "lens")
+    chosen = find_metric(metric)
+    options, rest = metric_words(chosen, words)
+    read = read_models("topk_diagram", y_true, y_prob, where, rest, [*KNOWN, *chosen.options])
+    models = predictions_of("topk_diagram", read)
+    numbers = _numbers(k, min(p.k for p in models.values()))
+    if baseline is None and len(models) > 1:
+        baseline = next(iter(models))
+    if baseline is not None and (baseline not in models or len(models) == 1):
+        raise ArgumentError("baseline", f"must be one of several models {list(models)}; got {baseline!r}")
+    lines = tuple(_line(name, p, numbers, chosen, lens, options) for name, p in models.items())
+    return TopkDiagram(np.array(numbers, np.intp), lines, chosen.id, lens, baseline)
+
+
+def _numbers(k: Any, classes: int) -> list[int]:
+    """Rising values of k."""
+    if k is None:
+        k = min(classes, 10)
+    if isinstance(k, (int, np.integer)) or np.ndim(k) == 0:
+        numbers = list(range(1, check_whole(k, "k") + 1))
+    else:
+        numbers = sorted({check_whole(value, "k") for value in k})
+    if not numbers or numbers[-1] > classes:
+        raise ArgumentError("k", f"must lie between 1 and {classes}, the number of classes; got {k!r}")
+    return numbers
+
+
+def _line(
+    name: str, p: Predictions, numbers: list[int], metric: Metric, lens: Asked, options: dict[str, Any]
+) -> TopkLine:
+    view = top_k(numbers[-1]).views(p)[0]
+    assert isinstance(view, VectorView)
+    columns: dict[str, list[float]] = {word: [] for word in COLUMNS}
+    for k in numbers:
+        score, rank_score = view.raw_probs[:, :k].sum(axis=1), view.raw_probs[:, k - 1]
+        held, rank_held = _shares(view, k)
+        columns["accuracy"].append(view.mean(held))
+        columns["confidence"].append(view.mean(np.minimum(score, 1)))
+        columns["rank_confidence"].append(view.mean(rank_score))
+        columns["rank_rate"].append(view.mean(rank_held))
+        try:
+            columns["error"].append(metric(_part(view, k, lens), **options))
+        except UndefinedMetricError:
+            columns["error"].append(np.nan)
+    return TopkLine(name, **{word: np.array(values) for word, values in columns.items()})
+
+
+def _shares(view: VectorView, k: int) -> tuple[Array, Array]:
+    """Whether the true class is among the first k, and whether it is the k-th; shares for soft labels."""
+    if view.labels is not None:
+        return (view.labels < k).view(np.uint8), (view.labels == k - 1).view(np.uint8)
+    assert view.soft is not None
+    return np.minimum(view.soft[:, :k].sum(axis=1), 1), view.soft[:, k - 1]
+
+
+def _part(view: VectorView, k: int, lens: Asked) -> AnyView:
+    """What the lens of this k sees, without sorting again."""
+    more: dict[str, Any] = {"rows": view.rows, "lens": f"{lens}:{k}"}
+    if lens != "top_k":
+        held, rank_held = _shares(view, k)
+        score = np.minimum(view.raw_probs[:, :k].sum(axis=1), 1) if lens == "within_top" else view.raw_probs[:, k - 1]
+        return View(score, held if lens == "within_top" else rank_held, view.weight, view.weight_kind, **more)
+    first = view.raw_probs[:, :k]
+    probs = np.column_stack([first, np.maximum(1 - first.sum(axis=1), 0)])
+    labels = None if view.labels is None else np.minimum(view.labels, k)
+    soft = None
+    if view.soft is not None:
+        soft = np.column_stack([view.soft[:, :k], np.maximum(1 - view.soft[:, :k].sum(axis=1), 0)])
+    columns = 0 if k == 1 else None
+    return VectorView(probs, labels, soft, view.weight, view.weight_kind, score_column=columns, tree_columns=k, **more)

@@ -1,0 +1,153 @@
+"""How far chance could move the rates of a reliability diagram: binomial intervals, and resampling of rows or of outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_whole
+from ..binning import Binning, Bins, bin_cells
+from ..bintable import BinTable
+from ..errors import UndefinedMetricError
+from ..inference.bands import CalibrationBand
+from ..inference.draws import generator, seed_of
+from ..view import View
+
+__all__ = ["Bounds", "Drawn", "Resampler", "bin_bounds", "bounds_of", "quantile_bounds"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+BINOMIAL = ("clopper_pearson", "jeffreys", "wilson")
+# Up to this many distinct scores each is drawn by itself; beyond, those of one narrow cell are drawn together.
+MOST_SCORES, CELLS = 2000, 1920
+# Fewer resamples have no tail to speak of.
+FEWEST = 20
+
+
+class Bounds(NamedTuple):
+    """Lower and upper ends, NaN where there are none."""
+
+    lower: Floats
+    upper: Floats
+
+
+class Drawn(NamedTuple):
+    """(resamples, groups) weight and events of each group of rows, in each resample."""
+
+    weight: Floats
+    events: Floats
+
+
+class Resampler:
+    """Rows of a view in groups of (nearly) equal score and the same bin, drawn again together.
+
+    ``"bootstrap"`` draws rows with their outcomes. ``"consistency"`` draws rows and then outcomes from their scores, as if those
+    were right (Broecker and Smith 2007). Rows with importance weights keep them.
+    """
+
+    def __init__(self, view: View, cell: Array | None = None) -> None:
+        if view.is_soft:
+            raise UndefinedMetricError(
+                "uncertainty", "resampled outcomes need hard labels, and these are soft", "pass uncertainty=None"
+            )
+        ties = view.ties
+        few = len(ties.score) <= MOST_SCORES
+        place = np.searchsorted(ties.score, view.score) if few else (view.score * CELLS).astype(np.int64)
+        key = place if cell is None else cell * (max(MOST_SCORES, CELLS) + 1) + place
+        kinds, self._group = np.unique(key, return_inverse=True)
+        self._view, self._count = view, len(kinds)
+        self.weight = self._sum(view.weights)
+        self.events = self._sum(view.weights * view.outcome)
+        self.score = np.clip(self._sum(view.weights * view.score) / self.weight, 0, 1)
+        self.bin = np.zeros(self._count, np.intp)
+        if cell is not None:
+            self.bin[self._group] = cell
+
+    def _sum(self, values: Floats) -> Floats:
+        return np.bincount(self._group, values, self._count).astype(np.float64)
+
+    def draw(self, how: str, n_resamples: int, rng: Any) -> Drawn:
+        """`n_resamples` new samples; the same seed gives the same ones."""
+        count = check_whole(n_resamples, "n_resamples", FEWEST)
+        draw = generator(seed_of(rng), 0)
+        if self._view.weight_kind == "importance":
+            parts = [self._rows(how, draw) for _ in range(count)]
+            return Drawn(np.array([weight for weight, _ in parts]), np.array([events for _, events in parts]))
+        rows = draw.multinomial(round(self._view.total), self.weight / self.weight.sum(), size=count)
+        rate = self.score if how == "consistency" else np.clip(self.events / self.weight, 0, 1)
+        return Drawn(rows.astype(np.float64), draw.binomial(rows, rate).astype(np.float64))
+
+    def _rows(self, how: str, draw: np.random.Generator) -> tuple[Floats, Floats]:
+        view = self._view
+        times = np.bincount(draw.integers(view.n, size=view.n), minlength=view.n)
+        events = draw.binomial(times, view.score) if how == "consistency" else times * view.outcome
+        return self._sum(times * view.weights), self._sum(events * view.weights)
+
+
+def quantile_bounds(values: Floats, level: float) -> Bounds:
+    """Quantiles over the first axis that leave out (1 - level) / 2 on either side; NaN in a column without any value."""
+    some = ~np.isnan(values).all(axis=0)
+    lower, upper = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
+    tail = (1 - level) / 2
+    if some.any():
+        lower[some], upper[some] = np.nanquantile(values[:, some], [tail, 1 - tail], axis=0)
+    return Bounds(lower, upper)
+
+
+def standard_errors(rate: Floats, size: Floats) -> Bounds:
+    """One standard error to either side of a rate, within [0, 1]."""
+    error = np.sqrt(np.divide(rate * (1 - rate), size, out=np.full(len(rate), np.nan), where=size > 0))
+    return Bounds(np.maximum(rate - error, 0), np.minimum(rate + error, 1))
+
+
+def effective_sizes(table: BinTable) -> Floats:
+    """How many rows of weight 1 each bin is worth."""
+    if table.weight_kind != "importance":
+        return table.weight
+    return np.divide(table.weight**2, table.square, out=np.zeros(len(table)), where=table.square > 0)
+
+
+def bin_bounds(
+    view: View, table: BinTable, binning: Binning, bins: Bins, how: str, level: float, n_resamples: int, rng: Any
+) -> Bounds:
+    """Bounds of each bin's rate, in one of the ways that need no band."""
+    if how in BINOMIAL:
+        return Bounds(*table.interval(level, how))
+    if how == "standard_error":
+        if table.is_soft:
+            raise UndefinedMetricError("uncertainty", "standard errors need hard labels, and these are soft")
+        return standard_errors(table.rate, effective_sizes(table))
+    cell, count = bin_cells(view, binning, bins)
+    groups = Resampler(view, cell)
+    drawn = groups.draw(how, n_resamples, rng)
+    starts = np.flatnonzero(np.append(True, np.diff(groups.bin) > 0))
+    weight, events = (np.add.reduceat(values, starts, axis=1) for values in drawn)
+    rate = np.divide(events, weight, out=np.full(weight.shape, np.nan), where=weight > 0)
+    lower, upper = np.full(count, np.nan), np.full(count, np.nan)
+    lower[groups.bin[starts]], upper[groups.bin[starts]] = quantile_bounds(rate, level)
+    return Bounds(lower, upper)
+
+
+def band_bounds(band: CalibrationBand, score: Floats) -> Bounds:
+    """The band at scores, NaN where those are."""
+    known = ~np.isnan(score)
+    lower, upper = np.full(len(score), np.nan), np.full(len(score), np.nan)
+    lower[known], upper[known] = band.at(score[known])
+    return Bounds(lower, upper)
+
+
+def bounds_of(
+    resampler: Resampler,
+    how: str,
+    fit: Callable[[Drawn], Floats],
+    *,
+    level: float,
+    n_resamples: int,
+    rng: Any,
+) -> Bounds:
+    """Pointwise bounds of a curve: `fit` gives its heights for each resample."""
+    return quantile_bounds(fit(resampler.draw(how, n_resamples, rng)), level)

@@ -1,0 +1,277 @@
+"""Diagrams of whole distributions, bin by bin: variation stated and observed, and entropy against the error rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._partition import bin_of_each
+from .._results import frame_of, html_table, number
+from ..binning import Binning, Bins, bin_table
+from ..bintable import BinTable, check_interval
+from ..lenses import Lens
+from ..metrics.joint import _VARIATIONS, Variation, _entropy, _sums_by_bin, ranked, uce, vce
+from ..view import VectorView, View
+from .base import (
+    COLOURS,
+    INK,
+    OVER,
+    SMALL,
+    UNDER,
+    check_choice,
+    diagonal,
+    finish,
+    legend,
+    lines_of,
+    new_ax,
+    none_for_nan,
+    vector_view,
+    whole_markers,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["UceDiagram", "VariationDiagram", "uce_diagram", "variation_diagram"]
+
+Floats = NDArray[np.float64]
+
+VARIATION_WORDS = {
+    "entropy": "entropy",
+    "confidence": "confidence",
+    "variation_ratio": "variation ratio",
+    "iqv": "index of qualitative variation",
+    "gini": "Gini index",
+}
+
+
+@dataclass(frozen=True)
+class VariationDiagram:
+    """Variation stated and observed in each bin of stated variation; NaN where a bin is empty."""
+
+    variation: str
+    low: Floats
+    high: Floats
+    weight: Floats
+    stated: Floats
+    observed: Floats
+    vce: float
+    """The mean gap between the two, over all rows."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values and lists, with None where a bin is empty."""
+        return {"variation": self.variation, "vce": self.vce, **self._columns()}
+
+    def _columns(self) -> dict[str, list[float | None]]:
+        return {name: none_for_nan(getattr(self, name)) for name in ("low", "high", "weight", "stated", "observed")}
+
+    def to_frame(self) -> Any:
+        """One row for each bin, as a frame of the library at hand."""
+        return frame_of(self._columns())
+
+    def _rows(self) -> list[list[str]]:
+        return [[number(value) for value in row] for row in zip(*self._columns().values(), strict=True)]
+
+    def __repr__(self) -> str:
+        return f"Variation diagram ({self.variation}, vce {number(self.vce)})\n{lines_of(list(self._columns()), self._rows())}"
+
+    def _repr_html_(self) -> str:
+        return html_table(list(self._columns()), self._rows(), f"Variation diagram ({self.variation})")
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Observed against stated variation, markers as large as the bins are full; on `ax` or a new one, which is returned."""
+        ax = new_ax(ax)
+        word = VARIATION_WORDS[self.variation]
+        _square(ax, f"{word} stated", f"{word} observed")
+        sides = [("more varied than stated", OVER), ("less varied than stated", UNDER)]
+        _corner_words(ax, *(sides[::-1] if self.variation == "confidence" else sides))
+        _weighted_points(ax, self.stated, self.observed, self.weight, f"vce {number(self.vce, 3)}")
+        legend(ax, "upper left", bbox_to_anchor=(0, 0.93))
+        return ax
+
+
+def _square(ax: Any, xlabel: str, ylabel: str) -> None:
+    finish(ax, xlabel, ylabel)
+    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    ax.set_xticks(np.arange(6) / 5)
+    ax.set_yticks(np.arange(6) / 5)
+    diagonal(ax)
+
+
+def _corner_words(ax: Any, above: tuple[str, str], below: tuple[str, str]) -> None:
+    style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": SMALL, "style": "italic"}
+    ax.text(0.02, 0.98, above[0], ha="left", va="top", color=above[1], **style)
+    ax.text(0.98, 0.02, below[0], ha="right", va="bottom", color=below[1], **style)
+
+
+def _weighted_points(ax: Any, x: Floats, y: Floats, weight: Floats, label: str) -> None:
+    full = ~np.isnan(x)
+    size = np.maximum(45 * weight[full] / weight.max(), 6)
+    ax.plot(x[full], y[full], color=COLOURS[0], linewidth=1.2, zorder=3, gid="curve", label=label)
+    drawn = ax.scatter(x[full], y[full], s=size, color=COLOURS[0], linewidths=0, zorder=3.1, gid="markers")
+    whole_markers(ax, drawn)
+
+
+def variation_diagram(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    variation: Variation = "entropy",
+    bins: Bins = 10,
+    binning: Binning = "equal_width",
+    lens: str | Lens = "canonical",
+    where: Any = None,
+    **words: Any,
+) -> VariationDiagram:
+    """The variation that whole rows of probabilities state against the variation that outcomes show, bin by bin.
+
+    Rows are cut by their own variation. In each bin the mean of the ordered probabilities states a variation; how often the true
+    class was the first, second, ... choice shows one. Calibrated rows lie on the diagonal; `vce` is the mean gap.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities, or Predictions; keywords of `Predictions` are taken too.
+    variation
+        Normalised ``"entropy"``, ``"confidence"``, ``"variation_ratio"``, ``"iqv"`` or ``"gini"``, as in `vce`.
+    bins, binning
+        Number of bins of the variation on [0, 1] or edges, and how to cut.
+    lens, where
+        Which question is asked, by default all classes at once, and of which rows.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.figures.variations import variation_diagram
+    >>> drawn = cal.make_calibrated(20_000, classes=3, rng=0)
+    >>> diagram = variation_diagram(drawn.y_true, drawn.y_prob, bins=5)
+    >>> diagram.vce == cal.vce(drawn.y_true, drawn.y_prob, bins=5), diagram.vce < 0.01
+    (True, True)
+    """
+    check_choice(variation, tuple(_VARIATIONS), "variation")
+    known = ["variation", "bins", "binning", "lens", "where"]
+    view = vector_view("variation_diagram", y_true, y_prob, lens, where, words, known)
+    measure = _VARIATIONS[variation]
+    key = view.each_row(lambda block: np.clip(measure(ranked(block)[0]), 0, 1))
+    cell, count = bin_of_each(view, key, binning, bins)
+    weight, sums = _sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
+    table = _table(view, key, np.zeros(view.n, np.uint8), binning, bins)
+    both = np.full((2, count), np.nan)
+    full = weight > 0
+    for place, part in enumerate(np.hsplit(sums, 2)):
+        both[place, full] = measure(part[full] / weight[full, None])
+    value = float(vce(view, variation=variation, bins=bins, binning=binning))
+    return VariationDiagram(variation, table.low, table.high, weight, both[0], both[1], value)
+
+
+def _table(view: VectorView, key: Floats, outcome: Any, binning: Binning, bins: Bins) -> BinTable:
+    """Bins of one number for each row of a vector view."""
+    return bin_table(View(key, outcome, view.weight, view.weight_kind), binning, bins)
+
+
+@dataclass(frozen=True)
+class UceDiagram:
+    """Error rate against mean entropy in bins of entropy; NaN where a bin is empty."""
+
+    table: BinTable = field(repr=False)
+    """The bins; ``mean_score`` is the mean normalised entropy, ``rate`` the error rate."""
+    expected: Floats
+    """The error rate of calibrated probabilities: one less the mean of the largest."""
+    lower: Floats
+    upper: Floats
+    level: float | None
+    uce: float
+    """The mean gap between error rate and entropy, over all rows."""
+
+    def _columns(self) -> dict[str, list[Any]]:
+        found = self.table.to_dict()
+        more = {name: none_for_nan(getattr(self, name)) for name in ("expected", "lower", "upper")}
+        kept = {name: found[name] for name in ("low", "high", "rows", "weight")}
+        return {**kept, "entropy": found["mean_score"], "error_rate": found["rate"], **more}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values and lists, with None where a bin is empty."""
+        return {"uce": self.uce, "level": self.level, **self._columns()}
+
+    def to_frame(self) -> Any:
+        """One row for each bin, as a frame of the library at hand."""
+        return frame_of(self._columns())
+
+    def _rows(self) -> list[list[str]]:
+        return [[number(value) for value in row] for row in zip(*self._columns().values(), strict=True)]
+
+    def __repr__(self) -> str:
+        return f"Uncertainty diagram (uce {number(self.uce)})\n{lines_of(list(self._columns()), self._rows())}"
+
+    def _repr_html_(self) -> str:
+        return html_table(list(self._columns()), self._rows(), "Uncertainty diagram")
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Error rate against entropy, and where calibrated probabilities would lie; on `ax` or a new one, which is returned."""
+        ax = new_ax(ax)
+        _square(ax, "mean entropy (1 is uniform)", "how often it was wrong")
+        table, full = self.table, ~self.table.empty
+        if self.level is not None:
+            bounds = (self.lower[full], self.upper[full])
+            ax.vlines(
+                table.mean_score[full], *bounds, color=COLOURS[0], linewidth=1, zorder=2.8, gid="interval"
+            ).set_label(f"{100 * self.level:g}% intervals")
+        calibrated: dict[str, Any] = {"color": INK, "linestyle": (0, (1, 1.5)), "linewidth": 1.2, "gid": "expected"}
+        ax.plot(table.mean_score[full], self.expected[full], label="if calibrated", **calibrated)
+        _weighted_points(ax, table.mean_score, table.rate, table.weight, f"uce {number(self.uce, 3)}")
+        legend(ax, "upper left")
+        return ax
+
+
+def uce_diagram(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    bins: Bins = 10,
+    binning: Binning = "equal_width",
+    lens: str | Lens = "canonical",
+    where: Any = None,
+    interval: float | None = 0.95,
+    **words: Any,
+) -> UceDiagram:
+    """The error rate against the mean normalised entropy, bin by bin; `uce` is the mean gap.
+
+    Calibrated probabilities do not lie on the diagonal of this diagram: an entropy is no error rate. The dotted line says where
+    they would lie; `variation_diagram` has no such defect.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities, or Predictions; keywords of `Predictions` are taken too.
+    bins, binning
+        Number of bins of the entropy on [0, 1] or edges, and how to cut.
+    lens, where
+        Which question is asked, by default all classes at once, and of which rows.
+    interval
+        Level of the Clopper-Pearson interval of each bin's error rate; None for none.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.figures.variations import uce_diagram
+    >>> drawn = cal.make_calibrated(20_000, classes=3, rng=0)
+    >>> uce_diagram(drawn.y_true, drawn.y_prob).uce > 0.1
+    True
+    """
+    if interval is not None:
+        check_interval(interval, "wilson", "interval")
+    known = ["bins", "binning", "lens", "where", "interval"]
+    view = vector_view("uce_diagram", y_true, y_prob, lens, where, words, known)
+    entropy = view.each_row(lambda block: _entropy(ranked(block)[0]))
+    wrong = view.each_row(lambda block: 1 - ranked(block)[1][:, 0])
+    table = _table(view, entropy, wrong if view.is_soft else wrong.astype(np.uint8), binning, bins)
+    cell, count = bin_of_each(view, entropy, binning, bins)
+    weight, sums = _sums_by_bin(view, cell, count, lambda block: 1 - block.probs.max(axis=1, keepdims=True))
+    expected = np.divide(sums[:, 0], weight, out=np.full(count, np.nan), where=weight > 0)
+    level = None if view.is_soft else interval
+    none = np.full(count, np.nan)
+    lower, upper = (none, none) if level is None else table.interval(level)
+    return UceDiagram(table, expected, lower, upper, level, float(uce(view, bins=bins, binning=binning)))

@@ -1,0 +1,314 @@
+"""Pictures of many classes (top k, groups of classes): data against counting, pictures against data; and what all pictures keep to."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.errors import (
+    ArgumentError,
+    InputTypeError,
+    LensError,
+    UndefinedMetricError,
+    UnknownArgumentError,
+    UnknownMetricError,
+)
+from calibrant.figures.classgroups import group_error_diagram
+from calibrant.figures.entropy import entropy_diagram
+from calibrant.figures.groupconfidence import group_confidence_diagram
+from calibrant.figures.intervals import interval_error_diagram
+from calibrant.figures.murphy import murphy_diagram
+from calibrant.figures.selective import risk_coverage_diagram
+from calibrant.figures.simplex import simplex_diagram
+from calibrant.figures.topk import topk_diagram
+
+from .pictures import assert_no_global_state, assert_readable, assert_same, heights, new_axes, png_of
+
+SIM = cal.make_miscalibrated(800, warp=cal.simulate.temperature(1.7), law=[0.3] * 6, rng=2)
+Y, P = SIM.y_true, SIM.y_prob
+TEMPERED = P**0.6 / (P**0.6).sum(axis=1, keepdims=True)
+MODELS = {"plain": P, "tempered": TEMPERED}
+TREE = {"animal": {"pet": [0, 1], "wild": [2]}, "thing": {"car": [3, 4], "ship": [5]}}
+RANKED = np.argsort(-P, axis=1, kind="stable")
+WEIGHT = np.random.default_rng(0).random(800) + 0.1
+
+
+# Top k
+
+
+def test_top_k_is_what_counting_gives() -> None:
+    shown = topk_diagram(Y, P, k=6, sample_weight=WEIGHT)["model"]
+    for k in range(1, 7):
+        held = np.array([Y[i] in RANKED[i, :k] for i in range(len(Y))])
+        sums = np.array([sum(sorted(P[i], reverse=True)[:k]) for i in range(len(Y))])
+        assert shown.accuracy[k - 1] == pytest.approx(np.average(held, weights=WEIGHT), abs=1e-12)
+        assert shown.confidence[k - 1] == pytest.approx(np.average(sums, weights=WEIGHT), abs=1e-12)
+    assert_same(np.cumsum(shown.rank_confidence), shown.confidence)
+    assert_same(np.cumsum(shown.rank_rate), shown.accuracy)
+    assert shown.accuracy[-1] == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("lens", "metric"), [("top_k", "gece"), ("within_top", "ece"), ("rank", "ece"), ("rank", "smece")]
+)
+def test_top_k_errors_are_those_of_the_lens(lens: Any, metric: str) -> None:
+    shown = topk_diagram(Y, P, k=[1, 2, 4], lens=lens, metric=metric)["model"]
+    for place, k in enumerate((1, 2, 4)):
+        assert shown.error[place] == pytest.approx(cal.catalogue[metric](Y, P, lens=f"{lens}:{k}"), abs=1e-12)
+
+
+def test_top_1_is_the_expected_calibration_error_and_options_are_passed() -> None:
+    assert topk_diagram(Y, P, k=1)["model"].error[0] == pytest.approx(cal.ece(Y, P), abs=1e-12)
+    found = topk_diagram(Y, P, k=[3], gamma=0.5)["model"].error[0]
+    assert found == pytest.approx(cal.gece(Y, P, lens="top_k:3", gamma=0.5), abs=1e-12)
+
+
+def test_top_k_of_soft_labels() -> None:
+    soft = np.random.default_rng(1).dirichlet(np.ones(6), 800)
+    shown = topk_diagram(soft, P, k=3, soft=True)["model"]
+    share = np.take_along_axis(soft, RANKED, 1)
+    assert_same(shown.rank_rate, share.mean(axis=0)[:3])
+    assert shown.error[2] == pytest.approx(cal.gece(soft, P, soft=True, lens="top_k:3"), abs=1e-12)
+
+
+def test_top_k_against_a_baseline() -> None:
+    shown = topk_diagram(Y, MODELS, k=5, baseline="plain")
+    assert_same(shown.relative("plain"), np.zeros(5))
+    largest = np.sort(TEMPERED, axis=1)[:, ::-1][:, :5].mean(axis=0)
+    assert_same(shown.relative("tempered"), largest - np.sort(P, axis=1)[:, ::-1][:, :5].mean(axis=0))
+    alone = topk_diagram(Y, P, k=5)
+    assert alone.baseline is None
+    assert_same(alone.relative("model"), alone["model"].rank_confidence - alone["model"].rank_rate)
+    assert topk_diagram(Y, MODELS).baseline == "plain"
+    assert len(shown.to_frame()) == 10
+    assert "tempered" in repr(shown)
+    assert "<table>" in shown._repr_html_()
+
+
+def test_top_k_pictures() -> None:
+    axes = new_axes(3, 1.6)
+    shown = topk_diagram(Y, MODELS, k=5)
+    assert shown.plot(axes) == axes
+    for place, line in enumerate(shown.lines):
+        assert_same(axes[0].lines[place].get_ydata(), line.error)
+        assert_same(axes[1].lines[2 * place].get_ydata(), line.accuracy)
+        assert_same(axes[1].lines[2 * place + 1].get_ydata(), line.confidence)
+    assert_same(axes[2].lines[0].get_ydata(), shown.relative("tempered"))
+    assert_readable(axes)
+    assert_readable(topk_diagram(Y, P).plot())
+    assert len(topk_diagram(Y, P).plot(shown="accuracy")) == 1
+    with pytest.raises(ArgumentError, match="ax: must be 3 axes"):
+        shown.plot(axes[:2])
+    with pytest.raises(ArgumentError, match="shown: must be one of"):
+        shown.plot(shown=["errors"])
+
+
+def test_top_k_of_many_classes_has_octaves() -> None:
+    sim = cal.make_calibrated(500, law=0.05, classes=60, rng=0)
+    axes = topk_diagram(sim.y_true, sim.y_prob, k=[1, 2, 5, 10, 20, 50]).plot()
+    assert axes[0].get_xscale() == "log"
+    assert_readable(axes)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "text"),
+    [
+        ({"k": 7}, ArgumentError, "k: must lie between 1 and 6, the number of classes"),
+        ({"k": 0}, ArgumentError, "k: must be a whole number from 1 up"),
+        ({"k": []}, ArgumentError, "k: must lie between 1 and 6"),
+        ({"metric": "eece"}, UnknownMetricError, "there is no metric 'eece'"),
+        ({"metric": "ece"}, LensError, "keeps the whole vector"),
+        ({"lens": "top"}, ArgumentError, "lens: must be one of"),
+        ({"baseline": "plain"}, ArgumentError, "baseline: must be one of several models"),
+        ({"topk": 3}, UnknownArgumentError, "topk: is no argument of topk_diagram"),
+    ],
+)
+def test_what_top_k_refuses(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        topk_diagram(Y, P, **keywords)
+
+
+def test_top_k_needs_every_class() -> None:
+    with pytest.raises(InputTypeError, match="reads every class"):
+        topk_diagram(cal.Sketch.of(Y, P))
+    with pytest.raises(InputTypeError, match="these are confidence predictions"):
+        topk_diagram([1, 0], [0.7, 0.6], input="confidence")
+
+
+# Groups of classes
+
+
+def grouped(p: np.ndarray, members: list[list[int]]) -> np.ndarray:
+    return np.column_stack([p[:, list(group)].sum(axis=1) for group in members])
+
+
+KINDS = [[0, 1], [2], [3, 4], [5]]
+
+
+def test_group_errors_are_those_of_the_lenses() -> None:
+    shown = group_error_diagram(Y, MODELS, hierarchy=TREE, names=["kingdom", "kind"], level=2)
+    lenses = cal.class_hierarchy(TREE)
+    for name, p in MODELS.items():
+        wanted = [cal.gece(Y, p, lens=lenses[1]), cal.gece(Y, p, lens=lenses[2]), cal.gece(Y, p)]
+        assert_same(shown.level_errors[name], wanted)
+        owner = np.array([0, 0, 1, 2, 2, 3])[Y]
+        for g in range(4):
+            one = cal.ece((owner == g).astype(int), np.minimum(grouped(p, KINDS)[:, g], 1))
+            assert shown.group_errors[name][g] == pytest.approx(one, abs=1e-12)
+            assert shown.weight[name][g] == (owner == g).sum()
+    assert shown.levels == ("kingdom", "kind", "classes")
+    assert shown.sizes == (2, 4, 6)
+    assert shown.groups == ("pet", "wild", "car", "ship")
+    assert shown.weight["plain"].sum() == len(Y)
+
+
+def test_group_errors_of_a_score_metric_are_means_over_groups() -> None:
+    shown = group_error_diagram(Y, P, hierarchy=TREE, metric="ece", bins=5, sample_weight=WEIGHT)
+    assert shown.level_errors["model"][-1] == pytest.approx(
+        cal.ece(Y, P, lens="classwise", bins=5, sample_weight=WEIGHT)
+    )
+    animal = (Y < 3).astype(int)
+    one = cal.ece(animal, np.minimum(P[:, :3].sum(axis=1), 1), bins=5, sample_weight=WEIGHT)
+    assert shown.group_errors["model"][0] == pytest.approx(one, abs=1e-12)
+
+
+def test_group_errors_of_rows_with_the_label() -> None:
+    shown = group_error_diagram(Y, P, hierarchy=TREE, rows="label")
+    lens = cal.class_hierarchy(TREE)[1]
+    wanted = [cal.gece(Y, P, lens=lens, where=cal.select.label(*group)) for group in ([0, 1, 2], [3, 4, 5])]
+    assert_same(shown.group_errors["model"], wanted)
+    one = group_error_diagram(Y, P, hierarchy=TREE, rows="label", metric="ece", bins=1)
+    assert one.group_errors["model"][0] == pytest.approx(1 - P[Y < 3, :3].sum(axis=1).mean(), abs=1e-12)
+
+
+def test_a_group_without_rows_has_no_error() -> None:
+    kept = Y != 2
+    shown = group_error_diagram(Y[kept], P[kept], hierarchy=TREE, level=2)
+    assert math.isnan(shown.group_errors["model"][1])
+    assert shown.weight["model"][1] == 0
+    assert shown.to_dict()["error"][4] is None
+    assert_readable(shown.plot())
+
+
+def test_group_pictures() -> None:
+    axes = new_axes(2)
+    shown = group_error_diagram(Y, MODELS, hierarchy=TREE, level=2)
+    assert shown.plot(axes) == axes
+    for place, name in enumerate(MODELS):
+        assert_same(heights(axes[0].containers[place]), shown.level_errors[name])
+        assert_same(heights(axes[1].containers[place], across=True), shown.group_errors[name])
+    assert_readable(shown.plot())
+    assert len(shown.to_frame()) == 2 * (3 + 4)
+    assert "- pet" in repr(shown)
+    assert "<table>" in shown._repr_html_()
+    drawn = shown.plot(most=2)[1]
+    worst = np.maximum(*shown.group_errors.values())
+    kept = sorted(np.argsort(-worst)[:2])
+    assert [label.get_text() for label in drawn.get_yticklabels()] == [shown.groups[i] for i in kept]
+
+
+def test_group_confidence_is_what_counting_gives() -> None:
+    shown = group_confidence_diagram(Y, P, hierarchy=TREE, level=2, sample_weight=WEIGHT)
+    sums = grouped(P, KINDS)
+    owner = np.array([0, 0, 1, 2, 2, 3])[Y]
+    for g in range(4):
+        assert_same(shown.confidence[g], np.average(sums[owner == g], axis=0, weights=WEIGHT[owner == g]))
+    assert_same(shown.confidence.sum(axis=1), np.ones(4))
+    assert shown.weight.sum() == pytest.approx(800)
+    one = group_confidence_diagram(Y, MODELS, hierarchy=TREE, level=2, given="pet")
+    assert one.rows == ("plain", "tempered")
+    assert_same(one.confidence[1], grouped(TEMPERED, KINDS)[Y < 2].mean(axis=0))
+    assert len(shown.to_frame()) == 16
+    assert "true group" in repr(shown)
+    assert "'pet'" in one._repr_html_() or "pet" in one._repr_html_()
+
+
+def test_group_confidence_pictures() -> None:
+    [ax] = new_axes()
+    heat = group_confidence_diagram(Y, P, hierarchy=TREE, level=2)
+    assert heat.plot(ax) is ax
+    assert_same(ax.images[0].get_array(), heat.confidence)
+    assert [text.get_text() for text in ax.texts] == [f"{value:.2f}" for value in heat.confidence.ravel()]
+    assert_readable(ax)
+    assert_readable(heat.plot())
+    bars = group_confidence_diagram(Y, MODELS, hierarchy=TREE, level=2, given="car")
+    drawn = bars.plot()
+    assert_same(heights(drawn.containers[1], across=True), bars.confidence[1])
+    assert_readable(drawn)
+    assert bars.plot(kind="heat").images
+    with pytest.raises(ArgumentError, match="kind: must be one of"):
+        bars.plot(kind="pie")  # type: ignore[arg-type]
+
+
+def test_what_group_pictures_refuse() -> None:
+    with pytest.raises(ArgumentError, match="level: must be at most 2"):
+        group_error_diagram(Y, P, hierarchy=TREE, level=3)
+    with pytest.raises(ArgumentError, match="names: must be 2"):
+        group_error_diagram(Y, P, hierarchy=TREE, names=["one"])
+    with pytest.raises(LensError, match="is in no group"):
+        group_error_diagram(Y, P, hierarchy={"a": [0, 1], "b": [2]})
+    with pytest.raises(LensError, match="needs a nested mapping"):
+        group_error_diagram(Y, P, hierarchy={})
+    with pytest.raises(UnknownMetricError, match="no metric"):
+        group_error_diagram(Y, P, hierarchy=TREE, metric="nothing")
+    with pytest.raises(LensError, match="needs one hard class label"):
+        group_error_diagram(np.full((2, 6), 1 / 6), P[:2], soft=True, hierarchy=TREE, rows="label")
+    with pytest.raises(ArgumentError, match="given: is needed to compare several models"):
+        group_confidence_diagram(Y, MODELS, hierarchy=TREE)
+    with pytest.raises(ArgumentError, match="there is no group 'fish' on level 1"):
+        group_confidence_diagram(Y, P, hierarchy=TREE, given="fish")
+    with pytest.raises(UndefinedMetricError, match="no row has a label of group 'wild'"):
+        group_confidence_diagram(Y[Y != 2], P[Y != 2], hierarchy=TREE, level=2, given="wild")
+
+
+# All of them
+
+
+def test_names_are_not_formulas() -> None:
+    names = ["$a", "b_$", "c^{", "$d$", "e", "f"]
+    models = {"US$ and CA$ \\frac": P, "x$^$": TEMPERED}
+    tree = {"$x_{$": names[:3], "y$$": names[3:]}
+    labels = [names[c] for c in Y]
+    words: dict[str, Any] = {"classes": names}
+    for drawn in (
+        topk_diagram(labels, models, k=2, **words).plot(),
+        group_error_diagram(labels, models, hierarchy=tree, **words).plot(),
+        group_confidence_diagram(labels, P, hierarchy=tree, **words).plot(),
+        entropy_diagram(labels, P, by="class", **words).plot(),
+        interval_error_diagram(labels, models, names=["$_$", "b", "c"], **words).plot(),
+        simplex_diagram(labels, P, corners=names[:3], least=1, **words).plot(),
+        murphy_diagram(labels, models, **words).plot(),
+        risk_coverage_diagram(labels, models, **words).plot(),
+    ):
+        assert len(png_of(drawn)) > 4000
+
+
+def test_pyplot_is_left_alone() -> None:
+    assert_no_global_state(
+        """
+from calibrant.figures.classgroups import group_error_diagram
+from calibrant.figures.entropy import entropy_diagram
+from calibrant.figures.groupconfidence import group_confidence_diagram
+from calibrant.figures.intervals import interval_error_diagram
+from calibrant.figures.murphy import murphy_diagram
+from calibrant.figures.selective import risk_coverage_diagram
+from calibrant.figures.simplex import simplex_diagram
+from calibrant.figures.stability import stability_diagram
+from calibrant.figures.topk import topk_diagram
+s = cal.make_calibrated(200, law=0.5, classes=4, rng=0)
+p = cal.Predictions(s.y_true, s.y_prob)
+tree = {"a": [0, 1], "b": [2, 3]}
+drawn = [
+    *topk_diagram(p).plot(), *group_error_diagram(p, hierarchy=tree).plot(), *interval_error_diagram(p).plot(),
+    group_confidence_diagram(p, hierarchy=tree).plot(), entropy_diagram(p, by="class").plot(), murphy_diagram(p).plot(),
+    risk_coverage_diagram(p).plot(), simplex_diagram(p, corners=[0, 1, 2], least=1).plot(),
+    *stability_diagram(p, n_resamples=3, rng=0).plot(),
+]
+for ax in drawn:
+    ax.figure.canvas.draw()
+"""
+    )

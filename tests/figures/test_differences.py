@@ -1,0 +1,309 @@
+"""The cumulative path, the variation and the uncertainty diagram, and score histograms, against brute force and their metrics."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.figures.differences import cumulative_diagram, uce_diagram, variation_diagram
+from calibrant.figures.histograms import score_histogram
+
+pytest.importorskip("matplotlib")
+from matplotlib.figure import Figure
+
+SIM = cal.make_miscalibrated(300, warp=cal.simulate.temperature(2.0), rng=3)
+Y, P = SIM.y_true, SIM.y_prob
+MANY = cal.make_calibrated(3000, law=(1, 1, 2), classes=3, rng=5)
+VARIATIONS = ("entropy", "confidence", "variation_ratio", "iqv", "gini")
+
+
+def new_ax() -> Any:
+    return Figure(figsize=(3.3, 3.0), layout="constrained").add_subplot()
+
+
+def drawn(ax: Any, gid: str) -> list[Any]:
+    return [artist for artist in [*ax.lines, *ax.collections, *ax.patches] if artist.get_gid() == gid]
+
+
+def png_of(ax: Any) -> bytes:
+    stream = io.BytesIO()
+    ax.figure.savefig(stream, format="png")
+    return stream.getvalue()
+
+
+def texts_are_apart(ax: Any) -> bool:
+    ax.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in [*ax.texts, ax.get_legend()] if text is not None]
+    return not any(box.overlaps(other) for place, box in enumerate(boxes) for other in boxes[place + 1 :])
+
+
+def test_the_path_is_a_running_sum_over_rising_scores() -> None:
+    y, p, w = [0, 1, 0, 1, 1], [0.3, 0.2, 0.3, 0.9, 0.6], [1.0, 2.0, 0.5, 1.0, 3.0]
+    diagram = cumulative_diagram(y, p, sample_weight=w)
+    total, path, share = 0.0, [0.0], [0.0]
+    for score in sorted(set(p)):
+        rows = [i for i in range(5) if p[i] == score]
+        total += sum(w[i] * (p[i] - y[i]) for i in rows)
+        path.append(total / sum(w))
+        share.append(share[-1] + sum(w[i] for i in rows) / sum(w))
+    np.testing.assert_allclose(diagram.path, path, atol=1e-15)
+    np.testing.assert_allclose(diagram.share, share, atol=1e-15)
+    assert diagram.score[1:].tolist() == sorted(set(p))
+    assert diagram.scale == pytest.approx(math.sqrt(sum(v * v * s * (1 - s) for v, s in zip(w, p, strict=True))) / 7.5)
+
+
+def test_its_values_are_those_of_the_metrics_and_their_test() -> None:
+    diagram = cumulative_diagram(Y, P)
+    assert diagram.ecce_mad == cal.ecce_mad(Y, P) == np.abs(diagram.path).max()
+    assert diagram.ecce_r == pytest.approx(cal.ecce_r(Y, P), abs=1e-15)
+    assert diagram.path[-1] == pytest.approx((P - Y).mean(), abs=1e-15)
+    assert diagram.reach / diagram.scale == pytest.approx(2.2414027273, abs=1e-9)
+    assert cumulative_diagram(Y, P, interval=0.9).reach / diagram.scale == pytest.approx(1.9599639494, abs=1e-9)
+    tested = cal.assess(Y, P, metric="ecce_mad")
+    assert diagram.pvalue == pytest.approx(tested.pvalue, abs=1e-12)
+    assert (diagram.ecce_mad > diagram.reach) == (diagram.pvalue < 0.05)
+
+
+def test_sketches_and_counts_walk_the_same_path() -> None:
+    rounded = np.round(P, 2)
+    rows = cumulative_diagram(Y, rounded)
+    sketch = cumulative_diagram(cal.Sketch.of(Y, rounded))
+    np.testing.assert_allclose(sketch.path, rows.path, atol=1e-12)
+    assert sketch.n == rows.n == 300
+    counted = cumulative_diagram([0, 1], [0.2, 0.7], counts=[3, 2])
+    repeated = cumulative_diagram([0, 0, 0, 1, 1], [0.2, 0.2, 0.2, 0.7, 0.7])
+    np.testing.assert_allclose(counted.path, repeated.path, atol=1e-15)
+    assert counted.pvalue == pytest.approx(repeated.pvalue)
+
+
+def test_certain_scores_leave_nothing_to_chance() -> None:
+    right = cumulative_diagram([0, 1], [0.0, 1.0])
+    assert (right.scale, right.pvalue, right.ecce_mad) == (0.0, 1.0, 0.0)
+    wrong = cumulative_diagram([1, 1], [0.0, 1.0])
+    assert (wrong.pvalue, wrong.ecce_mad) == (0.0, 0.5)
+    assert len(png_of(right.plot(new_ax()))) > 1000
+    assert len(png_of(wrong.plot(new_ax()))) > 1000
+
+
+@pytest.mark.parametrize("against", ["share", "score"])
+@pytest.mark.parametrize("flip", [False, True])
+def test_the_path_is_drawn_as_it_is(against: Any, flip: bool) -> None:
+    diagram = cumulative_diagram(1 - Y, 1 - P) if flip else cumulative_diagram(Y, P)
+    ax = new_ax()
+    assert diagram.plot(ax, against=against) is ax
+    (line,) = drawn(ax, "path")
+    x = diagram.share if against == "share" else np.append(0, diagram.score[1:])
+    assert np.array_equal(line.get_xydata(), np.column_stack([x, diagram.path]))
+    (band,) = drawn(ax, "band")
+    assert band.get_y() == -diagram.reach
+    assert band.get_height() == pytest.approx(2 * diagram.reach)
+    (triangle,) = drawn(ax, "triangle")
+    assert sorted(triangle.get_xy()[:3, 1]) == pytest.approx([-2 * diagram.scale, 0, 2 * diagram.scale])
+    low, high = ax.get_ylim()
+    assert low < min(diagram.path.min(), -diagram.reach)
+    assert high > max(diagram.path.max(), diagram.reach)
+    assert ax.get_ylabel() == "cumulative score minus outcome"
+    assert {text.get_text() for text in ax.texts} == {"rising: predicted too high", "falling: predicted too low"}
+    assert texts_are_apart(ax)
+    box = ax.get_legend().get_window_extent()
+    inside = ax.transData.transform(line.get_xydata())
+    assert not any(box.contains(*point) for point in inside)
+
+
+def test_long_paths_are_thinned_but_keep_their_extremes() -> None:
+    big = cal.make_calibrated(20_000, rng=0)
+    diagram = cumulative_diagram(big.y_true, big.y_prob)
+    (line,) = drawn(diagram.plot(new_ax()), "path")
+    shown = line.get_ydata()
+    assert len(shown) <= 4002
+    assert (shown.max(), shown.min(), shown[0], shown[-1]) == (
+        diagram.path.max(),
+        diagram.path.min(),
+        diagram.path[0],
+        diagram.path[-1],
+    )
+
+
+def variation_of(q: np.ndarray, kind: str) -> float:
+    k = len(q)
+    return {
+        "entropy": -sum(v * math.log(v) for v in q if v > 0) / math.log(k),
+        "confidence": q[0],
+        "variation_ratio": 1 - q.max(),
+        "iqv": k / (k - 1) * (1 - (q**2).sum()),
+        "gini": 1 - (q**2).sum(),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", VARIATIONS)
+def test_variation_by_brute_force(kind: Any) -> None:
+    y, p = MANY.y_true[:200], MANY.y_prob[:200]
+    weight = np.random.default_rng(0).random(200)
+    diagram = variation_diagram(y, p, variation=kind, bins=5, sample_weight=weight)
+    order = np.argsort(-p, axis=1, kind="stable")
+    q = np.take_along_axis(p, order, 1)
+    r = (order == y[:, None]).astype(float)
+    keys = [variation_of(row, kind) for row in q]
+    for m in range(5):
+        rows = [i for i in range(200) if m / 5 < keys[i] <= (m + 1) / 5 or (m == 0 and keys[i] == 0)]
+        if not rows:
+            assert np.isnan(diagram.stated[m])
+            continue
+        assert diagram.weight[m] == pytest.approx(weight[rows].sum())
+        assert diagram.stated[m] == pytest.approx(variation_of(np.average(q[rows], axis=0, weights=weight[rows]), kind))
+        assert diagram.observed[m] == pytest.approx(
+            variation_of(np.average(r[rows], axis=0, weights=weight[rows]), kind)
+        )
+    gap = np.nansum(diagram.weight * np.abs(diagram.stated - diagram.observed)) / weight.sum()
+    assert diagram.vce == pytest.approx(gap, abs=1e-12)
+    assert diagram.vce == cal.vce(y, p, variation=kind, bins=5, sample_weight=weight)
+
+
+def test_variation_of_confidence_is_the_reliability_of_the_top_label() -> None:
+    diagram = variation_diagram(MANY.y_true, MANY.y_prob, variation="confidence", bins=8)
+    curve = cal.calibration_curve(MANY.y_true, MANY.y_prob, bins=8, lens="top_label")
+    np.testing.assert_allclose(diagram.stated, curve.mean_score, rtol=1e-9)
+    np.testing.assert_allclose(diagram.observed, curve.rate, rtol=1e-9)
+    np.testing.assert_allclose(diagram.low, curve.table.low)
+
+
+def test_more_confidence_is_less_variation() -> None:
+    above = {
+        kind: variation_diagram(MANY.y_true, MANY.y_prob, variation=kind).plot(new_ax()).texts[0].get_text()
+        for kind in ("entropy", "confidence")
+    }
+    assert above == {"entropy": "more varied than stated", "confidence": "less varied than stated"}
+
+
+def test_uncertainty_by_brute_force() -> None:
+    diagram = uce_diagram(MANY.y_true, MANY.y_prob, bins=5)
+    entropy = np.array([variation_of(row, "entropy") for row in MANY.y_prob])
+    wrong = MANY.y_prob.argmax(axis=1) != MANY.y_true
+    for m in range(5):
+        rows = (entropy > m / 5) & (entropy <= (m + 1) / 5)
+        assert diagram.table.rows[m] == rows.sum()
+        assert diagram.table.rate[m] == pytest.approx(wrong[rows].mean())
+        assert diagram.table.mean_score[m] == pytest.approx(entropy[rows].mean())
+        assert diagram.expected[m] == pytest.approx(1 - MANY.y_prob[rows].max(axis=1).mean())
+    assert diagram.uce == cal.uce(MANY.y_true, MANY.y_prob, bins=5)
+    total = diagram.table.share @ np.abs(diagram.table.rate - diagram.table.mean_score)
+    assert diagram.uce == pytest.approx(total, abs=1e-12)
+    error = np.sqrt(diagram.expected * (1 - diagram.expected) / diagram.table.rows)
+    assert (np.abs(diagram.table.rate - diagram.expected) < 4 * error).all()
+
+
+@pytest.mark.parametrize("make", [variation_diagram, uce_diagram])
+def test_both_are_drawn_on_their_square(make: Any) -> None:
+    diagram = make(MANY.y_true, MANY.y_prob, bins=6)
+    ax = new_ax()
+    assert diagram.plot(ax) is ax
+    (line,) = drawn(ax, "curve")
+    if make is variation_diagram:
+        wanted, weight = np.column_stack([diagram.stated, diagram.observed]), diagram.weight
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("entropy stated", "entropy observed")
+    else:
+        wanted, weight = np.column_stack([diagram.table.mean_score, diagram.table.rate]), diagram.table.weight
+        (expected,) = drawn(ax, "expected")
+        assert np.array_equal(expected.get_ydata(), diagram.expected[weight > 0])
+        assert ax.get_ylabel() == "how often it was wrong"
+    assert np.array_equal(line.get_xydata(), wanted[weight > 0])
+    assert ax.get_legend().get_texts()[0].get_text().split()[0] in ("vce", "if")
+    assert texts_are_apart(ax)
+    assert len(png_of(ax)) > 1000
+
+
+def test_two_classes_and_soft_labels() -> None:
+    two = variation_diagram(Y, P, variation="confidence", bins=5)
+    top = cal.calibration_curve(Y, P, bins=5, lens="top_label")
+    np.testing.assert_allclose(two.observed, top.rate, rtol=1e-9)
+    shares = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]])
+    soft = uce_diagram(shares, shares, soft=True, bins=2)
+    assert soft.level is None
+    assert len(png_of(soft.plot(new_ax()))) > 1000
+    assert variation_diagram(shares, shares, soft=True, bins=2).vce == pytest.approx(0, abs=1e-12)
+
+
+def test_a_histogram_counts_scores_by_outcome() -> None:
+    weight = np.random.default_rng(0).integers(1, 4, 300)
+    histogram = score_histogram(Y, P, bins=8, counts=weight)
+    edges = np.arange(9) / 8
+    for outcome, found in ((1, histogram.positive), (0, histogram.negative)):
+        wanted, _ = np.histogram(P[outcome == Y], edges, weights=weight[outcome == Y])
+        np.testing.assert_allclose(found, wanted)
+    assert histogram.positive_share.sum() == pytest.approx(1)
+    np.testing.assert_allclose(histogram.negative_share * histogram.negative.sum(), histogram.negative)
+    sketch = score_histogram(cal.Sketch.of(Y, P), bins=10)
+    np.testing.assert_allclose(sketch.positive, score_histogram(Y, P, bins=10).positive)
+    given = score_histogram(Y, P, bins=[0, 0.5, 1])
+    assert given.positive.tolist() == [Y[P <= 0.5].sum(), Y[P > 0.5].sum()]
+
+
+@pytest.mark.parametrize("show", ["counts", "shares"])
+@pytest.mark.parametrize("log", [False, True])
+def test_histograms_are_drawn_as_they_are(show: Any, log: bool) -> None:
+    histogram = score_histogram(MANY.y_true, MANY.y_prob, bins=6)
+    ax = new_ax()
+    assert histogram.plot(ax, show=show, log=log) is ax
+    first, second = drawn(ax, "outline")
+    wanted = (
+        (histogram.positive_share, histogram.negative_share)
+        if show == "shares"
+        else (histogram.positive, histogram.negative)
+    )
+    assert np.array_equal(first.get_data().values, wanted[0])
+    assert np.array_equal(second.get_data().values, wanted[1])
+    assert np.array_equal(first.get_data().edges, np.append(histogram.table.low, 1))
+    assert ax.get_yscale() == ("log" if log else "linear")
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert words == [f"right ({histogram.positive.sum():,.0f})", f"wrong ({histogram.negative.sum():,.0f})"]
+    assert ax.get_xlabel() == "confidence"
+    assert len(png_of(ax)) > 1000
+
+
+def test_one_outcome_is_one_histogram() -> None:
+    histogram = score_histogram([1, 1], [0.2, 0.9], bins=2)
+    assert np.isnan(histogram.negative_share).all()
+    ax = histogram.plot(new_ax(), show="shares")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["happened (2)"]
+    single = score_histogram(MANY.y_true, MANY.y_prob, lens="class:1").plot(new_ax())
+    assert single.get_legend().get_texts()[1].get_text().startswith("not 1 (")
+
+
+def test_results_are_plain_and_readable() -> None:
+    made = (
+        (cumulative_diagram(Y, P), "Cumulative differences (binary, 300 rows)", "path"),
+        (variation_diagram(MANY.y_true, MANY.y_prob), "Variation diagram (entropy, vce", "observed"),
+        (uce_diagram(MANY.y_true, MANY.y_prob), "Uncertainty diagram (uce", "error_rate"),
+        (score_histogram(Y, P), "Score histogram (binary)", "negative"),
+    )
+    for result, title, column in made:
+        assert repr(result).startswith(title)
+        assert column in list(result.to_frame().columns)
+        assert column in json.loads(json.dumps(result.to_dict()))
+        assert "<table>" in result._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: cumulative_diagram(Y, P, interval=2), cal.ArgumentError, "interval: must lie between 0 and 1"),
+        (lambda: cumulative_diagram(Y, P, bins=3), cal.UnknownArgumentError, "bins: is no argument of cumulative"),
+        (lambda: cumulative_diagram(MANY.y_true, MANY.y_prob, lens="canonical"), cal.LensError, "yes-or-no"),
+        (lambda: cumulative_diagram(Y, P).plot(new_ax(), against="x"), cal.ArgumentError, "against: must be one of"),
+        (lambda: variation_diagram(Y, P, variation="mood"), cal.ArgumentError, "variation: must be one of 'entropy'"),
+        (lambda: uce_diagram(Y, P, interval=0), cal.ArgumentError, "interval: must lie"),
+        (lambda: uce_diagram(Y, P, bins=0), cal.ArgumentError, "bins"),
+        (lambda: score_histogram(Y, P, binning="equal_mass"), cal.UnknownArgumentError, "binning: is no argument"),
+        (lambda: score_histogram(Y, P).plot(new_ax(), show="all"), cal.ArgumentError, "show: must be one of"),
+        (lambda: score_histogram(Y, P).plot(new_ax(), log=1), cal.ArgumentError, "log: must be True or False"),
+    ],
+)
+def test_bad_calls_are_refused(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()

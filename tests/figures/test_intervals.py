@@ -1,0 +1,178 @@
+"""Pictures of ranges of confidence and of entropy: their data against counting and scipy, the pictures against their data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.decision.likert import likert_error
+from calibrant.errors import ArgumentError, LensError, UnknownMetricError
+from calibrant.figures.entropy import entropy_diagram
+from calibrant.figures.intervals import interval_error_diagram
+
+from .pictures import assert_readable, assert_same, heights, new_axes
+
+SIM = cal.make_miscalibrated(800, warp=cal.simulate.temperature(1.7), law=[0.3] * 6, rng=2)
+Y, P = SIM.y_true, SIM.y_prob
+TEMPERED = P**0.6 / (P**0.6).sum(axis=1, keepdims=True)
+MODELS = {"plain": P, "tempered": TEMPERED}
+WEIGHT = np.random.default_rng(0).random(800) + 0.1
+
+
+# Ranges of confidence
+
+
+@pytest.mark.parametrize("intervals", ["three", "five", [0, 0.5, 0.9, 1], 4])
+def test_interval_rows_are_what_counting_gives(intervals: Any) -> None:
+    shown = interval_error_diagram(Y, P, intervals=intervals, sample_weight=WEIGHT)
+    found = shown["model"]
+    top, right = P.max(axis=1), P.argmax(axis=1) == Y
+    assert found.rows.sum() == pytest.approx(800)
+    for i, (low, high) in enumerate(zip(shown.low, shown.high, strict=True)):
+        held = (top >= low) & ((top <= high) if high == 1 else (top < high))
+        assert found.rows[i] == pytest.approx(800 * WEIGHT[held].sum() / WEIGHT.sum())
+        if not held.any():
+            assert math.isnan(found.error[i])
+            continue
+        assert found.rate[i] == pytest.approx(np.average(right[held], weights=WEIGHT[held]))
+        assert found.error[i] == pytest.approx(cal.ece(Y, P, where=held, sample_weight=WEIGHT), abs=1e-12)
+    assert found.overall == pytest.approx(cal.ece(Y, P, sample_weight=WEIGHT), abs=1e-12)
+
+
+def test_outside_is_the_error_of_words() -> None:
+    bands = likert_error(Y, P, edges="five").bands
+    assert_same(interval_error_diagram(Y, P, intervals="five")["model"].outside, [band.error for band in bands])
+
+
+def test_an_interval_holds_its_lower_end_and_the_last_both() -> None:
+    scores = [0.0, 0.2, 0.33, 0.33, 0.5, 0.66, 0.9, 1.0, 1.0]
+    found = interval_error_diagram([0, 1] * 4 + [1], scores)["model"]
+    assert found.rows.tolist() == [2, 3, 4]
+    pairs = interval_error_diagram([0, 1] * 4 + [1], scores, intervals=[(0.33, 0.5), (0.9, 1)])["model"]
+    assert pairs.rows.tolist() == [2, 3]
+
+
+def test_intervals_need_not_cover_and_sketches_serve() -> None:
+    shown = interval_error_diagram(Y, P, intervals=[(0, 0.5), (0.9, 1)], names=["unsure", "sure"], metric="smece")
+    top = P.max(axis=1)
+    assert shown["model"].rows.tolist() == [(top < 0.5).sum(), (top >= 0.9).sum()]
+    assert shown["model"].error[1] == pytest.approx(cal.smece(Y, P, where=top >= 0.9))
+    sketch = interval_error_diagram({"all": cal.Sketch.of(Y, P)})
+    assert_same(sketch["all"].rows, interval_error_diagram(Y, P)["model"].rows)
+
+
+def test_interval_pictures() -> None:
+    axes = new_axes(2)
+    shown = interval_error_diagram(Y, MODELS)
+    assert shown.plot(axes) == axes
+    for place, name in enumerate(MODELS):
+        assert_same(heights(axes[0].containers[place]), shown[name].error)
+        assert_same(heights(axes[1].containers[place]), shown[name].rows)
+    middles = [[bar.get_x() + bar.get_width() / 2 for bar in bars] for bars in axes[0].containers]
+    assert_same(np.mean(middles, axis=0), [0, 1, 2])
+    assert_readable(axes)
+    assert_readable(interval_error_diagram(Y, MODELS, intervals=12).plot())
+    drawn = interval_error_diagram(Y, P, intervals=5, lens="class:1").plot(show="outside")
+    assert_readable(drawn)
+    assert_readable(shown.plot())
+    assert len(shown.to_frame()) == 6
+    assert "medium" in repr(shown)
+    assert "<table>" in shown._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "text"),
+    [
+        ({"intervals": [(0.5, 0.5)]}, ArgumentError, "number 0 is empty: it runs from 0.5 to 0.5"),
+        ({"intervals": [(0, 0.2), (0.6, 0.4)]}, ArgumentError, "number 1 is empty"),
+        ({"intervals": [(0, 2)]}, ArgumentError, "pairs of numbers from 0 to 1"),
+        ({"intervals": "seven"}, ArgumentError, "'three', 'five' or numbers"),
+        ({"intervals": [0, 0.5]}, ArgumentError, "must rise from 0 to 1"),
+        ({"names": ["a"]}, ArgumentError, "names: must be 3 words"),
+        ({"metric": "nonsense"}, UnknownMetricError, "no metric"),
+        ({"lens": "classwise"}, LensError, "more than one yes-or-no question"),
+    ],
+)
+def test_what_interval_pictures_refuse(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        interval_error_diagram(Y, P, **keywords)
+
+
+# Entropy
+
+
+@pytest.mark.parametrize(("unit", "scale"), [("nats", 1.0), ("bits", math.log(2)), ("share", math.log(6))])
+def test_entropy_is_that_of_scipy(unit: Any, scale: float) -> None:
+    from scipy.stats import entropy
+
+    rows = entropy(P, axis=1) / scale
+    whole = entropy_diagram(Y, P, unit=unit, sample_weight=WEIGHT)
+    assert whole["model"].overall == pytest.approx(np.average(rows, weights=WEIGHT))
+    assert_same(whole["model"].entropy, [whole["model"].overall])
+    parts = entropy_diagram(Y, P, unit=unit, by="class", sample_weight=WEIGHT)["model"]
+    for c in range(6):
+        assert parts.entropy[c] == pytest.approx(np.average(rows[c == Y], weights=WEIGHT[c == Y]))
+        right = P[c == Y].argmax(axis=1) == c
+        assert parts.accuracy[c] == pytest.approx(np.average(right, weights=WEIGHT[c == Y]))
+    assert (parts.rows @ parts.entropy) / parts.rows.sum() == pytest.approx(whole["model"].overall)
+
+
+def test_entropy_by_interval_and_by_predicted_class() -> None:
+    found = entropy_diagram(Y, P, by="interval", intervals=[0, 0.5, 0.7, 1])["model"]
+    top, right = P.max(axis=1), P.argmax(axis=1) == Y
+    for i, (low, high) in enumerate([(0, 0.5), (0.5, 0.7), (0.7, 1.1)]):
+        held = (top >= low) & (top < high)
+        assert found.rows[i] == held.sum()
+        assert found.accuracy[i] == pytest.approx(right[held].mean())
+        assert found.confidence[i] == pytest.approx(top[held].mean())
+    by_class = entropy_diagram(Y, P, by="predicted")["model"]
+    assert by_class.accuracy[3] == pytest.approx((Y[P.argmax(axis=1) == 3] == 3).mean())
+    gap = entropy_diagram(Y, P, by="interval", intervals=[(0.7, 1)])["model"]
+    assert gap.rows.tolist() == [(top >= 0.7).sum()]
+
+
+def test_extreme_entropies() -> None:
+    flat, sure = np.full((3, 4), 0.25), np.eye(4)[:3]
+    shown = entropy_diagram([0, 1, 2], {"flat": flat, "sure": sure}, unit="bits")
+    assert shown["flat"].overall == 2
+    assert shown["sure"].overall == 0
+
+
+def test_entropy_pictures() -> None:
+    [ax] = new_axes()
+    shown = entropy_diagram(Y, MODELS)
+    assert shown.plot(ax) is ax
+    assert_same([bar.get_width() for bar in ax.patches], [model.overall for model in shown.models])
+    assert_readable(ax)
+    assert_readable(shown.plot())
+    names = [f"class {c}" for c in "abcdef"]
+    parts = entropy_diagram([names[c] for c in Y], P, by="class", classes=names)
+    drawn = parts.plot()
+    assert_same(drawn.lines[0].get_ydata(), parts["model"].confidence)
+    assert_same(drawn.lines[1].get_ydata(), parts["model"].accuracy)
+    assert_same(drawn.lines[1].get_xdata(), parts["model"].entropy)
+    assert {text.get_text() for text in drawn.texts} <= set(names)
+    assert len(drawn.texts) >= 3
+    assert_readable(drawn)
+    several = entropy_diagram(Y, MODELS, by="interval", intervals=10)
+    assert not several.plot().texts
+    assert_readable(several.plot())
+    assert several.to_dict()["entropy"][0] is None
+    assert len(several.to_frame()) == 20
+    assert "tempered" in repr(several)
+    assert "<table>" in several._repr_html_()
+
+
+def test_what_entropy_refuses() -> None:
+    with pytest.raises(ArgumentError, match="by: must be one of"):
+        entropy_diagram(Y, P, by="label")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="unit: must be one of"):
+        entropy_diagram(Y, P, unit="bytes")  # type: ignore[arg-type]
+    with pytest.raises(LensError, match="'class' needs one hard class label"):
+        entropy_diagram(np.full((2, 6), 1 / 6), P[:2], soft=True, by="class")
+    with pytest.raises(ArgumentError, match="there is no model 'x'"):
+        entropy_diagram(Y, P)["x"]

@@ -1,0 +1,188 @@
+"""Several reliability diagrams at once: each is the single one, and the panels show what they hold."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.figures.panels import ReliabilityPanels, before_after, classwise_panels, reliability_panels
+from calibrant.figures.reliability import reliability
+
+pytest.importorskip("matplotlib")
+from matplotlib.figure import Figure
+
+SIM = cal.make_miscalibrated(300, warp=cal.simulate.temperature(2.0), rng=3)
+MANY = cal.make_calibrated(600, law=(1, 2, 3, 4), classes=4, rng=5)
+MODELS = {"bold": SIM.y_prob, "meek": 0.5 * SIM.y_prob + 0.25, "cubed": SIM.y_prob**3}
+
+
+def png_of(figure: Any) -> bytes:
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png")
+    return stream.getvalue()
+
+
+def curve_of(ax: Any) -> Any:
+    return next(line for line in ax.lines if line.get_gid() == "curve")
+
+
+def test_each_panel_is_the_diagram_of_its_model() -> None:
+    panels = reliability_panels(SIM.y_true, MODELS, bins=6, metrics=("ece",))
+    for name, probs in MODELS.items():
+        alone = reliability(SIM.y_true, probs, bins=6)
+        assert np.array_equal(panels[name].rate, alone.rate, equal_nan=True)
+        assert panels[name].metrics["ece"] == cal.ece(SIM.y_true, probs, bins=6)
+    held = reliability_panels({name: cal.Predictions(SIM.y_true, probs) for name, probs in MODELS.items()}, bins=6)
+    assert np.array_equal(held["cubed"].rate, panels["cubed"].rate, equal_nan=True)
+    sketched = reliability_panels({"a": cal.Sketch.of(SIM.y_true, MODELS["bold"])}, bins=10)
+    np.testing.assert_allclose(sketched["a"].rate, reliability(SIM.y_true, MODELS["bold"], bins=10).rate)
+
+
+def test_panels_are_drawn_side_by_side() -> None:
+    panels = reliability_panels(SIM.y_true, MODELS, bins=6, metrics=("ece",))
+    figure = Figure(figsize=(8, 3), layout="constrained")
+    axes = panels.plot(figure)
+    assert axes == figure.axes
+    assert [ax.child_axes[0].get_title() for ax in axes] == list(MODELS)
+    for ax, diagram in zip(axes, panels.diagrams.values(), strict=True):
+        full = ~diagram.table.empty
+        assert np.array_equal(curve_of(ax).get_xydata(), np.column_stack([diagram.mean_score, diagram.rate])[full])
+    assert [bool(ax.get_ylabel()) for ax in axes] == [True, False, False]
+    assert all(ax.get_xlabel() == "predicted probability" for ax in axes)
+    assert len(png_of(figure)) > 5000
+    bare = panels.plot(Figure(), counts=None)
+    assert [ax.get_title() for ax in bare] == list(MODELS)
+    assert [ax.get_subplotspec().get_geometry()[:2] for ax in panels.plot(Figure(), columns=2)] == [(2, 2)] * 3
+
+
+def test_values_of_the_legend_belong_to_the_panel() -> None:
+    panels = reliability_panels(SIM.y_true, MODELS, bins=6, metrics=("ece",))
+    for ax, probs in zip(panels.plot(Figure()), MODELS.values(), strict=True):
+        id, value = ax.get_legend().get_texts()[0].get_text().split()
+        assert id == "ece"
+        assert float(value) == pytest.approx(cal.ece(SIM.y_true, probs, bins=6), rel=5e-3)
+
+
+def test_an_overlay_tells_models_apart() -> None:
+    panels = reliability_panels(SIM.y_true, MODELS, bins=6, metrics=("ece",))
+    (ax,) = panels.plot(Figure(figsize=(3.3, 3.3)), layout="overlay")
+    curves = [line for line in ax.lines if line.get_gid() == "curve"]
+    assert len(curves) == 3
+    for style in ("get_color", "get_marker", "get_linestyle"):
+        assert len({str(getattr(line, style)()) for line in curves}) >= (3 if style != "get_linestyle" else 2)
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert [word.split(",")[0] for word in words[:3]] == list(MODELS)
+    assert words[3:] == ["95% intervals"]
+    logit = panels.plot(Figure(), layout="overlay", scale="logit")[0]
+    assert logit.get_xscale() == "logit"
+    with pytest.raises(cal.ArgumentError, match="layout: 'overlay' would hide 'bars'"):
+        reliability_panels(SIM.y_true, MODELS, kind="bars").plot(Figure(), layout="overlay")
+    with pytest.raises(cal.ArgumentError, match="layout: 'overlay' tells 7 apart, not 8"):
+        reliability_panels(SIM.y_true, {str(k): SIM.y_prob for k in range(8)}).plot(Figure(), layout="overlay")
+
+
+@pytest.mark.parametrize("kind", ["smooth", "corp"])
+def test_curves_can_be_overlaid(kind: Any) -> None:
+    panels = reliability_panels(SIM.y_true, MODELS, kind=kind, interval=None)
+    (ax,) = panels.plot(Figure(), layout="overlay")
+    for line, diagram in zip((x for x in ax.lines if x.get_gid() == "curve"), panels.diagrams.values(), strict=True):
+        assert diagram.curve is not None
+        assert np.array_equal(line.get_ydata(), diagram.curve.y)
+
+
+def test_before_and_after() -> None:
+    half = np.arange(300) < 150
+    scaled = cal.TemperatureScaling().fit(SIM.y_prob[half], SIM.y_true[half]).predict_proba(SIM.y_prob[~half])[:, 1]
+    panels = before_after(SIM.y_true[~half], SIM.y_prob[~half], scaled, metrics=("nll",))
+    assert list(panels.diagrams) == ["before", "after"]
+    assert panels["after"].metrics["nll"] < panels["before"].metrics["nll"]
+    assert panels["before"].metrics["nll"] == cal.nll(SIM.y_true[~half], SIM.y_prob[~half])
+
+
+def test_classes_are_shown_by_how_often_they_occur() -> None:
+    panels = classwise_panels(MANY.y_true, MANY.y_prob)
+    often = np.bincount(MANY.y_true)
+    assert list(panels.diagrams) == [f"class {k}" for k in np.argsort(-often, kind="stable")]
+    direct = reliability((MANY.y_true == 2).astype(int), MANY.y_prob[:, 2])
+    np.testing.assert_allclose(panels["class 2"].rate, direct.rate)
+    weight = np.where(MANY.y_true == 0, 100.0, 1.0)
+    assert list(classwise_panels(MANY.y_true, MANY.y_prob, sample_weight=weight, show=1).diagrams) == ["class 0"]
+    names = np.array(["a", "b", "c", "d"])
+    named = classwise_panels(names[MANY.y_true], MANY.y_prob, classes=list(names), show=["d", "a"])
+    assert list(named.diagrams) == ["d", "a"]
+    assert named["a"].lens == "class:a"
+    kept = classwise_panels(MANY.y_true, MANY.y_prob, where=MANY.y_true < 2, show=2)
+    assert kept["class 1"].table.total == (MANY.y_true < 2).sum()
+
+
+def test_columns_of_many_labels_are_classes_too() -> None:
+    rng = np.random.default_rng(0)
+    probs = rng.random((80, 3)) * [0.2, 0.9, 0.5]
+    labels = (rng.random((80, 3)) < probs).astype(int)
+    panels = classwise_panels(labels, probs, multilabel=True, show=2)
+    assert list(panels.diagrams) == ["class 1", "class 2"]
+    soft = classwise_panels(np.array([0.9, 0.8]), np.array([0.7, 0.6]), soft=True)
+    assert list(soft.diagrams) == ["class 1", "class 0"]
+
+
+def test_small_multiples_stay_small() -> None:
+    probs = cal.make_calibrated(500, classes=14, rng=0)
+    panels = classwise_panels(probs.y_true, probs.y_prob, metrics=("ece",), bins=5)
+    assert len(panels) == 12
+    figure = Figure(figsize=(7, 6.5), layout="constrained")
+    axes = panels.plot(figure)
+    assert [ax.get_subplotspec().get_geometry()[:2] for ax in axes[:1]] == [(3, 4)]
+    assert [bool(ax.get_xlabel()) for ax in axes] == [False] * 8 + [True] * 4
+    assert {ax.get_ylabel() for ax in axes} == {"how often it was true", ""}
+    assert all(ax.get_legend() is None for ax in axes)
+    assert axes[0].texts[0].get_text().startswith("ece ")
+    figure.draw_without_rendering()
+    titles = [ax.child_axes[0].title.get_window_extent() for ax in axes]
+    plots = [ax.get_window_extent() for ax in axes]
+    assert not any(title.overlaps(plot) for title in titles for plot in plots)
+    assert len(png_of(figure)) > 5000
+
+
+def test_results_are_plain_and_readable() -> None:
+    panels = reliability_panels(SIM.y_true, MODELS, bins=4, metrics=("ece",))
+    assert json.loads(json.dumps(panels.to_dict()))["meek"]["bins"]["rate"][0] is None
+    frame = panels.to_frame()
+    assert list(frame["name"]) == [name for name in MODELS for _ in range(4)]
+    assert list(frame["weight"])[:4] == panels["bold"].table.weight.tolist()
+    lines = repr(panels).splitlines()
+    assert lines[0] == "Reliability diagrams (3, line)"
+    assert lines[1].split() == ["name", "rows", "ece"]
+    assert "<table>" in panels._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: reliability_panels(SIM.y_true, SIM.y_prob), cal.InputTypeError, "models: must be a mapping"),
+        (lambda: reliability_panels(SIM.y_true), cal.InputTypeError, "y_true: must be a mapping"),
+        (lambda: reliability_panels(SIM.y_true, {}), cal.InputTypeError, "models: must be a mapping"),
+        (lambda: classwise_panels(MANY.y_true, MANY.y_prob, lens="top_label"), cal.LensError, "lens: is each class"),
+        (lambda: classwise_panels(MANY.y_true, MANY.y_prob, show="cat"), cal.ArgumentError, "show: must be a number"),
+        (lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=[9]), cal.ArgumentError, "show: there is no class 9"),
+        (lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=0), cal.ArgumentError, "show: must be a whole number"),
+        (lambda: classwise_panels(MANY.y_true, MANY.y_prob, binz=3), cal.UnknownArgumentError, "did you mean 'bins'"),
+        (lambda: classwise_panels(cal.Sketch.of([0, 1], [0.1, 0.7])), cal.InputTypeError, "asks one question"),
+        (lambda: classwise_panels([0, 1], [0.6, 0.7], input="confidence"), cal.LensError, "holds confidences only"),
+    ],
+)
+def test_bad_calls_are_refused(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_bad_figures_are_refused() -> None:
+    panels = ReliabilityPanels({"a": reliability(SIM.y_true, SIM.y_prob)})
+    with pytest.raises(cal.InputTypeError, match="figure: must be a matplotlib Figure; got int"):
+        panels.plot(3)  # type: ignore[arg-type]
+    with pytest.raises(cal.ArgumentError, match="layout: must be one of 'side_by_side', 'overlay'; got 'heap'"):
+        panels.plot(Figure(), layout="heap")  # type: ignore[arg-type]

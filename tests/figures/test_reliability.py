@@ -1,0 +1,567 @@
+"""Reliability diagrams: their data against brute force and exact laws, and the pictures against their data."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import calibrant as cal
+from calibrant.figures.reliability import ReliabilityDiagram, reliability
+from calibrant.figures.uncertainty import Resampler
+from calibrant.inference.bands import calibration_band
+
+matplotlib = pytest.importorskip("matplotlib")
+from matplotlib.figure import Figure  # noqa: E402
+
+KINDS = ("line", "bars", "roof", "smooth", "corp")
+SIM = cal.make_miscalibrated(400, warp=cal.simulate.temperature(2.0), rng=3)
+Y, P = SIM.y_true, SIM.y_prob
+
+
+def new_ax() -> Any:
+    return Figure(figsize=(3.3, 3.7), layout="constrained").add_subplot()
+
+
+def drawn(ax: Any, gid: str) -> list[Any]:
+    return [artist for artist in [*ax.lines, *ax.collections, *ax.patches] if artist.get_gid() == gid]
+
+
+def png_of(ax: Any) -> bytes:
+    stream = io.BytesIO()
+    ax.figure.savefig(stream, format="png")
+    return stream.getvalue()
+
+
+def brute_bins(y: Any, p: Any, w: Any, count: int) -> list[tuple[float, float, float]]:
+    """Weight, mean score and rate of right-closed bins, row by row."""
+    found = []
+    for k in range(count):
+        inside = [i for i in range(len(p)) if (k / count < p[i] <= (k + 1) / count) or (k == 0 and p[i] == 0)]
+        mass = sum(w[i] for i in inside)
+        if mass == 0:
+            found.append((0.0, np.nan, np.nan))
+        else:
+            found.append((mass, sum(w[i] * p[i] for i in inside) / mass, sum(w[i] * y[i] for i in inside) / mass))
+    return found
+
+
+def reference_pav(y: list[float]) -> list[float]:
+    """Pool adjacent violators, one block at a time."""
+    blocks: list[list[float]] = []
+    for value in y:
+        blocks.append([value, 1])
+        while len(blocks) > 1 and blocks[-2][0] >= blocks[-1][0]:
+            mean, n = blocks.pop()
+            before, m = blocks.pop()
+            blocks.append([(mean * n + before * m) / (n + m), n + m])
+    return [mean for mean, n in blocks for _ in range(int(n))]
+
+
+@pytest.mark.parametrize("words", ["none", "sample_weight", "counts"])
+def test_bins_are_those_of_brute_force(words: str) -> None:
+    rng = np.random.default_rng(0)
+    p = np.append(np.round(rng.random(60), 2), [0.0, 1.0, 0.2, 0.2])
+    y = (rng.random(64) < p).astype(int)
+    w = {"none": np.ones(64), "sample_weight": rng.random(64), "counts": rng.integers(1, 4, 64)}[words]
+    given_words = {} if words == "none" else {words: w}
+    diagram = reliability(y, p, bins=5, uncertainty=None, **given_words)
+    weight, score, rate = np.array(brute_bins(y, p, w, 5)).T
+    np.testing.assert_allclose(diagram.table.weight, weight, rtol=1e-12)
+    np.testing.assert_allclose(diagram.mean_score, score, rtol=1e-12)
+    np.testing.assert_allclose(diagram.rate, rate, rtol=1e-12)
+    assert np.isnan(diagram.lower).all()
+    assert (diagram.how, diagram.level) == (None, None)
+
+
+def test_empty_bins_are_kept_and_stay_empty() -> None:
+    diagram = reliability([0, 1], [0.05, 0.95], bins=4)
+    assert np.isnan(diagram.rate).tolist() == [False, True, True, False]
+    assert np.isnan(diagram.lower).tolist() == [False, True, True, False]
+    assert diagram.to_dict()["bins"]["rate"] == [0.0, None, None, 1.0]
+
+
+@pytest.mark.parametrize("how", ["clopper_pearson", "jeffreys", "wilson"])
+def test_binomial_bounds_are_those_of_the_calibration_curve(how: Any) -> None:
+    diagram = reliability(Y, P, bins=7, uncertainty=how, interval=0.9)
+    curve = cal.calibration_curve(Y, P, bins=7, method=how, interval=0.9)
+    assert np.array_equal(diagram.lower, curve.lower)
+    assert np.array_equal(diagram.upper, curve.upper)
+    assert (diagram.how, diagram.level) == (how, 0.9)
+
+
+def test_standard_errors_by_hand() -> None:
+    diagram = reliability([0, 1, 1, 1, 0], [0.2, 0.3, 0.7, 0.8, 0.9], bins=2, uncertainty="standard_error")
+    error = np.sqrt([0.5 * 0.5 / 2, (2 / 3) * (1 / 3) / 3])
+    np.testing.assert_allclose(diagram.upper - diagram.rate, np.minimum(error, 1 - diagram.rate), rtol=1e-12)
+    np.testing.assert_allclose(diagram.rate - diagram.lower, error, rtol=1e-12)
+    assert diagram.level is None
+    assert "one standard error" in repr(diagram)
+    halves = reliability(Y, P, bins=3, uncertainty="standard_error", sample_weight=np.full(len(Y), 0.5))
+    whole = reliability(Y, P, bins=3, uncertainty="standard_error")
+    np.testing.assert_allclose(halves.upper, whole.upper, rtol=1e-12)
+
+
+def test_consistency_bars_of_one_bin_are_binomial_quantiles() -> None:
+    from scipy.stats import binom
+
+    y, p = [1] * 15 + [0] * 20, [0.3] * 35
+    words: dict[str, Any] = {"uncertainty": "consistency", "n_resamples": 20_000, "rng": 0, "interval": 0.9}
+    diagram = reliability(y, p, bins=1, **words)
+    wanted = binom.ppf([0.05, 0.95], 35, 0.3) / 35
+    np.testing.assert_allclose([diagram.lower[0], diagram.upper[0]], wanted, atol=1e-9)
+
+
+def test_consistency_bars_agree_with_direct_simulation() -> None:
+    diagram = reliability(Y, P, bins=5, uncertainty="consistency", n_resamples=4000, rng=0, interval=0.8)
+    rng = np.random.default_rng(1)
+    rates = []
+    for _ in range(4000):
+        score = rng.choice(P, len(P))
+        outcome = rng.random(len(P)) < score
+        cell = np.maximum(np.ceil(score * 5), 1)
+        rates.append([outcome[cell == k].mean() for k in range(1, 6)])
+    low, high = np.quantile(rates, [0.1, 0.9], axis=0)
+    np.testing.assert_allclose(diagram.lower, low, atol=0.012)
+    np.testing.assert_allclose(diagram.upper, high, atol=0.012)
+    inside = (diagram.mean_score > diagram.lower) & (diagram.mean_score < diagram.upper)
+    assert inside.all()
+
+
+def test_consistency_bars_do_not_look_at_the_labels() -> None:
+    same = [reliability(labels, P, uncertainty="consistency", rng=5) for labels in (Y, 1 - Y)]
+    assert np.array_equal(same[0].lower, same[1].lower, equal_nan=True)
+
+
+def test_bootstrap_of_one_bin_is_binomial_at_the_rate() -> None:
+    from scipy.stats import binom
+
+    y, p = np.array([1] * 9 + [0] * 21), np.linspace(0.2, 0.9, 30)
+    words: dict[str, Any] = {"uncertainty": "bootstrap", "n_resamples": 20_000, "rng": 2, "interval": 0.9}
+    diagram = reliability(y, p, bins=1, **words)
+    wanted = binom.ppf([0.05, 0.95], 30, 0.3) / 30
+    np.testing.assert_allclose([diagram.lower[0], diagram.upper[0]], wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("how", ["bootstrap", "consistency"])
+@pytest.mark.parametrize("kind", ["line", "smooth", "corp"])
+def test_counts_are_repeated_rows_and_seeds_repeat(how: Any, kind: Any) -> None:
+    times = np.random.default_rng(4).integers(1, 4, 60)
+    words: dict[str, Any] = {"uncertainty": how, "kind": kind, "bins": 4, "n_resamples": 50, "rng": 7}
+    counted = reliability(Y[:60], P[:60], counts=times, **words)
+    repeated = reliability(np.repeat(Y[:60], times), np.repeat(P[:60], times), **words)
+    again = reliability(Y[:60], P[:60], counts=times, **words)
+    left, right, third = ((d.lower if d.curve is None else d.curve.lower) for d in (counted, repeated, again))
+    np.testing.assert_allclose(left, right, atol=1e-9)
+    assert np.array_equal(left, third, equal_nan=True)
+
+
+@pytest.mark.parametrize("how", ["bootstrap", "consistency"])
+def test_equal_importance_weights_change_little(how: Any) -> None:
+    words: dict[str, Any] = {"uncertainty": how, "bins": 4, "n_resamples": 1500}
+    plain = reliability(Y, P, rng=0, **words)
+    weighted = reliability(Y, P, rng=1, sample_weight=np.full(len(Y), 3.0), **words)
+    np.testing.assert_allclose(plain.lower, weighted.lower, atol=0.02)
+    np.testing.assert_allclose(plain.upper, weighted.upper, atol=0.02)
+
+
+def test_many_scores_are_drawn_in_narrow_cells_without_loss() -> None:
+    big = cal.make_calibrated(30_000, rng=0)
+    groups = Resampler(cal.lenses.parse_lens("binary", big.predictions).views(big.predictions)[0])  # type: ignore[arg-type]
+    assert len(groups.score) <= 1921
+    assert groups.weight.sum() == 30_000
+    assert groups.events.sum() == big.y_true.sum()
+    np.testing.assert_allclose(groups.weight @ groups.score, big.y_prob.sum(), rtol=1e-12)
+    diagram = reliability(big.y_true, big.y_prob, bins=10, uncertainty="consistency", rng=0)
+    half = 1.96 * np.sqrt(diagram.mean_score * (1 - diagram.mean_score) / diagram.table.weight)
+    np.testing.assert_allclose(diagram.upper - diagram.mean_score, half, atol=0.004)
+
+
+def test_the_band_is_the_calibration_band_at_the_mean_scores() -> None:
+    diagram = reliability(Y, P, bins=6, uncertainty="band", interval=0.9)
+    band = calibration_band(Y, P, alpha=0.1)
+    assert diagram.band is not None
+    np.testing.assert_allclose(diagram.band.low, band.low, rtol=1e-9)
+    low, high = band.at(diagram.mean_score)
+    np.testing.assert_allclose(diagram.lower, low, rtol=1e-9)
+    np.testing.assert_allclose(diagram.upper, high, rtol=1e-9)
+
+
+def test_corp_is_isotonic_regression() -> None:
+    diagram = reliability(Y, P, kind="corp", uncertainty=None)
+    assert diagram.curve is not None
+    order = np.argsort(P)
+    wanted = reference_pav([float(value) for value in Y[order]])
+    np.testing.assert_allclose(np.interp(P[order], diagram.curve.x, diagram.curve.y), wanted, atol=1e-12)
+    isotonic = pytest.importorskip("sklearn.isotonic").IsotonicRegression(out_of_bounds="clip").fit(P, Y)
+    np.testing.assert_allclose(np.interp(P, diagram.curve.x, diagram.curve.y), isotonic.predict(P), atol=1e-12)
+
+
+def test_corp_has_the_parts_of_the_brier_score() -> None:
+    parts = reliability(Y, P, kind="corp").decomposition
+    assert parts is not None
+    brier = float(np.mean((P - Y) ** 2))
+    assert parts.miscalibration - parts.discrimination + parts.uncertainty == pytest.approx(brier, abs=1e-12)
+    assert parts == cal.decompose(Y, P, method="corp")
+
+
+def test_corp_consistency_agrees_with_refitting() -> None:
+    diagram = reliability(Y[:80], P[:80], kind="corp", uncertainty="consistency", n_resamples=1500, rng=0)
+    rng, fits = np.random.default_rng(9), []
+    assert diagram.curve is not None
+    for _ in range(1500):
+        score = np.sort(rng.choice(P[:80], 80))
+        outcome = (rng.random(80) < score).astype(float)
+        distinct, at = np.unique(score, return_inverse=True)
+        mean = np.bincount(at, outcome) / np.bincount(at)
+        fit = __import__("scipy.optimize", fromlist=["x"]).isotonic_regression(mean, weights=np.bincount(at)).x
+        fits.append(np.interp(diagram.curve.x, distinct, fit))
+    low, high = np.quantile(fits, [0.025, 0.975], axis=0)
+    assert np.abs(diagram.curve.lower - low).mean() < 0.015
+    assert np.abs(diagram.curve.upper - high).mean() < 0.015
+
+
+def test_the_smooth_curve_is_kernel_regression_with_reflection() -> None:
+    diagram = reliability(Y, P, kind="smooth", bandwidth=0.08, uncertainty=None)
+    curve = diagram.curve
+    assert curve is not None
+    images = np.concatenate([P, -P, 2 - P])
+    near = np.exp(-0.5 * ((curve.x[:, None] - images) / 0.08) ** 2)
+    np.testing.assert_allclose(curve.y, near @ np.tile(Y, 3) / near.sum(axis=1), atol=2e-4)
+    density = near.sum(axis=1) / (len(P) * 0.08 * np.sqrt(2 * np.pi))
+    np.testing.assert_allclose(curve.density, density, rtol=2e-3)
+    assert np.trapezoid(curve.density, curve.x) == pytest.approx(1, abs=0.01)
+
+
+def test_the_smooth_curve_is_as_wide_as_the_smooth_error() -> None:
+    curve = reliability(Y, P, kind="smooth").curve
+    assert curve is not None
+    assert curve.bandwidth == cal.smece(Y, P)
+    assert ((curve.lower <= curve.y) & (curve.y <= curve.upper)).all()
+    alone = reliability([1], [0.5], kind="smooth", bandwidth=0.1).curve
+    assert alone is not None
+    assert len(alone.x) > 0
+    assert (alone.y == 1).all()
+
+
+def test_roofs_run_along_the_diagonal_and_their_gap_is_the_error() -> None:
+    diagram = reliability(Y, P, kind="roof", bins=8)
+    left, right = diagram.roof
+    np.testing.assert_allclose(right - left, diagram.table.high - diagram.table.low, rtol=1e-12)
+    height = np.abs(left - diagram.table.low)
+    assert float(height @ diagram.table.share) == pytest.approx(cal.ece(Y, P, bins=8), abs=1e-15)
+    middle = np.interp(diagram.mean_score[2], [diagram.table.low[2], diagram.table.high[2]], [left[2], right[2]])
+    assert middle == pytest.approx(diagram.rate[2], abs=1e-12)
+
+
+def test_predictions_views_and_sketches_stand_for_rows() -> None:
+    rows = reliability(Y, P, bins=10)
+    held = cal.Predictions(Y, P)
+    view = cal.lenses.parse_lens("auto", held).views(held)[0]
+    for other in (reliability(held, bins=10), reliability(view, bins=10), reliability(cal.Sketch.of(Y, P), bins=10)):
+        np.testing.assert_allclose(other.rate, rows.rate, rtol=1e-12)
+        np.testing.assert_allclose(other.mean_score, rows.mean_score, rtol=1e-12)
+        np.testing.assert_allclose(other.upper, rows.upper, rtol=1e-12)
+    for kind in ("smooth", "corp"):
+        sketched = reliability(cal.Sketch.of(Y, P), kind=kind, uncertainty=None).curve  # type: ignore[arg-type]
+        exact = reliability(Y, P, kind=kind, uncertainty=None).curve  # type: ignore[arg-type]
+        assert sketched is not None
+        assert exact is not None
+        at = np.linspace(0.1, 0.9, 30)
+        np.testing.assert_allclose(
+            np.interp(at, sketched.x, sketched.y),
+            np.interp(at, exact.x, exact.y),
+            atol=5e-3 if kind == "smooth" else 0.1,
+        )
+
+
+def test_rows_and_questions_can_be_chosen() -> None:
+    many = cal.make_calibrated(600, classes=4, rng=1)
+    diagram = reliability(many.y_true, many.y_prob, where=many.y_true != 0, lens="class:2", uncertainty=None)
+    keep = many.y_true != 0
+    direct = reliability((many.y_true[keep] == 2).astype(int), many.y_prob[keep, 2], uncertainty=None)
+    np.testing.assert_allclose(diagram.rate, direct.rate)
+    assert diagram.lens == "class:2"
+    assert reliability(many.y_true, many.y_prob).lens == "top_label"
+
+
+def test_metrics_use_the_bins_of_the_diagram() -> None:
+    diagram = reliability(Y, P, bins=7, binning="equal_mass", metrics=("ece", "smece", "hosmer_lemeshow"))
+    assert diagram.metrics["ece"] == cal.ece(Y, P, bins=7, binning="equal_mass")
+    assert diagram.metrics["smece"] == cal.smece(Y, P)
+    assert diagram.metrics["hosmer_lemeshow"] == cal.hosmer_lemeshow(Y, P)
+    assert diagram.value_of("brier") == cal.brier(Y, P)
+    with pytest.raises(cal.UndefinedMetricError, match="brier: cannot be had from bins alone"):
+        ReliabilityDiagram.of_curve(cal.calibration_curve(Y, P)).value_of("brier")
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=1, max_size=30), st.integers(1, 6))
+def test_laws_of_any_data(rows: list[tuple[int, bool]], bins: int) -> None:
+    p, y = np.array([score / 20 for score, _ in rows]), np.array([int(outcome) for _, outcome in rows])
+    diagram = reliability(y, p, bins=bins)
+    full = ~diagram.table.empty
+    assert ((diagram.lower <= diagram.rate) & (diagram.rate <= diagram.upper))[full].all()
+    assert ((diagram.table.low <= diagram.mean_score) & (diagram.mean_score <= diagram.table.high + 1e-12))[full].all()
+    curve = reliability(y, p, kind="corp", uncertainty="band").curve
+    assert curve is not None
+    assert (np.diff(curve.y) >= -1e-12).all()
+
+
+def test_results_are_plain_and_readable() -> None:
+    for kind in KINDS:
+        diagram = reliability(Y, P, kind=kind, bins=4, metrics=("ece",))  # type: ignore[arg-type]
+        found = json.loads(json.dumps(diagram.to_dict()))
+        assert found["kind"] == kind
+        assert found["bins"]["rows"] == diagram.table.rows.tolist()
+        frame = diagram.to_frame()
+        assert ("x" if kind in ("smooth", "corp") else "mean_score") in list(frame.columns)
+        assert repr(diagram).startswith(f"Reliability diagram ({kind}, binary, 95% ")
+        assert len(repr(diagram).splitlines()) == 6
+        assert "<table>" in diagram._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "message"),
+    [
+        ({"kind": "pie"}, cal.ArgumentError, "kind: must be one of 'line', 'bars'"),
+        ({"uncertainty": "magic"}, cal.ArgumentError, "uncertainty: must be one of 'auto'"),
+        ({"interval": 95}, cal.ArgumentError, "interval: must lie between 0 and 1; got 95"),
+        ({"n_bins": 5}, cal.UnknownArgumentError, "n_bins: is no argument of reliability; here it is bins"),
+        ({"lens": "classwise"}, cal.LensError, "'classwise' is more than one yes-or-no question"),
+        ({"kind": "corp", "uncertainty": "wilson"}, cal.UndefinedMetricError, "'wilson' needs bins"),
+        (
+            {"uncertainty": "bootstrap", "n_resamples": 3},
+            cal.ArgumentError,
+            "n_resamples: must be a whole number from 20",
+        ),
+        ({"uncertainty": "bootstrap", "rng": "x"}, cal.ArgumentError, "rng: must be None"),
+        ({"kind": "smooth", "bandwidth": 0}, cal.ArgumentError, "bandwidth: must lie from 0.001 to 1; got 0"),
+        ({"kind": "smooth", "bandwidth": "wide"}, cal.ArgumentError, "bandwidth: must be None or a number"),
+        ({"metrics": ("eze",)}, cal.UnknownMetricError, "eze"),
+        ({"uncertainty": "band", "sample_weight": P + 1}, cal.WeightsNotSupportedError, "calibration_band"),
+    ],
+)
+def test_bad_options_are_refused(words: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        reliability(Y, P, **words)
+
+
+def test_a_view_is_passed_alone() -> None:
+    held = cal.Predictions(Y, P)
+    view = cal.lenses.parse_lens("auto", held).views(held)[0]
+    with pytest.raises(cal.InputTypeError, match="y_true: is a view, which already holds everything"):
+        reliability(view, where=np.ones(len(Y), bool))
+    with pytest.raises(cal.InputTypeError, match="y_true: is a sketch"):
+        reliability(cal.Sketch.of(Y, P), P)
+    with pytest.raises(cal.LensError, match="lens: was chosen when the view was made"):
+        reliability(view, lens="top_label")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_soft_labels_have_no_interval_but_a_curve(kind: Any) -> None:
+    shares = np.linspace(0, 1, 30)
+    diagram = reliability(shares, shares, soft=True, kind=kind)
+    assert diagram.how is None
+    assert np.nanmax(np.abs(diagram.table.gap)) < 1e-12
+    assert len(png_of(diagram.plot(new_ax()))) > 1000
+    for how in ("clopper_pearson", "standard_error", "bootstrap", "consistency", "band"):
+        with pytest.raises(cal.UndefinedMetricError):
+            reliability(shares, shares, soft=True, kind=kind, uncertainty=how)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("y", "p"), [([1], [0.4]), ([0, 0, 0], [0.2, 0.5, 0.5]), ([0, 1], [0.0, 1.0]), ([1, 1], [1.0, 1.0])]
+)
+def test_tiny_data_are_drawn_too(kind: Any, y: list[int], p: list[float]) -> None:
+    ax = new_ax()
+    assert reliability(y, p, kind=kind).plot(ax) is ax
+    assert len(png_of(ax)) > 1000
+
+
+def test_the_line_is_the_data() -> None:
+    diagram = reliability(Y, P, bins=9, uncertainty="wilson")
+    ax = diagram.plot(new_ax())
+    (line,) = drawn(ax, "curve")
+    assert np.array_equal(line.get_xydata(), np.column_stack([diagram.mean_score, diagram.rate]))
+    (bars,) = drawn(ax, "interval")
+    wanted = [[[x, a], [x, b]] for x, a, b in zip(diagram.mean_score, diagram.lower, diagram.upper, strict=True)]
+    np.testing.assert_allclose(bars.get_segments(), wanted)
+    (strip,) = ax.child_axes
+    assert [bar.get_height() for bar in drawn(strip, "counts")] == diagram.table.weight.tolist()
+    assert [bar.get_x() for bar in drawn(strip, "counts")] == diagram.table.low.tolist()
+
+
+def test_bars_and_hatched_gaps_are_the_data() -> None:
+    diagram = reliability(Y, P, bins=5, kind="bars")
+    ax = diagram.plot(new_ax())
+    bars, gaps = drawn(ax, "bars"), drawn(ax, "gap")
+    np.testing.assert_allclose([bar.get_height() for bar in bars], diagram.rate)
+    np.testing.assert_allclose([bar.get_x() for bar in bars], diagram.table.low)
+    assert sorted(gap.get_height() for gap in gaps) == pytest.approx(sorted(np.abs(diagram.table.gap)))
+    assert all(gap.get_hatch() for gap in gaps)
+    colours = {gap.get_x(): gap.get_edgecolor() for gap in gaps}
+    over = [colours[low] for low, gap in zip(diagram.table.low, diagram.table.gap, strict=True) if gap > 0]
+    under = [colours[low] for low, gap in zip(diagram.table.low, diagram.table.gap, strict=True) if gap < 0]
+    assert len(set(over)) == len(set(under)) == 1
+    assert set(over) != set(under)
+    (marks,) = drawn(ax, "curve")
+    assert np.array_equal(marks.get_xdata(), diagram.mean_score)
+
+
+def test_roofs_are_drawn_with_their_slope() -> None:
+    diagram = reliability(Y, P, bins=5, kind="roof")
+    ax = diagram.plot(new_ax())
+    (walls,) = drawn(ax, "bars")
+    left, right = diagram.roof
+    tops = [path.vertices[2:4, 1] for path in walls.get_paths()]
+    np.testing.assert_allclose(tops, np.column_stack([right, left]))
+    assert sum(len(strips.get_paths()) for strips in drawn(ax, "gap")) == 5
+
+
+@pytest.mark.parametrize("kind", ["smooth", "corp"])
+def test_curves_are_drawn_as_they_are(kind: Any) -> None:
+    diagram = reliability(Y, P, kind=kind, uncertainty="bootstrap", n_resamples=60, rng=0)
+    ax = diagram.plot(new_ax())
+    assert diagram.curve is not None
+    (line,) = drawn(ax, "curve")
+    assert np.array_equal(line.get_xydata(), np.column_stack([diagram.curve.x, diagram.curve.y]))
+    (shade,) = drawn(ax, "band")
+    corners = shade.get_paths()[0].vertices
+    assert corners[:, 1].max() == pytest.approx(np.nanmax(diagram.curve.upper))
+    assert corners[:, 1].min() == pytest.approx(np.nanmin(diagram.curve.lower))
+    assert len(drawn(ax.child_axes[0], "density" if kind == "smooth" else "counts")) > 0
+
+
+def test_consistency_bars_stand_on_the_diagonal() -> None:
+    diagram = reliability(Y, P, bins=5, uncertainty="consistency", rng=0)
+    (bars,) = drawn(diagram.plot(new_ax()), "interval")
+    for (x, low), (_, high) in bars.get_segments():
+        assert low < x < high
+
+
+def test_words_values_and_names_stand_on_the_picture() -> None:
+    ax = reliability(Y, P, bins=10).plot(new_ax(), legend=("ece", "brier"), name="mine")
+    first, second = (text.get_text() for text in ax.get_legend().get_texts())
+    assert first == f"mine\nece {cal.ece(Y, P, bins=10):.3f}\nbrier {cal.brier(Y, P):.3f}"
+    assert second == "95% intervals"
+    assert {"predicted too high", "predicted too low"} <= {text.get_text() for text in ax.texts}
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("predicted probability", "how often it happened")
+    many = cal.make_calibrated(50, classes=3, rng=0)
+    top = reliability(many.y_true, many.y_prob, metrics=("ece",)).plot(new_ax())
+    assert (top.get_xlabel(), top.get_ylabel()) == ("confidence", "how often it was right")
+    assert {"overconfident", "underconfident"} <= {text.get_text() for text in top.texts}
+    assert top.get_legend().get_texts()[0].get_text().startswith("ece 0.")
+    bare = reliability(Y, P, uncertainty=None).plot(new_ax(), sides=False, counts=None)
+    assert (len(bare.texts), bare.get_legend(), len(bare.child_axes)) == (0, None, 0)
+    parts = reliability(Y, P, kind="corp").plot(new_ax()).get_legend().get_texts()[0].get_text().splitlines()
+    assert [line.split()[0] for line in parts] == ["miscalibration", "discrimination", "uncertainty"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("labels", [False, True])
+def test_no_texts_overlap(kind: Any, labels: bool) -> None:
+    ax = reliability(Y, P, kind=kind, metrics=("ece", "smece")).plot(new_ax(), labels=labels)
+    ax.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in [*ax.texts, ax.get_legend(), ax.xaxis.label, ax.yaxis.label]]
+    boxes += [label.get_window_extent() for label in ax.get_xticklabels()]
+    frame = ax.figure.bbox
+    for place, box in enumerate(boxes):
+        assert min(box.x0 - frame.x0, frame.x1 - box.x1, box.y0 - frame.y0, frame.y1 - box.y1) >= -1
+        assert not any(box.overlaps(other) for other in boxes[place + 1 :])
+    assert min(text.get_fontsize() for text in [*ax.texts, *ax.get_xticklabels(), ax.xaxis.label]) >= 7
+
+
+def test_single_outcomes_are_jittered_alike_each_time() -> None:
+    diagram = reliability(Y, P)
+    first, second = (drawn(diagram.plot(new_ax(), labels=True), "labels")[0].get_xydata() for _ in range(2))
+    assert np.array_equal(first, second)
+    assert np.array_equal(first[:, 0], P)
+    assert np.abs(first[:, 1] - Y).max() <= 0.025
+    big = cal.make_calibrated(5000, rng=0)
+    shown = drawn(reliability(big.y_true, big.y_prob).plot(new_ax(), labels=True), "labels")[0]
+    assert len(shown.get_xdata()) == 2000
+    with pytest.raises(cal.UndefinedMetricError, match="labels: cannot be had from bins alone"):
+        ReliabilityDiagram.of_curve(cal.calibration_curve(Y, P)).plot(new_ax(), labels=True)
+
+
+def test_marker_areas_can_show_how_full_bins_are() -> None:
+    diagram = reliability(Y, P**3, bins=5)
+    (marks,) = drawn(diagram.plot(new_ax(), counts="area"), "markers")
+    share = diagram.table.weight / diagram.table.weight.max()
+    np.testing.assert_allclose(marks.get_sizes(), np.maximum(45 * share, 2))
+
+
+def test_rare_events_on_logit_axes() -> None:
+    rng = np.random.default_rng(0)
+    p = np.exp(rng.uniform(np.log(1e-4), np.log(0.2), 4000))
+    y = (rng.random(4000) < p).astype(int)
+    diagram = reliability(y, p, bins=8, binning="equal_mass")
+    ax = diagram.plot(new_ax(), scale="logit", labels=True)
+    assert (ax.get_xscale(), ax.get_yscale()) == ("logit", "logit")
+    low, high = ax.get_xlim()
+    assert 0 < low < diagram.mean_score.min()
+    assert diagram.mean_score.max() < high < 1
+    (line,) = drawn(ax, "curve")
+    np.testing.assert_allclose(line.get_ydata(), np.clip(diagram.rate, low, high))
+    assert diagram.rate.min() == 0
+    (hollow,) = drawn(ax, "beyond")
+    assert len(hollow.get_xdata()) == (diagram.rate == 0).sum()
+    assert len(png_of(ax)) > 1000
+    for kind in ("bars", "roof"):
+        with pytest.raises(cal.ArgumentError, match="scale: 'logit' has no 0"):
+            reliability(y, p, kind=kind).plot(new_ax(), scale="logit")  # type: ignore[arg-type]
+    for kind in ("smooth", "corp"):
+        assert len(png_of(reliability(y, p, kind=kind).plot(new_ax(), scale="logit"))) > 1000  # type: ignore[arg-type]
+
+
+def test_bad_drawing_options_are_refused() -> None:
+    diagram = reliability(Y, P)
+    with pytest.raises(cal.ArgumentError, match="counts: must be one of 'strip', 'area', None; got 'bars'"):
+        diagram.plot(new_ax(), counts="bars")  # type: ignore[arg-type]
+    with pytest.raises(cal.ArgumentError, match="scale: must be one of"):
+        diagram.plot(new_ax(), scale="log")  # type: ignore[arg-type]
+    with pytest.raises(cal.InputTypeError, match="ax: must be a matplotlib Axes; got str"):
+        diagram.plot("here")  # type: ignore[arg-type]
+
+
+def test_pyplot_is_left_as_it_was() -> None:
+    import matplotlib.pyplot as plt
+
+    before, settings_before = plt.get_fignums(), dict(matplotlib.rcParams)
+    ax = new_ax()
+    assert reliability(Y, P, metrics=("ece",)).plot(ax, labels=True) is ax
+    assert plt.get_fignums() == before
+    assert dict(matplotlib.rcParams) == settings_before
+    own = reliability(Y, P).plot()
+    assert plt.get_fignums() == [*before, own.figure.number]
+    plt.close(own.figure)
+
+
+def test_without_pyplot_nothing_is_registered_and_import_is_light() -> None:
+    program = (
+        "import sys, calibrant.figures.reliability, calibrant.figures.panels, calibrant.figures.differences\n"
+        "import calibrant.figures.histograms\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "ax = calibrant.figures.reliability.reliability([0, 1], [0.2, 0.7]).plot()\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+        "print(type(ax.figure).__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "Figure"
+
+
+def test_missing_matplotlib_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(
+        cal.MissingDependencyError, match=r"matplotlib: is not installed; pip install 'calibrant\[plot\]'"
+    ):
+        reliability(Y, P).plot()

@@ -1,0 +1,247 @@
+"""The stability picture: values against the metric itself, the region against its definition, the picture against its data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import calibrant as cal
+from calibrant.errors import (
+    ArgumentError,
+    InputTypeError,
+    UndefinedMetricError,
+    UnknownArgumentError,
+    UnknownMetricError,
+)
+from calibrant.figures.stability import _stable, stability_diagram
+
+from .pictures import assert_readable, assert_same, new_axes
+
+SIM = cal.make_miscalibrated(1500, warp=cal.simulate.temperature(2.0), rng=6)
+Y, P = SIM.y_true, SIM.y_prob
+MANY = cal.make_miscalibrated(600, warp=cal.simulate.temperature(1.5), law=[0.4] * 4, rng=7)
+
+
+def test_values_are_those_of_the_metric() -> None:
+    shown = stability_diagram(Y, P, values=[20, 2, 10], n_resamples=0, tolerance=0.1, binning="equal_mass")
+    assert shown.values == (2, 10, 20)
+    assert_same(shown.metric_value, [cal.ece(Y, P, bins=b, binning="equal_mass") for b in (2, 10, 20)])
+    assert np.isnan(shown.spread).all()
+    assert_same(shown.cells, [2, 10, 20])
+    assert_same(shown.middle, [750, 150, 75])
+
+
+@pytest.mark.parametrize(
+    ("metric", "over", "values"),
+    [
+        ("ece", "norm", [1, 2, math.inf]),
+        ("gece", "gamma", [0.5, 0.1, 0.02]),
+        ("lkce", "bandwidth", [0.2, 0.05]),
+        ("ece", "binning", ["equal_width", "equal_mass"]),
+    ],
+)
+def test_any_option_may_change(metric: str, over: str, values: Any) -> None:
+    shown = stability_diagram(MANY.predictions, metric=metric, over=over, values=values, n_resamples=0, tolerance=0.5)
+    wanted = [cal.catalogue[metric](MANY.predictions, **{over: value}) for value in shown.values]
+    assert_same(shown.metric_value, wanted)
+
+
+def test_rows_per_bin_are_what_counting_gives() -> None:
+    shown = stability_diagram(Y, P, values=[3, 7, 40], n_resamples=0, tolerance=0.1)
+    for place, bins in enumerate((3, 7, 40)):
+        sizes = np.bincount(np.ceil(P * bins).astype(int))
+        sizes = sizes[sizes > 0]
+        found = [shown.cells[place], shown.least[place], shown.middle[place], shown.most[place]]
+        assert_same(found, [len(sizes), sizes.min(), np.median(sizes), sizes.max()])
+    tree = stability_diagram(
+        MANY.predictions, metric="gece", over="gamma", values=[0.5, 0.25], n_resamples=0, tolerance=0.1
+    )
+    assert (tree.most <= np.array([0.25, 0.5]) * 600).all()
+    assert_same(tree.cells * tree.middle, [600, 600])
+
+
+def test_empty_bins_do_not_count() -> None:
+    high = 0.5 + P / 2
+    shown = stability_diagram(Y, high, values=[10], n_resamples=0, tolerance=0.1)
+    assert shown.cells[0] == len(np.unique(np.ceil(high * 10)))
+    assert shown.least[0] > 0
+
+
+def test_counts_are_repeated_rows() -> None:
+    counts = np.arange(1500) % 3
+    repeated = np.repeat(np.arange(1500), counts)
+    one = stability_diagram(Y, P, counts=counts, values=[5, 10, 20], n_resamples=0, tolerance=0.1)
+    other = stability_diagram(Y[repeated], P[repeated], values=[5, 10, 20], n_resamples=0, tolerance=0.1)
+    for word in ("metric_value", "cells", "least", "middle", "most"):
+        assert_same(getattr(one, word), getattr(other, word))
+
+
+def test_the_spread_is_that_of_a_mean() -> None:
+    low = 0.4 * P  # one bin's gap far from 0, so that its absolute value is no fold
+    shown = stability_diagram(Y, low, metric="ece", values=[1], n_resamples=300, rng=1)
+    gap = low - Y
+    assert shown.spread[0] == pytest.approx(gap.std() / np.sqrt(1500), rel=0.25)
+    assert shown.upper[0] - shown.metric_value[0] == pytest.approx(1.959964 * shown.spread[0], rel=1e-6)
+    counted = stability_diagram(Y, low, counts=np.full(1500, 4), values=[1], n_resamples=300, rng=1)
+    assert counted.spread[0] == pytest.approx(shown.spread[0] / 2, rel=0.25)
+    weight = np.full(1500, 0.7)
+    same = stability_diagram(Y, low, sample_weight=weight, values=[1], n_resamples=300, rng=1)
+    assert same.spread[0] == pytest.approx(shown.spread[0], rel=1e-9)
+
+
+def test_a_seed_repeats_and_settings_share_their_draws() -> None:
+    one = stability_diagram(Y, P, values=[5, 10], n_resamples=20, rng=3)
+    other = stability_diagram(Y, P, values=[10], n_resamples=20, rng=3)
+    assert one.spread[1] == pytest.approx(other.spread[0], rel=1e-12)
+    assert one.spread[0] != pytest.approx(
+        stability_diagram(Y, P, values=[5], n_resamples=20, rng=4).spread[0], rel=1e-6
+    )
+    view = cal.Sketch.of(Y, P)
+    assert stability_diagram(view, values=[5, 10], n_resamples=20, rng=3).lens == "binary"
+
+
+def test_fractions_of_the_rows() -> None:
+    shown = stability_diagram(Y, P, metric="brier", over="fraction", values=[0.05, 0.2, 1.0], n_resamples=200, rng=2)
+    rows = (P - Y) ** 2
+    for place, share in enumerate(shown.values):
+        assert shown.spread[place] == pytest.approx(rows.std() / np.sqrt(share * 1500), rel=0.2)
+        assert shown.metric_value[place] == pytest.approx(rows.mean(), abs=4 * shown.spread[place] / np.sqrt(200))
+        assert shown.lower[place] < shown.metric_value[place] < shown.upper[place]
+    assert np.isnan(shown.cells).all()
+    counted = stability_diagram(
+        Y, P, metric="brier", counts=np.full(1500, 4), over="fraction", values=[0.25], n_resamples=100, rng=2
+    )
+    assert counted.spread[0] == pytest.approx(rows.std() / np.sqrt(1500), rel=0.25)
+
+
+def brute_region(value: list[float], lower: list[float], upper: list[float], tolerance: float | str) -> int:
+    """The length of the longest run that fits, by the definition."""
+    best = 0
+    for start in range(len(value)):
+        for end in range(start + 3, len(value) + 1):
+            run = value[start:end]
+            if tolerance == "interval":
+                fits = any(
+                    all(low <= point <= high for low, high in zip(lower[start:end], upper[start:end], strict=True))
+                    for point in lower[start:end]
+                )
+            else:
+                middle = (max(run) + min(run)) / 2
+                fits = all(abs(v - middle) <= float(tolerance) * middle * (1 + 1e-12) for v in run)
+            best = max(best, end - start) if fits else best
+    return best
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    value=st.lists(st.integers(1, 40).map(lambda k: k / 32), min_size=1, max_size=9),
+    half=st.integers(1, 9).map(lambda k: k / 64),
+    tolerance=st.sampled_from(["interval", 0.0625, 0.25]),
+)
+def test_the_region_is_the_longest_run_that_fits(value: list[float], half: float, tolerance: float | str) -> None:
+    lower, upper = [v - half for v in value], [v + half for v in value]
+    region, plateau = _stable(np.array(value), np.array(lower), np.array(upper), tolerance)
+    wanted = brute_region(value, lower, upper, tolerance)
+    if wanted == 0:
+        assert region is None
+        assert math.isnan(plateau)
+        return
+    assert region is not None
+    assert region[1] - region[0] + 1 == wanted
+    run = value[region[0] : region[1] + 1]
+    assert plateau == (max(run) + min(run)) / 2
+
+
+def test_a_missing_value_ends_a_run() -> None:
+    value = np.array([1.0, 1.0, np.nan, 1.0, 1.0, 1.0])
+    region, plateau = _stable(value, value - 0.1, value + 0.1, 0.1)
+    assert region == (3, 5)
+    assert plateau == 1
+
+
+def test_between_too_few_and_too_many_bins() -> None:
+    # A gap that changes sign twice: one bin hides it, hundreds of bins see chance.
+    rng = np.random.default_rng(0)
+    p = rng.random(3000)
+    y = rng.random(3000) < p + 0.2 * np.sin(4 * np.pi * p) * np.minimum(p, 1 - p) * 2
+    shown = stability_diagram(y, p, values=[1, 2, 8, 12, 16, 24, 1000], tolerance=0.2, n_resamples=0)
+    assert shown.stable == (8, 12, 16, 24)
+    assert shown.metric_value[0] < shown.plateau < shown.metric_value[-1]
+
+
+def test_the_picture_shows_the_data() -> None:
+    axes = new_axes(2)
+    shown = stability_diagram(Y, P, n_resamples=30, rng=0)
+    assert shown.plot(axes) == axes
+    assert_same(axes[0].lines[0].get_xdata(), shown.values)
+    assert_same(axes[0].lines[0].get_ydata(), shown.metric_value)
+    assert_same(axes[1].lines[0].get_ydata(), shown.middle)
+    assert shown.region is not None
+    box = axes[0].patches[0].get_bbox()
+    assert (box.x0, box.x1) == (shown.stable[0], shown.stable[-1])
+    assert_readable(axes)
+    assert_readable(shown.plot())
+    assert len(shown.to_frame()) == len(shown.values)
+    assert shown.to_dict()["stable"].count(True) == len(shown.stable)
+    assert "stable from" in repr(shown)
+    assert "<table>" in shown._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("keywords", "panels"),
+    [
+        ({"over": "fraction", "n_resamples": 10}, 2),
+        ({"over": "norm", "n_resamples": 5}, 2),
+        ({"metric": "smece", "over": "fraction", "values": [0.5, 1], "n_resamples": 3}, 2),
+        ({"metric": "brier", "over": "scale", "values": ["half", "sum"], "n_resamples": 0, "tolerance": 0.1}, 1),
+    ],
+)
+def test_other_pictures(keywords: dict[str, Any], panels: int) -> None:
+    axes = stability_diagram(Y, P, rng=0, **keywords).plot()
+    assert len(axes) == panels
+    assert_readable(axes)
+
+
+def test_gamma_runs_from_coarse_to_fine() -> None:
+    shown = stability_diagram(MANY.predictions, metric="gece", over="gamma", n_resamples=3, rng=0)
+    axes = shown.plot()
+    left, right = axes[0].get_xlim()
+    assert left > right
+    assert_readable(axes)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "text"),
+    [
+        ({"metric": "eec"}, UnknownMetricError, "there is no metric 'eec'"),
+        ({"over": "gamma"}, ArgumentError, "over: ece has no option 'gamma'; one of bins, binning, norm, fraction"),
+        ({"over": "binning"}, ArgumentError, "values: are needed for over='binning'"),
+        ({"values": []}, ArgumentError, "values: must be the settings of bins"),
+        ({"values": 5}, ArgumentError, "values: must be the settings of bins"),
+        ({"over": "fraction", "values": [0, 1]}, ArgumentError, "must lie above 0 and at most at 1"),
+        ({"over": "fraction", "n_resamples": 0}, ArgumentError, "n_resamples: must be a whole number from 2 up"),
+        ({"n_resamples": 0}, ArgumentError, "tolerance: 'interval' needs resamples"),
+        ({"tolerance": 2}, ArgumentError, "tolerance: must be 'interval' or lie between 0 and 1"),
+        ({"bins": 5}, ArgumentError, "bins: was given, and over= changes it"),
+        ({"bin": 5}, UnknownArgumentError, "did you mean 'bins'"),
+        ({"values": [0, 5]}, ArgumentError, "bins"),
+    ],
+)
+def test_what_is_refused(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        stability_diagram(Y, P, **keywords)
+
+
+def test_views_that_are_refused() -> None:
+    [view] = cal.top_k(2).views(MANY.predictions)
+    with pytest.raises(InputTypeError, match="cannot be drawn again"):
+        stability_diagram(view, metric="gece", over="gamma")
+    with pytest.raises(ArgumentError, match="lens: was chosen when the view was made"):
+        stability_diagram(cal.Sketch.of(Y, P), lens="binary")
+    with pytest.raises(UndefinedMetricError, match="has no value at any setting"):
+        stability_diagram([0, 0, 0], [0.2, 0.3, 0.4], metric="cox_slope", over="fraction")
