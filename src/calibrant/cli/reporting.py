@@ -1,0 +1,134 @@
+"""``calibrant report``: everything about the predictions of one file, or several files side by side, as one file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import ArgumentError
+from ..evaluation import calibrated
+from ..files import write_atomic
+from ..predictions import Predictions
+from ..reporting.building import build, read_options
+from ..reporting.comparing import compare_parts
+from ..reporting.forms import form_of, text_in
+from .fitting import read, warnings_as_lines
+from .screen import clean, print_lines
+
+__all__ = ["run"]
+
+
+def run(
+    files: tuple[str, ...],
+    *,
+    out: str | None,
+    form: str | None,
+    kind: str | None,
+    map: str | None,
+    title: str | None,
+    metrics: str,
+    lens: str | None,
+    interval: float,
+    repair: bool,
+    accuracy: float,
+    confidence_level: float,
+    resamples: int,
+    seed: int,
+    **source: Any,
+) -> None:
+    """Build it, write it and say where it is; ``--out -`` prints it instead."""
+    _check(files, kind, map)
+    target = out or f"report.{form or 'html'}"
+    shape = form_of("x.md" if target == "-" else target, form)
+    several = kind is not None
+    names = metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
+    if several and metrics == "recommended":
+        from ..reporting.comparing import COMPARED
+
+        names = list(COMPARED)
+    asked = read_options(
+        title or f"Calibration of {_name(files[0])}",
+        names,
+        lens,
+        interval,
+        resamples,
+        seed,
+        repair and not several,
+        accuracy,
+        confidence_level,
+    )
+    given = {"files": [_name(file) for file in files], "by": source.get("by"), "where": source.get("where")}
+    found: Any
+    with warnings_as_lines(), bar():
+        if kind is None:
+            found = build(read(files[0], **source), asked, given)
+        else:
+            found = compare_parts(_parts(files, map, source), asked, kind, given_title=title)
+        text = text_in(found, shape)
+    if target == "-":
+        click.echo(text, nl=False)
+        return
+    written = write_atomic(target, text.encode())
+    print_lines([found.verdict.sentence if kind is None else found.sentence])
+    click.echo(clean(f"wrote {written}"))
+
+
+def _check(files: tuple[str, ...], kind: str | None, map: str | None) -> None:
+    if map is not None and kind != "before-after":
+        raise ArgumentError("--map", "is for --compare before-after", "add it, or drop --map")
+    if kind is None and len(files) > 1:
+        raise ArgumentError(
+            "FILE", f"{len(files)} files were given", "say how they relate: --compare models, periods or before-after"
+        )
+    if kind is not None and len(files) + (map is not None) < 2:
+        raise ArgumentError(
+            "--compare", "needs at least two files, or one and a --map", "name them one after the other"
+        )
+    if map is not None and len(files) > 1:
+        raise ArgumentError("--map", f"is applied to one file, and {len(files)} were given", "name one")
+    if files.count("-") > 1 or ("-" in files and len(files) > 1):
+        raise ArgumentError("-", "is read once, and several files are needed", "name the files")
+
+
+def _name(file: str) -> str:
+    return "standard input" if file == "-" else Path(file).name
+
+
+def _parts(files: tuple[str, ...], map: str | None, source: dict[str, Any]) -> dict[str, Predictions]:
+    """Predictions by the names of their files; by their paths where two files have the same name."""
+    if map is not None:
+        before = read(files[0], **source)
+        return {"before": before, "after": calibrated(before, map)}
+    stems = [Path(file).stem for file in files]
+    names = stems if len(set(stems)) == len(files) else list(files)
+    if len(set(names)) < len(files):
+        raise ArgumentError("FILE", "the same file was given twice", "name each once")
+    return {name: read(file, **source) for name, file in zip(names, files, strict=True)}
+
+
+@contextmanager
+def bar() -> Iterator[None]:
+    """How far the report is, on standard error where that is a terminal; it leaves nothing behind."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from ..inference.draws import progress
+
+    columns = TextColumn("report"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+    shown = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = shown.add_task("", total=None)
+    token = progress.set(lambda done, count: shown.update(task, completed=done, total=count))
+    shown.start()
+    try:
+        yield
+    finally:
+        progress.reset(token)
+        shown.stop()

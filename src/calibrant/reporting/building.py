@@ -1,0 +1,334 @@
+"""report: everything about one set of predictions, from the verdict to the provenance, in bounded time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from .. import __version__
+from .._checks import check_whole
+from .._convert import is_frame, is_number
+from .._gather import as_predictions, views_of
+from .._metric import Metric
+from .._signature import PREDICTION_WORDS, unknown_word
+from ..bintable import check_interval
+from ..calibration import calibration_curve
+from ..decision._rows import check_level
+from ..errors import ArgumentError, CalibrantError, GroupError, InputError, LensError
+from ..evaluation import Inference, choose_metrics
+from ..inference.draws import progress
+from ..lenses import Lens
+from ..predictions import Predictions
+from ..selections import parse_selection
+from ..view import VectorView, View
+from .content import Diagram, DiagramBin, Metrics, Repairs, Report
+from .forms import form_of
+from .interactive import interactive
+from .judging import ALPHA, TEST, judge
+from .measuring import measure
+from .repairs import find_repairs, no_repairs
+from .thresholding import find_threshold
+from .tracing import trace
+from .weaknesses import find_weaknesses
+
+__all__ = ["Options", "build", "report"]
+
+BINS = 15
+# Where one bin of equal width holds more than this, it would be the whole diagram.
+CROWDED = 0.95
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a report was asked for, checked."""
+
+    title: str
+    metrics: list[Metric]
+    lens: str | Lens | None
+    level: float | None
+    n_resamples: int
+    seed: int
+    repair: bool
+    accuracy: float
+    confidence_level: float
+
+    @property
+    def known_level(self) -> float:
+        """Level of intervals that cost nothing, which are there in any case."""
+        return 0.95 if self.level is None else self.level
+
+
+def report(
+    y_true: Any,
+    y_prob: Any = None,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    by: Any = None,
+    metrics: str | Metric | Iterable[str | Metric] = "recommended",
+    lens: str | Lens | None = None,
+    where: Any = None,
+    interval: float | None = 0.95,
+    n_resamples: int = 200,
+    rng: Any = 0,
+    title: str | None = None,
+    repair: bool = True,
+    accuracy: float = 0.95,
+    confidence_level: float = 0.9,
+    format: str | None = None,
+    **words: Any,
+) -> Report:
+    """Say whether probabilities mean what they say, where not, what repairs it and which threshold to use; write it if asked.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities; see `Predictions`, whose keywords are taken too.
+    path
+        Where to write it; the suffix .html, .md or .json says as what.
+    by
+        A group for each row, or the name of a column of the frame: each is looked at by itself.
+    metrics
+        ``"recommended"``, ``"all"``, or ids and aliases.
+    lens
+        Which question is asked; by default the positive class of two, the predicted class of more.
+    where
+        Which rows: a boolean mask or a Selection.
+    interval
+        Level of the intervals; None for none of the metrics.
+    n_resamples, rng
+        How many samples are drawn for intervals and p-values, and the seed of everything that is drawn.
+    title
+        Heading of the report.
+    repair
+        Whether maps are tried that could make the probabilities better.
+    accuracy, confidence_level
+        What the threshold promises: this accuracy of the rows accepted, with this probability.
+    format
+        ``"html"``, ``"md"`` or ``"json"``, where the suffix of `path` does not say it.
+
+    Examples
+    --------
+    >>> from calibrant import make_miscalibrated, simulate
+    >>> sure = make_miscalibrated(3000, warp=simulate.temperature(2.0), rng=0)
+    >>> found = report(sure.y_true, sure.y_prob, metrics=["ece"])
+    >>> found.verdict.sentence.split(";")[0]
+    'Overconfident: says 75 %, is right 66 %'
+    >>> found.to_markdown().splitlines()[0]
+    '# Calibration report'
+    """
+    for word, value in words.items():
+        if word not in PREDICTION_WORDS:
+            raise unknown_word("report", word, value, [*OWN_WORDS, *PREDICTION_WORDS])
+    form = None if path is None else form_of(path, format)
+    asked = read_options(title, metrics, lens, interval, n_resamples, rng, repair, accuracy, confidence_level)
+    p = parse_selection(where, grouped(y_true, y_prob, by, words))
+    found = build(p, asked, {"by": _shown(by), "where": None if where is None else "given"})
+    if path is not None:
+        found.write(path, format=form)
+    return found
+
+
+OWN_WORDS = (
+    "path",
+    "by",
+    "metrics",
+    "lens",
+    "where",
+    "interval",
+    "n_resamples",
+    "rng",
+    "title",
+    "repair",
+    "accuracy",
+    "confidence_level",
+    "format",
+)
+
+
+def read_options(
+    title: Any,
+    metrics: Any,
+    lens: Any,
+    interval: Any,
+    n_resamples: Any,
+    rng: Any,
+    repair: Any,
+    accuracy: Any,
+    confidence_level: Any,
+) -> Options:
+    """The options of a report, checked before anything is calculated."""
+    if interval is not None:
+        if not is_number(interval):
+            raise ArgumentError(
+                "interval", f"must be None or lie between 0 and 1; got {interval!r}", "for example 0.95"
+            )
+        check_interval(interval, "wilson", "interval")
+    infer = Inference.read(interval, True, check_whole(n_resamples, "n_resamples"), rng)
+    assert infer is not None
+    if not isinstance(repair, bool):
+        raise ArgumentError("repair", f"must be True or False; got {repair!r}")
+    if title is not None and not isinstance(title, str):
+        raise ArgumentError("title", f"must be text; got {type(title).__name__}")
+    return Options(
+        title=title or "Calibration report",
+        metrics=choose_metrics(metrics),
+        lens=lens,
+        level=interval,
+        n_resamples=infer.n_resamples,
+        seed=infer.seed,
+        repair=repair,
+        accuracy=check_level(accuracy, "accuracy"),
+        confidence_level=check_level(confidence_level, "confidence_level"),
+    )
+
+
+def grouped(y_true: Any, y_prob: Any, by: Any, words: dict[str, Any]) -> Predictions:
+    """Checked predictions with the groups of `by`."""
+    if by is not None:
+        if "groups" in words:
+            raise GroupError("by", "and groups= were both given", "pass the groups once, as by=")
+        if isinstance(y_true, Predictions):
+            raise GroupError("by", "cannot be added to checked predictions", "pass groups= to Predictions")
+        if isinstance(by, str) and not is_frame(y_true):
+            raise GroupError(
+                "by", f"{by!r} names a column, and the first argument is no frame", "pass one group per row"
+            )
+        words = {**words, "groups": by}
+    try:
+        return as_predictions(y_true, y_prob, words)
+    except InputError as error:
+        if by is None or error.argument != "groups":
+            raise
+        raise type(error)("by", error.problem, error.remedy, row=error.row) from None
+
+
+def build(p: Predictions, asked: Options, more: dict[str, Any]) -> Report:
+    """Fill every section; one that has nothing to say carries the reason."""
+    views, notes = _main_views(p, asked.lens)
+    with _staged(len(asked.metrics) + 2) as stage:
+        diagram, table = _diagram(views, asked.level, notes)
+        metrics, header = measure(p, asked.metrics, asked.lens, asked.level, asked.n_resamples, asked.seed, stage)
+        stage()
+        level = asked.known_level
+        repairs = (
+            find_repairs(p, level, asked.seed) if asked.repair else no_repairs(p, level, "not asked for (repair=False)")
+        )
+        stage()
+        weaknesses = find_weaknesses(p, views, table, level)
+        verdict = judge(p, views, repairs, asked.seed, weaknesses.found)
+    return Report(
+        title=asked.title,
+        header=tuple(line for line in header.lines() if line != header.direction),
+        verdict=verdict,
+        diagram=diagram,
+        metrics=metrics,
+        weaknesses=weaknesses,
+        repairs=repairs,
+        threshold=find_threshold(p, asked.accuracy, asked.confidence_level, level),
+        provenance=trace(p, __version__, asked.seed, _parameters(asked, more), _bounded(notes, metrics, repairs)),
+        cells=_cells(p, asked.lens),
+    )
+
+
+def _bounded(notes: list[str], metrics: Metrics, repairs: Repairs) -> list[str]:
+    """What was done on fewer rows, or left out."""
+    found = list(notes)
+    found += [note for note in metrics.notes if note.startswith("Left out")]
+    if repairs.entries and repairs.rows < repairs.of:
+        found.append(f"Maps were compared on {repairs.rows:,} of {repairs.of:,} rows.")
+    return found
+
+
+def _parameters(asked: Options, more: dict[str, Any]) -> dict[str, Any]:
+    lens = asked.lens
+    return {
+        "metrics": [metric.id for metric in asked.metrics],
+        "lens": lens.name if isinstance(lens, Lens) else lens,
+        "interval": asked.level,
+        "n_resamples": asked.n_resamples,
+        "repair": asked.repair,
+        "accuracy": asked.accuracy,
+        "confidence_level": asked.confidence_level,
+        "test": TEST,
+        "alpha": ALPHA,
+        "bins": BINS,
+        **more,
+    }
+
+
+def _shown(by: Any) -> str | None:
+    return None if by is None else by if isinstance(by, str) else "given"
+
+
+def _main_views(p: Predictions, lens: str | Lens | None) -> tuple[list[View], list[str]]:
+    """The yes-or-no questions that verdict, diagram and weaknesses are about."""
+    views = views_of(p, "auto" if lens is None else lens)
+    plain = [view for view in views if not isinstance(view, VectorView)]
+    if len(plain) == len(views):
+        return plain, []
+    other = [view for view in views_of(p, "auto") if isinstance(view, View)]
+    name = views[0].lens
+    return other, [f"The lens {name} keeps whole vectors; verdict, diagram and weaknesses look at {other[0].lens}."]
+
+
+def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[Diagram, Any]:
+    """The diagram of one question, and its bins."""
+    view = views[0]
+    if len(views) > 1:
+        reason = f"{len(views)} classes are {len(views)} diagrams: choose one with a lens such as {view.lens}"
+        return Diagram((), "classwise", "equal_width", None, "clopper_pearson", tuple(notes), reason), None
+    own = None if view.is_soft else level
+    curve = calibration_curve(view, bins=BINS, interval=own)
+    binning = "equal_width"
+    extra = []
+    if float(curve.table.share.max()) > CROWDED and view.score.min() < view.score.max():
+        binning = "equal_mass"
+        curve = calibration_curve(view, bins=BINS, binning="equal_mass", interval=own)
+        extra = [
+            f"More than {CROWDED:.0%} of the scores lie in one bin of equal width, so bins of equal size are shown."
+        ]
+    names = ("low", "high", "rows", "weight", "mean_score", "rate", "gap", "lower", "upper")
+    columns = curve.to_dict()
+    bins = tuple(DiagramBin(*row) for row in zip(*(columns[name] for name in names), strict=True))
+    if view.is_soft:
+        extra.append("No intervals: the labels are soft.")
+    return Diagram(bins, view.lens, binning, curve.level, curve.method, (*notes, *extra)), curve.table
+
+
+def _cells(p: Predictions, lens: str | Lens | None) -> Any:
+    try:
+        return interactive(p, lens="auto" if lens is None else lens, bins=BINS)
+    except LensError:
+        return interactive(p, bins=BINS)
+    except CalibrantError:
+        return None
+
+
+@contextmanager
+def _staged(stages: int) -> Iterator[Callable[[], None]]:
+    """Progress of the whole out of that of its parts: each stage has the same share, and what draws tells how far it is."""
+    tell = progress.get()
+    if tell is None:
+        yield lambda: None
+        return
+    done = told = 0
+
+    def part(now: int, count: int) -> None:
+        nonlocal told
+        told = max(told, 100 * done + (100 * now) // max(count, 1))  # a stage that draws twice does not go back
+        tell(told, 100 * stages)
+
+    def stage() -> None:
+        nonlocal done, told
+        done = min(done + 1, stages)
+        told = 100 * done
+        tell(told, 100 * stages)
+
+    token = progress.set(part)
+    try:
+        yield stage
+    finally:
+        progress.reset(token)

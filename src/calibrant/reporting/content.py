@@ -1,0 +1,364 @@
+"""Report: what a report says, as plain values in the order in which it is read; every form of it is made from these."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from .._results import frame_of, html_table, number
+from ..errors import ArgumentError
+from ..files import write_atomic
+from .forms import form_of, plain_values, text_in
+from .interactive import Interactive
+
+__all__ = [
+    "Diagram",
+    "DiagramBin",
+    "MetricRow",
+    "Metrics",
+    "Point",
+    "Provenance",
+    "Repair",
+    "Repairs",
+    "Report",
+    "Threshold",
+    "Verdict",
+    "Weakness",
+    "Weaknesses",
+]
+
+Direction = Literal["over", "under", "mixed", "none", "unknown"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One sentence, and the numbers it was made of."""
+
+    sentence: str
+    direction: Direction
+    """``over`` or ``under`` where the mean deviates, ``mixed`` where only parts do, ``none`` where nothing was found, ``unknown``
+    where nothing could be tested."""
+    says: float | None
+    """How sure the model is on average: the mean score of what `lens` asks."""
+    happens: float | None
+    """How often that is so: the accuracy for ``top_label``, the share of the class for ``binary`` and ``class:...``."""
+    lens: str
+    """What `says` and `happens` are about."""
+    event_says: float | None
+    """For two classes: the mean probability of the positive one; None otherwise."""
+    event_happens: float | None
+    """For two classes: how often the positive one happens."""
+    test: str
+    """Id of the metric whose test gave `pvalue`."""
+    test_lens: str
+    statistic: float | None
+    pvalue: float | None
+    alpha: float
+    rejected: bool | None
+    """None where there is no test."""
+    law: str
+    """How the p-value was found."""
+    detectable: float | None
+    """The smallest difference of mean score and rate that so many rows show with a probability of 0.8 at level `alpha`."""
+    repair: str = ""
+    """The map that helps most, with its parameter; empty where none helps or none was tried."""
+    repaired: float | None = None
+    """Share of the held-out `smece` that the map removes: 1 - after / before."""
+    reason: str = ""
+    """Why there is no test; empty where there is one."""
+
+
+@dataclass(frozen=True)
+class DiagramBin:
+    """One bin of the reliability diagram; means are None where it is empty."""
+
+    low: float
+    high: float
+    rows: int
+    weight: float
+    says: float | None
+    happens: float | None
+    gap: float | None
+    """Positive where the scores are too high."""
+    lower: float | None
+    upper: float | None
+    """Ends of the interval of `happens`."""
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """The reliability diagram as data."""
+
+    bins: tuple[DiagramBin, ...]
+    lens: str
+    binning: str
+    """``equal_width``, or ``equal_mass`` where nearly all scores lie in one bin of equal width."""
+    level: float | None
+    """Of the interval of each bin; None where there is none."""
+    method: str
+    notes: tuple[str, ...] = ()
+    reason: str = ""
+    """Why there is no diagram; empty where there is one."""
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """One metric: its value, what chance has to do with it, and what it means."""
+
+    id: str
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    pvalue: float | None
+    ideal: float | None
+    direction: str
+    lens: str
+    meaning: str
+    caution: str
+    reference: str
+    """The paper that defines it."""
+    link: str
+    """Where to read that paper; empty where unknown."""
+    reason: str = ""
+    """Why it has no value; empty where it has one."""
+    note: str = ""
+    """What to know about its interval or p-value."""
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """The table of metrics."""
+
+    rows: tuple[MetricRow, ...]
+    level: float | None
+    n_resamples: int
+    notes: tuple[str, ...] = ()
+    reason: str = ""
+
+    def __getitem__(self, id: str) -> MetricRow:
+        for row in self.rows:
+            if row.id == id:
+                return row
+        raise ArgumentError("metric", f"{id!r} is not in the report", f"it holds {[row.id for row in self.rows]}")
+
+
+@dataclass(frozen=True)
+class Weakness:
+    """Some of the rows: how sure the model is there, how often it is right, and whether the gap could be chance."""
+
+    kind: Literal["class", "group", "range"]
+    name: str
+    lens: str
+    """What `says` and `happens` are about: ``top_label`` is being right, ``binary`` the positive class, ``class:...`` that class."""
+    rows: int
+    share: float
+    """Of the weight of all rows."""
+    says: float
+    happens: float
+    gap: float
+    """`says` minus `happens`: positive where the model is too sure (its scores too high)."""
+    low: float | None
+    high: float | None
+    """Ends of the interval of `gap`."""
+    weighted_gap: float
+    """Share times the size of the gap; what the list is sorted by."""
+    pvalue: float | None
+    adjusted: float | None
+    """The p-value corrected for how many places were looked at."""
+    found: bool | None
+    """Whether the gap is unlikely to be chance, after the correction; None where there is no test."""
+    test: str
+    """How the p-value was found, or why there is none."""
+
+
+@dataclass(frozen=True)
+class Weaknesses:
+    """Where it fails: classes, groups and ranges of scores, the largest weighted gap first."""
+
+    entries: tuple[Weakness, ...]
+    looked_at: int
+    """How many places were looked at; the list may hold fewer."""
+    found: int
+    """In how many of them the gap is unlikely to be chance, after the correction."""
+    correction: str
+    alpha: float
+    level: float
+    notes: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One map tried: its loss on rows it had not seen, and what it gained against leaving the scores alone."""
+
+    method: str
+    chosen: bool
+    loss: float | None
+    gain: float | None
+    low: float | None
+    high: float | None
+    ece: float | None
+    """Held-out, 15 bins of equal width."""
+    repaired: float | None
+    """Share of the held-out `smece` that it removes, for the chosen one; None for the others."""
+    reason: str = ""
+    """Why it could not be fitted."""
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """What repairs it: maps compared on held-out folds."""
+
+    method: str
+    """The map of the lowest held-out loss; ``none`` where leaving the scores alone is best."""
+    description: str
+    """The same with its parameter, such as ``temperature 1.6``."""
+    entries: tuple[Repair, ...]
+    loss: str
+    folds: int
+    level: float
+    rows: int
+    """How many rows were used."""
+    of: int
+    """How many there are."""
+    before: float | None = None
+    """The `smece` of these rows without any map."""
+    after: float | None = None
+    """The same with the chosen map, each row by a map that had not seen it."""
+    pvalue_after: float | None = None
+    """Of the verdict's test on the same; None where it could not be made."""
+    notes: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What happens if only rows at least as sure as `threshold` are answered."""
+
+    threshold: float
+    coverage: float
+    accuracy: float
+    low: float | None
+    high: float | None
+    """Ends of the interval of the accuracy, for a threshold fixed in advance."""
+    accepted: float
+    errors: float
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Which threshold to use, what is promised of it, and what others would do."""
+
+    threshold: float | None
+    """Answer from this confidence on; None where nothing can be promised."""
+    target: str
+    guarantee: str
+    method: str
+    confidence_level: float
+    accuracy: float | None
+    """Of the rows accepted."""
+    coverage: float | None
+    coverage_bound: float | None
+    """Lower bound of the coverage."""
+    accepted: float | None
+    errors: float | None
+    points: tuple[Point, ...]
+    aurc: float | None
+    augrc: float | None
+    lens: str
+    level: float | None = None
+    """Of the intervals at the points."""
+    notes: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Method and origin: enough to make the same report again."""
+
+    calibrant: str
+    numpy: str
+    python: str
+    kind: str
+    rows: int
+    weight: float
+    weight_kind: str
+    classes: int
+    class_names: tuple[str, ...]
+    group_names: tuple[str, ...]
+    fingerprint: str
+    """Of labels, probabilities and weights; it does not depend on the order of rows."""
+    seed: int
+    parameters: Mapping[str, Any]
+    made: str | None
+    """When, by SOURCE_DATE_EPOCH; None without it, so that the same input gives the same bytes."""
+    notes: tuple[str, ...] = ()
+    """What was done on fewer rows, or left out."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything about one set of predictions, in the order in which it is read."""
+
+    title: str
+    header: tuple[str, ...]
+    """Rows, classes, accuracy and mean confidence, as lines of text."""
+    verdict: Verdict
+    diagram: Diagram
+    metrics: Metrics
+    weaknesses: Weaknesses
+    repairs: Repairs
+    threshold: Threshold
+    provenance: Provenance
+    cells: Interactive | None = field(default=None, repr=False, compare=False)
+    """What the page calculates from, made by `interactive.interactive`; in no other form, and None where no lens has a score."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values under stable keys; infinite values are text, undefined ones None."""
+        found = plain_values(self)
+        assert isinstance(found, dict)
+        return found
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+
+    def to_frame(self) -> Any:
+        """One row for each metric, as a frame of the library at hand."""
+        names = [f.name for f in fields(MetricRow)]
+        return frame_of({name: [getattr(row, name) for row in self.metrics.rows] for name in names})
+
+    def to_markdown(self) -> str:
+        """The report to read as text, or to paste into a document."""
+        from .plain import markdown_of
+
+        return markdown_of(self)
+
+    def to_html(self) -> str:
+        """One self-contained page to open in a browser."""
+        from .html import render_report
+
+        return render_report(self)
+
+    def write(self, path: str | os.PathLike[str], *, format: str | None = None) -> Path:
+        """Write it, whole or not at all; the suffix (.html, .md or .json) or `format` says as what."""
+        return write_atomic(path, text_in(self, form_of(path, format)).encode())
+
+    def __repr__(self) -> str:
+        return "\n".join([self.title, *(f"  {line}" for line in self.header), self.verdict.sentence])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = [[row.id, _short(row.value), _short(row.low), _short(row.high)] for row in self.metrics.rows]
+        head = f"<p><b>{escape(self.title)}</b><br>{escape(self.verdict.sentence)}</p>"
+        return head + html_table(["metric", "value", "low", "high"], rows)
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else number(value)

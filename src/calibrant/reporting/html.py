@@ -1,0 +1,225 @@
+"""The report as one page: its numbers, the cells that the reader works on, and scripts named by their fingerprints."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from functools import cache
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+from .._results import number
+from .content import Diagram, Report
+from .diagram import svg_of
+from .interactive import shown
+from .specs import ACCURACY, COVERAGE, TOO_HIGH, TOO_LOW, histogram_spec, paper_spec, reliability_spec, threshold_spec
+
+__all__ = ["embedded_json", "render_report"]
+
+INTERVAL_LEVEL = 0.95
+
+
+def render_report(report: Report) -> str:
+    """The page as text: it opens from disk without a network, and the same report gives the same bytes.
+
+    Parameters
+    ----------
+    report
+        What `calibrant.report` found. Without `cells` the page has the same content and nothing to move.
+    """
+    environment = _environment()
+    style = _static("report.css")
+    scripts = [script_text(text) for text in (_drawing_library(), _static("report.js"))] if report.cells else []
+    page: str = environment.get_template("report.html").render(
+        report=report,
+        policy=_policy(style, scripts),
+        style=_verbatim(style),
+        scripts=[_verbatim(script) for script in scripts],
+        cells=_verbatim(embedded_json(_page_data(report))) if report.cells else None,
+        picture=_picture(report.diagram),
+        gaps=_spans((w.low, w.gap, w.high) for w in report.weaknesses.entries),
+        gains=_spans((r.low, r.gain, r.high) for r in report.repairs.entries),
+    )
+    return page
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("calibrant", "reporting/templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible_text,
+    )
+    environment.filters.update(
+        number=number,
+        percent=_percent,
+        signed=_signed,
+        pvalue=_pvalue,
+        shown=shown,
+        amount=_amount,
+        words=_words,
+        sentence=_sentence,
+        setting=_setting,
+    )
+    return environment
+
+
+def _visible_text(value: Any) -> Any:
+    """What stands in the page: text without invisible characters; what is marked as HTML stays."""
+    return value if not isinstance(value, str) or hasattr(value, "__html__") else shown(value, None)
+
+
+def _verbatim(text: str) -> Any:
+    """Text that is no name from outside and stands in the page as it is."""
+    from markupsafe import Markup
+
+    return Markup(text)  # noqa: S704 - the package's own style and scripts, and JSON without a character of HTML
+
+
+def _static(name: str) -> str:
+    from jinja2 import Environment, PackageLoader
+
+    return PackageLoader("calibrant", "reporting/static").get_source(Environment(autoescape=True), name)[0]
+
+
+@cache
+def _drawing_library() -> str:
+    """Vega-Embed with all it needs, as one script; it takes seconds to put together."""
+    import vl_convert
+
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+
+
+def script_text(text: str) -> str:
+    """A script that can stand inside a script element: nothing in it ends the element or opens a comment there.
+
+    >>> script_text('"</script>"')
+    '"<\\\\/script>"'
+    """
+    # A browser reads CR as LF and then hashes what it read.
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return re.sub("</(?=script)", r"<\\/", text, flags=re.IGNORECASE).replace("<!--", "\\x3C!--")
+
+
+def embedded_json(data: Any) -> str:
+    """JSON for a script element: what HTML could read as its own is written as an escape.
+
+    >>> embedded_json({"name": "</script>"})
+    '{"name":"\\\\u003c/script\\\\u003e"}'
+    """
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _fingerprint(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
+
+
+def _policy(style: str, scripts: Iterable[str]) -> str:
+    """What the browser may do with the page: run these scripts, show these styles and pictures it holds, and nothing else."""
+    run = " ".join(map(_fingerprint, scripts)) or "'none'"
+    return (
+        f"default-src 'none'; script-src {run}; style-src {_fingerprint(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _page_data(report: Report) -> dict[str, Any]:
+    assert report.cells is not None
+    return {
+        **report.cells.to_dict(),
+        "binning": "equal_mass" if report.diagram.binning == "equal_mass" else "equal_width",
+        "z": NormalDist().inv_cdf(0.5 + INTERVAL_LEVEL / 2),
+        "chosen": report.threshold.threshold,
+        "words": {"high": TOO_HIGH, "low": TOO_LOW, "accuracy": ACCURACY, "coverage": COVERAGE},
+        "specs": {"reliability": reliability_spec(), "histogram": histogram_spec(), "threshold": threshold_spec()},
+    }
+
+
+def _picture(diagram: Diagram) -> str:
+    """The diagram as the address of an image; empty where there is none."""
+    if diagram.reason or not diagram.bins:
+        return ""
+    total = sum(bin.weight for bin in diagram.bins) or 1.0
+    values = [
+        {
+            "low": bin.low,
+            "high": bin.high,
+            "rows": bin.weight,
+            "says": bin.says,
+            "happens": bin.happens,
+            "lower": bin.lower,
+            "upper": bin.upper,
+            "share": bin.weight / total,
+            "side": TOO_HIGH if bin.gap is not None and bin.gap > 0 else TOO_LOW,
+        }
+        for bin in diagram.bins
+    ]
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg_of(paper_spec(values)).encode()).decode('ascii')}"
+
+
+class Span(NamedTuple):
+    """A value and its interval on a line from -100 to 100, with 0 in the middle."""
+
+    low: float
+    value: float
+    high: float
+
+
+def _spans(found: Iterable[tuple[float | None, float | None, float | None]]) -> list[Span | None]:
+    """All on one scale, set by the values: the wide interval of a few rows is cut at the edge."""
+    rows = list(found)
+    scale = 1.6 * max((abs(value) for _, value, _ in rows if value is not None), default=0.0) or 1.0
+
+    def place(value: float | None, otherwise: float) -> float:
+        return round(max(-100.0, min(100.0, 100 * (otherwise if value is None else value) / scale)), 2)
+
+    return [
+        None if value is None else Span(place(low, value), place(value, value), place(high, value))
+        for low, value, high in rows
+    ]
+
+
+def _percent(value: float | None, digits: int = 1) -> str:
+    return "-" if value is None else f"{value:.{digits}%}"
+
+
+def _signed(value: float | None, digits: int = 3) -> str:
+    return "-" if value is None else f"{value:+.{digits}f}".replace("-", "\u2212")
+
+
+def _pvalue(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return "<\u2009.001" if value < 0.001 else f"{value:.3f}".removeprefix("0") if value < 1 else "1"
+
+
+def _amount(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+QUESTIONS = {"binary": "the probability of the positive class", "top_label": "the confidence in the predicted class"}
+
+
+def _words(id: str) -> str:
+    return QUESTIONS.get(id, id.replace("_", " "))
+
+
+def _setting(value: Any) -> str:
+    """An option as it is read aloud."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _sentence(text: str) -> str:
+    """A phrase that stands alone."""
+    return text and text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")

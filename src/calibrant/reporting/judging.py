@@ -1,0 +1,274 @@
+"""The verdict: one plain sentence, from one test that was chosen in advance, and never the claim that a model is calibrated."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from .._gather import views_of
+from .._results import number
+from ..errors import CalibrantError
+from ..inference.multiplicity import combine_pvalues
+from ..inference.power import detectable_shift
+from ..inference.significance import assess
+from ..predictions import Predictions
+from ..view import View
+from .content import Direction, Repairs, Verdict
+from .weaknesses import gap_pvalues, sums_by
+
+__all__ = ["ALPHA", "TEST", "chance", "judge", "percents", "share_of"]
+
+ALPHA, POWER = 0.05, 0.8
+# Sees any shape of deviation, has no bins to choose and a known law.
+TEST = "ecce_mad"
+TEST_NAME = (
+    "largest cumulative difference of scores and outcomes (ecce_mad), if labels are drawn from the probabilities given"
+)
+
+
+@dataclass(frozen=True)
+class Mean:
+    """What is said and what happens on average under one lens, and whether the difference could be chance."""
+
+    lens: str
+    says: float
+    happens: float
+    pvalue: float | None
+
+    @property
+    def off(self) -> bool:
+        return self.pvalue is not None and self.pvalue <= ALPHA
+
+    @property
+    def direction(self) -> Direction:
+        return "over" if self.says > self.happens else "under"
+
+    def words(self) -> str:
+        says, happens = percents(self.says, self.happens)
+        if self.lens == "binary":
+            return f"the positive class is given {says} on average and happens {happens} of the time"
+        return f"says {says}, {'is right' if self.lens == 'top_label' else 'happens'} {happens}"
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The p-value of the one test, over all views."""
+
+    lens: str
+    statistic: float | None = None
+    pvalue: float | None = None
+    law: str = ""
+    reason: str = ""
+
+
+def judge(p: Predictions, views: list[View], repairs: Repairs, seed: int, places: int = 0) -> Verdict:
+    """The verdict on the views of the main lens.
+
+    Parameters
+    ----------
+    p, views
+        The predictions, and what the main lens makes of them.
+    repairs
+        What was tried to make it better.
+    seed
+        Of the test, where it draws.
+    places
+        In how many places a gap is unlikely to be chance.
+
+    Examples
+    --------
+    >>> from calibrant import Predictions
+    >>> from calibrant.reporting.repairs import no_repairs
+    >>> p = Predictions([0, 1] * 50, [0.3, 0.6] * 50)
+    >>> judge(p, views_of(p, "binary"), no_repairs(p, 0.95, "not asked for"), 0).sentence
+    'Underconfident: says 65 %, is right 100 %; unlikely to be chance, p = 0.00313.'
+    """
+    tested = _tested(views, seed)
+    mean, other = _means(p, views)
+    event = next((each for each in (mean, other) if each is not None and each.lens == "binary"), None)
+    rejected = None if tested.pvalue is None else tested.pvalue <= ALPHA
+    direction: Direction = "unknown" if rejected is None else "none"
+    if rejected:
+        direction = mean.direction if mean is not None and mean.off else "mixed"
+    share = next((entry.repaired for entry in repairs.entries if entry.chosen), None)
+    reach = _detectable(views, mean, p)
+    return Verdict(
+        sentence=_sentence(direction, mean, other, tested, reach, repairs, len(views), places),
+        direction=direction,
+        says=None if mean is None else mean.says,
+        happens=None if mean is None else mean.happens,
+        lens="" if mean is None else mean.lens,
+        event_says=None if event is None else event.says,
+        event_happens=None if event is None else event.happens,
+        test=TEST,
+        test_lens=tested.lens,
+        statistic=tested.statistic,
+        pvalue=tested.pvalue,
+        alpha=ALPHA,
+        rejected=rejected,
+        law=tested.law,
+        detectable=reach,
+        repair=repairs.description if repairs.method != "none" else "",
+        repaired=share,
+        reason=tested.reason,
+    )
+
+
+def _tested(views: list[View], seed: int) -> Tested:
+    """The test of one view; of several, the smallest p-value times their number."""
+    lens = views[0].lens if len(views) == 1 else "classwise"
+    try:
+        found = [assess(view, metric=TEST, alpha=ALPHA, rng=seed) for view in views]
+    except CalibrantError as error:
+        return Tested(lens, reason=error.problem)
+    if len(found) == 1:
+        return Tested(lens, found[0].statistic, found[0].pvalue, f"{TEST_NAME}, {_asked(lens)}: {found[0].law}")
+    pvalue = combine_pvalues([each.pvalue for each in found], "bonferroni")
+    law = f"{TEST_NAME}, for each of {len(found)} classes; the smallest p-value times their number"
+    return Tested(lens, max(each.statistic for each in found), pvalue, law)
+
+
+def _asked(lens: str) -> str:
+    return "for the predicted class only" if lens == "top_label" else f"for the question {lens}"
+
+
+def _mean(view: View) -> Mean:
+    pvalue = None
+    if not view.is_soft:
+        known = float(gap_pvalues(sums_by(view, None, 1), view.weight_kind)[0][0])
+        pvalue = None if math.isnan(known) else known
+    return Mean(view.lens, view.mean(view.score), view.mean(view.raw_outcome), pvalue)
+
+
+def _means(p: Predictions, views: list[View]) -> tuple[Mean | None, Mean | None]:
+    """What the sentence is about, and for two classes the other way to look at it: being right, and the positive class.
+
+    The one that is further from chance comes first. Where one class is always predicted both are the same, and the class is
+    easier to grasp.
+    """
+    if len(views) > 1:
+        return None, None
+    mean = _mean(views[0])
+    if p.kind != "binary" or mean.lens != "binary":
+        return mean, None
+    if not p.predicted.any() or bool(p.predicted.all()):
+        return mean, None
+    top = views_of(p, "top_label")[0]
+    assert isinstance(top, View)
+    sure = _mean(top)
+    if mean.pvalue is not None and sure.pvalue is not None and mean.pvalue < sure.pvalue:
+        return mean, sure
+    return sure, mean
+
+
+def _detectable(views: list[View], mean: Mean | None, p: Predictions) -> float | None:
+    if mean is None or views[0].is_soft:
+        return None
+    view = next((view for view in views if view.lens == mean.lens), None) or views_of(p, mean.lens)[0]
+    assert isinstance(view, View)
+    size = math.floor(view.effective_size + 1e-9)
+    found = detectable_shift(max(size, 1), scores=view, power=POWER, alpha=ALPHA)
+    return found if 0 < found < 1 else None
+
+
+def _sentence(
+    direction: Direction,
+    mean: Mean | None,
+    other: Mean | None,
+    tested: Tested,
+    reach: float | None,
+    repairs: Repairs,
+    views: int,
+    places: int,
+) -> str:
+    said = "" if mean is None else f": {mean.words()}"
+    if direction == "unknown":
+        start = f"{said[2:3].upper()}{said[3:]}; whether" if said else "Whether"
+        return f"{start} that could be chance cannot be said: {tested.reason}."
+    assert tested.pvalue is not None
+    if direction == "none":
+        text = f"No deviation found{said}; compatible with chance, {chance(tested.pvalue)}."
+        if places:
+            where = "1 place stands out by itself" if places == 1 else f"{places:,} places stand out by themselves"
+            text = text.replace("No deviation found", "No deviation found over all rows", 1)
+            text = f"{text[:-1]}; but {where}, see where it fails."
+        return text + ("" if reach is None else _reach(reach))
+    if mean is None:
+        start = f"At least one of the {views} classes is off"
+    elif direction == "mixed":
+        start = f"Off in places, though not on average{said}"
+    elif mean.lens == "top_label":
+        start = f"{'Over' if direction == 'over' else 'Under'}confident{said}"
+    else:
+        start = f"Probabilities too {'high' if direction == 'over' else 'low'}{said}"
+    parts = [start, f"unlikely to be chance, {chance(tested.pvalue)}"]
+    if other is not None and other.off:
+        parts.append(f"{other.direction}confident too: {other.words()}" if other.lens == "top_label" else other.words())
+    return "; ".join([*parts, *_repaired(repairs)]) + "."
+
+
+def _reach(reach: float) -> str:
+    points = f"{100 * reach:.1f}" if reach >= 0.001 else f"{100 * reach:.2g}"
+    return (
+        f" A difference of {points} percentage points between the two would have been noticed with a probability of 80 %; "
+        "smaller ones can hide in this many rows."
+    )
+
+
+def _repaired(repairs: Repairs) -> list[str]:
+    """What a map would do about it."""
+    if repairs.reason or not repairs.entries:
+        return []
+    tried = sum(not entry.reason for entry in repairs.entries) - 1
+    if repairs.method == "none":
+        return [f"none of the {tried} maps tried makes it better on rows it has not seen"] if tried else []
+    chosen = next(entry for entry in repairs.entries if entry.chosen)
+    if chosen.repaired is None or chosen.repaired <= 0:
+        return [f"{repairs.description} lowers the {repairs.loss} of rows it has not seen, but not their smece"]
+    seen = f"smece {number(repairs.before, 2)} to {number(repairs.after, 2)} on rows it has not seen"
+    sure = "repairs" if chosen.low is not None and chosen.low > 0 else "may repair"
+    left = ""
+    if repairs.pvalue_after is not None:
+        left = ", and what is left is " + ("unlikely to be" if repairs.pvalue_after <= ALPHA else "compatible with")
+        left += " chance"
+    return [f"{repairs.description} {sure} {share_of(chosen.repaired)} of it ({seen}){left}"]
+
+
+def share_of(share: float) -> str:
+    """A share repaired, as per cent.
+
+    >>> share_of(0.549), share_of(0.998)
+    ('55 %', '99.8 %')
+    """
+    return f"{100 * share:.0f} %" if share <= 0.995 or share == 1 else f"{100 * share:.1f} %"
+
+
+def chance(pvalue: float) -> str:
+    """A p-value in words.
+
+    >>> chance(0.03214), chance(1e-9)
+    ('p = 0.0321', 'p < 0.001')
+    """
+    return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.3g}"
+
+
+def percents(*values: float) -> tuple[Any, ...]:
+    """Shares as per cent, with as many digits as it takes to tell the first two apart.
+
+    >>> percents(0.92, 0.8512), percents(0.0301, 0.0312)
+    (('92 %', '85 %'), ('3.0 %', '3.1 %'))
+    """
+    digits = 0
+    if len(values) > 1:
+        gap = abs(100 * (values[0] - values[1]))
+        while digits < 4 and gap > 0 and abs(_gap(values, digits) - gap) > gap / 4:
+            digits += 1
+    # A share that is nearly 0 or 1 must not be shown as if it were.
+    near = any(0 < value < 0.095 or 0.995 < value < 1 for value in values)
+    digits = max(digits, 1 if near else 0)
+    return tuple(f"{100 * value:.{digits}f} %" for value in values)
+
+
+def _gap(values: Any, digits: int) -> float:
+    return abs(round(100 * values[0], digits) - round(100 * values[1], digits))

@@ -1,0 +1,189 @@
+"""The report's pictures as Vega-Lite specifications: data that tests can read, drawn by the page and for readers without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["ON_PAGE", "ON_PAPER", "Palette", "histogram_spec", "paper_spec", "reliability_spec", "threshold_spec"]
+
+Spec = dict[str, Any]
+Values = Sequence[Mapping[str, Any]]
+
+TOO_HIGH, TOO_LOW = "score too high", "score too low"
+ACCURACY, COVERAGE = "right among those answered", "answered"
+# Axes of the same width put pictures that stand above each other in line.
+AXIS_ROOM = 46
+
+
+class Palette(NamedTuple):
+    """The colours of a picture: fixed for paper, variables of the style sheet on the page, so that dark mode and print follow."""
+
+    over: str
+    under: str
+    ink: str
+    soft: str
+    line: str
+    paper: str
+
+
+# The two signal colours differ in lightness as well as in hue, so that they survive colour blindness and grey print.
+ON_PAPER = Palette("#b2560d", "#2166ac", "#1d1d1f", "#5b5b60", "#d9d9de", "#ffffff")
+ON_PAGE = Palette("var(--over)", "var(--under)", "var(--ink)", "var(--soft)", "var(--line)", "var(--paper)")
+
+
+def reliability_spec(values: Values = (), palette: Palette = ON_PAGE, *, width: int | None = None) -> Spec:
+    """How often it happened against what was said: a point for each bin, its interval, and its distance from the diagonal.
+
+    `values` have `says`, `happens`, `lower`, `upper`, `side` and `share`; no name from outside is a field.
+    """
+    x = {"field": "says", **_unit("what the model says", grid=True)}
+    happens = {"field": "happens", **_unit("how often it happens", grid=True)}
+    colour = {
+        "field": "side",
+        "type": "nominal",
+        "scale": {"domain": [TOO_HIGH, TOO_LOW], "range": [palette.over, palette.under]},
+        "legend": {"title": None, "orient": "top", "symbolType": "circle", "symbolOpacity": 1},
+    }
+    marks: list[Spec] = [
+        {
+            "data": {"values": [{"says": 0, "happens": 0}, {"says": 1, "happens": 1}]},
+            "mark": {"type": "line", "strokeDash": [5, 4], "strokeWidth": 1.5, "color": palette.soft},
+            "encoding": {"x": x, "y": happens},
+        },
+        {
+            "mark": {"type": "rule", "strokeWidth": 7, "opacity": 0.3, "tooltip": {"content": "data"}},
+            "encoding": {"x": x, "y": {"field": "says", "type": "quantitative"}, "y2": {"field": "happens"}, "color": colour},
+        },
+        {
+            "mark": {"type": "rule", "strokeWidth": 1.5, "tooltip": {"content": "data"}},
+            "encoding": {"x": x, "y": {"field": "lower", "type": "quantitative"}, "y2": {"field": "upper"}, "color": colour},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "opacity": 1, "tooltip": {"content": "data"}},
+            "encoding": {
+                "x": x,
+                "y": happens,
+                "color": colour,
+                "size": {"field": "share", "type": "quantitative", "scale": {"domain": [0, 0.5], "range": [28, 170], "clamp": True}, "legend": None},
+            },
+        },
+    ]  # fmt: skip
+    return {**_frame(palette, width, 400), "data": {"name": "bins", "values": list(values)}, "layer": marks}
+
+
+def histogram_spec(values: Values = (), palette: Palette = ON_PAGE, *, width: int | None = None) -> Spec:
+    """How many rows each bin holds; `values` have `low`, `high` and `rows`."""
+    return {
+        **_frame(palette, width, 80),
+        "data": {"name": "bins", "values": list(values)},
+        "mark": {
+            "type": "bar",
+            "color": palette.soft,
+            "opacity": 0.75,
+            "tooltip": {"content": "data"},
+            "binSpacing": 1,
+        },
+        "encoding": {
+            "x": {"field": "low", "bin": {"binned": True}, **_unit("score")},
+            "x2": {"field": "high"},
+            "y": {
+                "field": "rows",
+                "type": "quantitative",
+                "title": "rows",
+                "axis": {"tickCount": 3, "format": "~s"},
+            },
+        },
+    }
+
+
+def threshold_spec(palette: Palette = ON_PAGE, *, width: int | None = None) -> Spec:
+    """How much is answered, and how much of it right, from each threshold on; `now` is where the reader stands."""
+    x = {"field": "threshold", **_unit("answer from this confidence on", grid=True)}
+    kind = {
+        "field": "what",
+        "type": "nominal",
+        "scale": {"domain": [ACCURACY, COVERAGE], "range": [palette.under, palette.over]},
+        "legend": {"title": None, "orient": "top", "symbolType": "circle", "symbolOpacity": 1},
+    }
+    share = {"field": "value", **_unit("share of the rows", grid=True)}
+    return {
+        **_frame(palette, width, 260),
+        "layer": [
+            {
+                "data": {"name": "band", "values": []},
+                "mark": {"type": "area", "opacity": 0.15, "color": palette.under, "interpolate": "step-before"},
+                "encoding": {"x": x, "y": {**share, "field": "lower"}, "y2": {"field": "upper"}},
+            },
+            {
+                "data": {"name": "lines", "values": []},
+                "mark": {"type": "line", "strokeWidth": 2.5, "interpolate": "step-before"},
+                "encoding": {"x": x, "y": share, "color": kind},
+            },
+            {
+                "data": {"name": "now", "values": []},
+                "mark": {"type": "rule", "strokeWidth": 1.5, "color": palette.ink},
+                "encoding": {"x": x},
+            },
+            {
+                "data": {"name": "now", "values": []},
+                "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+                "encoding": {"x": x, "y": share, "color": kind},
+            },
+            {
+                "data": {"name": "steps", "values": []},
+                "mark": {"type": "rect", "opacity": 0, "tooltip": {"content": "data"}},
+                "encoding": {"x": {"field": "from", "type": "quantitative"}, "x2": {"field": "to"}, "y": {"datum": 0}, "y2": {"datum": 1}},
+            },
+        ],
+    }  # fmt: skip
+
+
+def paper_spec(values: Values) -> Spec:
+    """The diagram with its histogram in fixed colours, for readers without scripts."""
+    points = [value for value in values if value["happens"] is not None]
+    shown = [reliability_spec(points, ON_PAPER, width=420), histogram_spec(values, ON_PAPER, width=420)]
+    config = shown[0]["config"]
+    parts = [{key: part for key, part in spec.items() if key not in _WHOLE} for spec in shown]
+    # In one picture two sources need two names.
+    parts[1]["data"] = {**parts[1]["data"], "name": "rows"}
+    return {"background": ON_PAPER.paper, "vconcat": parts, "config": config}
+
+
+_WHOLE = ("config", "autosize", "background", "padding")
+
+
+def _unit(title: str, grid: bool = False) -> Spec:
+    """A quantity from 0 to 1."""
+    return {
+        "type": "quantitative",
+        "title": title,
+        "scale": {"domain": [0, 1], "nice": False},
+        "axis": {"grid": grid, "tickCount": 5, "format": ".1f"},
+    }
+
+
+def _frame(palette: Palette, width: int | None, height: int) -> Spec:
+    return {
+        "width": "container" if width is None else width,
+        "height": height,
+        "background": "transparent",
+        "padding": {"left": 2, "right": 12, "top": 4, "bottom": 2},
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "config": {
+            "font": "system-ui, sans-serif",
+            "axis": {
+                "labelFontSize": 12,
+                "titleFontSize": 13,
+                "titleFontWeight": 500,
+                "labelColor": palette.soft,
+                "titleColor": palette.ink,
+                "gridColor": palette.line,
+                "domainColor": palette.line,
+                "tickColor": palette.line,
+            },
+            "axisY": {"minExtent": AXIS_ROOM, "maxExtent": AXIS_ROOM},
+            "legend": {"labelFontSize": 13, "labelColor": palette.ink, "labelLimit": 260},
+            "view": {"stroke": palette.line},
+        },
+    }

@@ -1,0 +1,249 @@
+"""Where it fails: classes, groups and ranges of scores, each with its gap, and whether that could be chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._gather import views_of
+from .._results import number
+from ..bintable import BinTable, _binomial_interval
+from ..inference.significance import adjust
+from ..predictions import Predictions
+from ..view import View
+from .content import Weakness, Weaknesses
+
+__all__ = ["Sums", "find_weaknesses", "gap_pvalues", "sums_by"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Kind = Literal["class", "group", "range"]
+
+ALPHA = 0.05
+CORRECTION = "holm"
+# As many as a reader can use; the correction counts all that were looked at.
+MOST_ENTRIES = 200
+# From this variance of the number of events on, the normal law is near enough.
+LEAST_VARIANCE = 50.0
+NORMAL = "normal law of the sum, with the variance that the scores imply"
+BINOMIAL = "binomial test at the mean score, which errs on the safe side where scores differ"
+SOFT = "none: the labels are soft"
+FEW = "none: weights, and too few rows for the normal law"
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums over the rows of each place."""
+
+    rows: Array
+    weight: Floats
+    score: Floats
+    outcome: Floats
+    excess: Floats
+    square: Floats
+    """Of squared weights; for counts, of the counts themselves, which are numbers of rows."""
+    variance: Floats
+    """Of the sum of outcomes, if the scores are right."""
+
+    @property
+    def size(self) -> Floats:
+        """How many rows of weight 1 each place is worth."""
+        return np.divide(self.weight**2, self.square, out=np.zeros(len(self.weight)), where=self.square > 0)
+
+
+def sums_by(view: View, codes: Array | None, count: int) -> Sums:
+    """Sums of a view over the rows that have each code; without codes, over all."""
+    place = np.zeros(view.n, np.intp) if codes is None else codes
+    weight = view.weights
+    square = weight**2 if view.weight_kind == "importance" else weight
+
+    def added(values: Floats) -> Floats:
+        return np.asarray(np.bincount(place, values, count), dtype=np.float64)
+
+    spread = square * view.score * (1 - view.score)
+    rows = np.bincount(place, minlength=count)
+    excess = added(weight * (view.score - view.outcome))
+    return Sums(
+        rows,
+        added(weight),
+        added(weight * view.score),
+        added(weight * view.outcome),
+        excess,
+        added(square),
+        added(spread),
+    )
+
+
+def gap_pvalues(sums: Sums, weight_kind: str) -> tuple[Floats, list[str]]:
+    """How often chance alone gives such a difference of scores and outcomes, if the scores are right; NaN where unknown.
+
+    Where the number of events varies little the normal law is too bold. The binomial law at the mean score has heavier tails than
+    the sum of unequal trials (Hoeffding 1956), so its p-value can be too large there but not too small.
+    """
+    from scipy.special import bdtr, bdtrc, ndtr
+
+    unit = np.divide(sums.square, sums.weight, out=np.ones(len(sums.weight)), where=sums.weight > 0)
+    unit = unit if weight_kind == "importance" else np.ones_like(unit)
+    normal = sums.variance / unit**2 >= LEAST_VARIANCE
+    z = np.divide(sums.excess, np.sqrt(sums.variance), out=np.zeros(len(unit)), where=sums.variance > 0)
+    pvalue = np.where(normal, 2 * ndtr(-np.abs(z)), np.nan)
+    if weight_kind == "importance":
+        return pvalue, [NORMAL if fits else FEW for fits in normal]
+    n, k = np.rint(sums.weight), np.rint(sums.outcome)
+    mean = np.clip(np.divide(sums.score, sums.weight, out=np.zeros(len(n)), where=n > 0), 0, 1)
+    below = bdtr(k, n.astype(np.int64), mean)
+    above = np.where(k > 0, bdtrc(np.maximum(k - 1, 0), n.astype(np.int64), mean), 1.0)
+    exact = np.minimum(1.0, 2 * np.minimum(below, above))
+    return np.where(normal, pvalue, exact), [NORMAL if fits else BINOMIAL for fits in normal]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Several places of one kind under one view."""
+
+    kind: Kind
+    names: list[str]
+    view: View
+    sums: Sums
+
+
+def find_weaknesses(p: Predictions, views: list[View], table: BinTable | None, level: float) -> Weaknesses:
+    """Look at every class, group and range of scores, and sort by weighted gap.
+
+    Parameters
+    ----------
+    p
+        The predictions.
+    views
+        The views of the main lens; ranges and groups need a single one.
+    table
+        The bins of the diagram, which are the ranges; None where there is no diagram.
+    level
+        Of the intervals.
+
+    Examples
+    --------
+    >>> from calibrant import Predictions
+    >>> from calibrant._gather import views_of
+    >>> p = Predictions([0, 1] * 50, [0.1, 0.6] * 50, groups=["a", "b"] * 50)
+    >>> found = find_weaknesses(p, views_of(p, "binary"), None, 0.95)
+    >>> found.entries[0].kind, found.entries[0].name, round(found.entries[0].gap, 6)
+    ('class', '1', -0.4)
+    """
+    looked = [*_classes(p, views), *_groups(p, views), *_ranges(views, table)]
+    entries = [entry for places in looked for entry in _entries(places, level)]
+    adjusted = _adjusted([entry.pvalue for entry in entries])
+    entries = [_judged(entry, value) for entry, value in zip(entries, adjusted, strict=True)]
+    entries.sort(key=lambda entry: (-entry.weighted_gap, entry.kind, entry.name))
+    return Weaknesses(
+        entries=tuple(entries[:MOST_ENTRIES]),
+        looked_at=len(entries),
+        found=sum(entry.found is True for entry in entries),
+        correction=CORRECTION,
+        alpha=ALPHA,
+        level=level,
+        notes=tuple(_notes(p, views, len(entries))),
+        reason="" if entries else "there is no class, group or range of scores to look at",
+    )
+
+
+def _classes(p: Predictions, views: list[View]) -> list[Places]:
+    """Rows by the class that was predicted; where classes are questions of their own, each of them."""
+    if len(views) > 1:
+        return [Places("class", [_class_name(p, i)], view, sums_by(view, None, 1)) for i, view in enumerate(views)]
+    if p.kind not in ("binary", "multiclass"):
+        return []
+    top = views_of(p, "top_label")[0]
+    assert isinstance(top, View)
+    return [Places("class", [_class_name(p, i) for i in range(p.k)], top, sums_by(top, p.predicted, p.k))]
+
+
+def _class_name(p: Predictions, index: int) -> str:
+    return str(index if p.classes is None else p.classes[index])
+
+
+def _groups(p: Predictions, views: list[View]) -> list[Places]:
+    if p.groups is None or len(views) != 1:
+        return []
+    names = [str(name) for name in p.group_names]
+    return [Places("group", names, views[0], sums_by(views[0], p.groups, len(names)))]
+
+
+def _ranges(views: list[View], table: BinTable | None) -> list[Places]:
+    if table is None or len(views) != 1:
+        return []
+    view = views[0]
+    # Right-closed, as the table itself; its last bin takes what lies above.
+    codes = np.searchsorted(table.high[:-1], view.score, side="left")
+    names = [
+        f"{number(low)} to {number(high)}" for low, high in zip(table.low.tolist(), table.high.tolist(), strict=True)
+    ]
+    return [Places("range", names, view, sums_by(view, codes, len(table)))]
+
+
+def _entries(places: Places, level: float) -> list[Weakness]:
+    view, sums = places.view, places.sums
+    total = float(sums.weight.sum())
+    held = sums.weight > 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        says, happens, gap = (values / sums.weight for values in (sums.score, sums.outcome, sums.excess))
+    low = high = pvalue = np.full(len(says), np.nan)
+    tests = [SOFT] * len(says)
+    if not view.is_soft:
+        size = sums.size
+        with np.errstate(invalid="ignore", divide="ignore"):
+            lower, upper = _binomial_interval(size * np.clip(happens, 0, 1), size, 1 - level, "clopper_pearson")
+        low, high = says - upper, says - lower
+        pvalue, tests = gap_pvalues(sums, view.weight_kind)
+    return [
+        Weakness(
+            kind=places.kind,
+            name=places.names[i],
+            lens=view.lens,
+            rows=int(sums.rows[i]),
+            share=float(sums.weight[i]) / total,
+            says=float(says[i]),
+            happens=float(happens[i]),
+            gap=float(gap[i]),
+            low=_none(low[i]),
+            high=_none(high[i]),
+            weighted_gap=float(sums.weight[i]) / total * abs(float(gap[i])),
+            pvalue=_none(pvalue[i]),
+            adjusted=None,
+            found=None,
+            test=tests[i],
+        )
+        for i in np.flatnonzero(held).tolist()
+    ]
+
+
+def _none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _adjusted(pvalues: list[float | None]) -> list[float | None]:
+    known = np.array([value for value in pvalues if value is not None], dtype=np.float64)
+    corrected = iter(adjust(known, CORRECTION).tolist())
+    return [None if value is None else next(corrected) for value in pvalues]
+
+
+def _judged(entry: Weakness, adjusted: float | None) -> Weakness:
+    return replace(entry, adjusted=adjusted, found=None if adjusted is None else adjusted <= ALPHA)
+
+
+def _notes(p: Predictions, views: list[View], looked_at: int) -> list[str]:
+    notes = []
+    if len(views) > 1:
+        notes.append(
+            "Every class is a question of its own here; ranges of scores need one question: choose a lens such as class:NAME."
+        )
+        if p.groups is not None:
+            notes.append("Groups are compared on one question too, and are left out.")
+    elif p.kind in ("binary", "multiclass"):
+        notes.append("A class stands for the rows in which it was predicted.")
+    if looked_at > MOST_ENTRIES:
+        notes.append(f"The {MOST_ENTRIES} largest of {looked_at:,} places are kept; the correction counts all of them.")
+    return notes

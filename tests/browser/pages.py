@@ -1,0 +1,126 @@
+"""Reports for the browser: small, with every section filled, and with any name in every place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import calibrant as cal
+from calibrant._gather import views_of
+from calibrant.predictions import Predictions
+from calibrant.reporting.building import report
+from calibrant.reporting.content import MetricRow, Repair, Report
+from calibrant.view import View
+
+from .chromium import Page
+
+DIVISORS = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 25, 30, 50, 60, 75, 100, 150, 300]
+
+
+def binary_case(n: int = 3000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Labels, scores and groups; many scores lie exactly on edges of bins, and some at the ends."""
+    rng = np.random.default_rng(7)
+    score = rng.beta(0.7, 0.9, n)
+    score[: n // 3] = rng.integers(0, 301, n // 3) / 300
+    score[n // 3 : n // 2] = rng.integers(0, 11, n // 2 - n // 3) / 10
+    label = (rng.random(n) < score**1.4).astype(int)
+    group = np.array(["north", "south", "a smaller one"])[rng.choice(3, n, p=[0.6, 0.37, 0.03])]
+    return label, score, group
+
+
+def many_case(n: int = 1500, k: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and rows of probabilities that are too sure."""
+    rng = np.random.default_rng(8)
+    true = rng.dirichlet(np.ones(k), n)
+    label = (rng.random(n)[:, None] > true.cumsum(axis=1)).sum(axis=1).clip(0, k - 1)
+    sharp = true**1.7
+    return label, sharp / sharp.sum(axis=1, keepdims=True)
+
+
+def quick_report(y: Any, p: Any, **words: Any) -> Report:
+    """A report without anything that takes long, and with an invented row in each table that would be empty."""
+    found = report(y, p, metrics=["ece", "brier"], repair=False, interval=None, n_resamples=19, **words)
+    tried = (
+        Repair("none", False, 0.61, 0.0, None, None, 0.07, None),
+        Repair("temperature", True, 0.59, 0.02, 0.015, 0.025, 0.005, 0.93),
+        Repair("isotonic", False, 0.63, -0.02, -0.03, -0.01, 0.006, 0.91),
+        Repair("matrix", False, None, None, None, None, None, None, "needs more rows"),
+    )
+    repairs = replace(found.repairs, method="temperature", description="temperature 1.6", entries=tried, reason="")
+    return replace(found, repairs=repairs)
+
+
+def with_metrics(found: Report, count: int) -> Report:
+    """The same with so many rows in the table of metrics, as long as the longest of the catalogue."""
+    longest = max((m.summary + m.cons for m in cal.catalogue.values()), key=len)
+    row = MetricRow("ece", "Expected calibration error", 0.0431, 0.03, 0.05, 0.01, 0, "overconfident", "top_label", longest, longest, "Somebody (2020). A title. A journal.", "https://doi.org/10.1000/1")  # fmt: skip
+    return replace(found, metrics=replace(found.metrics, rows=(row,) * count, level=0.95))
+
+
+def with_name(found: Report, name: str) -> Report:
+    """The same report with `name` wherever a name or a sentence from outside can stand."""
+    weak = tuple(replace(entry, name=name) for entry in found.weaknesses.entries)
+    metrics = tuple(
+        replace(row, name=name, note=name, reason=name, link=f"https://example.org/{name}")
+        for row in found.metrics.rows
+    )
+    repairs = tuple(replace(entry, method=name, reason=name or "-") for entry in found.repairs.entries)
+    origin = replace(
+        found.provenance,
+        class_names=(name, name),
+        group_names=(name, name, name),
+        parameters={name: name, "by": [name], "title": name},
+        notes=(name,),
+    )
+    return replace(
+        found,
+        title=name,
+        header=(name, name),
+        verdict=replace(found.verdict, sentence=f"Overconfident in {name}", repair=name, law=name),
+        diagram=replace(found.diagram, lens=f"class:{name}", notes=(name,)),
+        metrics=replace(found.metrics, rows=metrics),
+        weaknesses=replace(found.weaknesses, entries=weak, notes=(name,)),
+        repairs=replace(found.repairs, entries=repairs, description=name),
+        threshold=replace(found.threshold, guarantee=name, notes=(name,)),
+        provenance=origin,
+    )
+
+
+LABEL, SCORE, GROUP = binary_case()
+MANY_LABEL, MANY_PROB = many_case()
+NAMES = ["cat", "dog", "a very long name of a class that goes on and on", "fox"]
+BINARY = Predictions(LABEL, SCORE, groups=GROUP)
+MANY = Predictions(np.array(NAMES)[MANY_LABEL], MANY_PROB, classes=NAMES)
+
+
+def choose(page: Page, **values: Any) -> dict[str, Any]:
+    """Move controls as a reader does, wait until the pictures follow, and read what they show."""
+    for id, value in values.items():
+        kind = "input" if id in ("bins", "cut") else "change"
+        if id == "binning":
+            page.run(f"document.querySelector('input[value={value}]').click()")
+        else:
+            page.run(
+                f"(e => {{ e.value = '{value}'; e.dispatchEvent(new Event('{kind}', {{bubbles: true}})) }})"
+                f"(document.getElementById('{id}'))"
+            )
+    found: dict[str, Any] = page.run(
+        """(async () => {
+             const r = calibrantReport;
+             await r.drawn.last;
+             return {
+               points: r.drawn.reliability.data("bins"), bars: r.drawn.histogram.data("bins"), ece: r.eceOf(r.bins()),
+               said: document.getElementById("said").textContent, more: document.getElementById("said-more").textContent,
+               table: [...document.querySelectorAll("#bin-rows tr")].map(row => [...row.cells].map(cell => cell.textContent)),
+             };
+           })()"""
+    )
+    return found
+
+
+def one_view(predictions: Predictions, lens: str = "auto") -> View:
+    (view,) = views_of(predictions, lens)
+    assert isinstance(view, View)
+    return view

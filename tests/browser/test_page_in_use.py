@@ -1,0 +1,133 @@
+"""The report in a reader's hands: by keyboard, by mouse, on a phone, on paper and in the dark."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from calibrant._results import number
+from calibrant.binning import bin_table
+
+from .chromium import Browser, Page
+from .pages import BINARY, DIVISORS, choose, one_view
+
+A4 = 688
+"""Width of the text on A4 in the browser's pixels, with the margins of the style sheet."""
+
+
+def test_keyboard_moves_everything(browser: Browser, files: dict[str, Path]) -> None:
+    with browser.page(files["binary"]) as page:
+        page.run("calibrantReport.ready")
+        before = page.run("document.getElementById('said').textContent")
+        reached = []
+        for _ in range(80):
+            page.press("Tab", 9)
+            id, outline = page.run(
+                "[document.activeElement.id || document.activeElement.name || document.activeElement.tagName,"
+                " getComputedStyle(document.activeElement).outlineStyle]"
+            )
+            assert outline != "none"
+            reached.append(id)
+            if id in ("bins", "cut"):
+                page.press("ArrowRight", 39)
+            if id == "binning":
+                page.press("ArrowRight", 39)
+            if id == "group":
+                page.press("ArrowDown", 40)
+            if id == "cut":
+                break
+        assert [id for id in reached if id.islower()] == ["bins", "binning", "group", "cut"]
+        assert "SUMMARY" in reached
+        state = page.run("calibrantReport.state")
+        assert state["stop"] == DIVISORS.index(15) + 1
+        assert state["binning"] == "equal_mass"
+        assert state["group"] == 1
+        said = page.run("document.getElementById('said').textContent")
+        assert said != before
+        assert said.startswith("ece with 20 bins of equal mass: ")
+        assert page.run("document.getElementById('said').getAttribute('aria-live')") == "polite"
+        assert page.run("document.getElementById('bins').getAttribute('aria-valuetext')") == "20 bins"
+
+
+def test_hovering_shows_values(binary: Page) -> None:
+    choose(binary, group=0, bins=DIVISORS.index(5), binning="equal_width")
+    binary.run("document.getElementById('histogram').scrollIntoView({block: 'center', behavior: 'instant'})")
+    x, y = binary.run(
+        "(b => [b.x + b.width / 2, b.y + b.height - 2])"
+        "(document.querySelectorAll('#histogram .mark-rect.role-mark path')[2].getBoundingClientRect())"
+    )
+    binary.hover(x, y)
+    assert not binary.run("document.getElementById('tip').hidden")
+    text = binary.run("document.getElementById('tip').innerText")
+    table = bin_table(one_view(BINARY), "equal_width", 5)
+    for value in (number(table.mean_score[2]), number(table.rate[2]), f"{int(table.rows[2]):,}"):
+        assert value in text
+    binary.hover(1, 1)
+    assert binary.run("document.getElementById('tip').hidden")
+
+
+def wider_than(page: Page, width: int) -> list[str]:
+    """What reaches beyond the width, less what is hidden from sight."""
+    return list(
+        page.run(
+            f"""[...document.querySelectorAll('body *')].filter(e => {{
+                  const box = e.getBoundingClientRect();
+                  return box.width > 1 && box.height > 1 && (box.right > {width} + 0.5 || box.left < -0.5) && !e.closest('thead');
+                }}).map(e => e.tagName + ' ' + e.textContent.slice(0, 40))"""
+        )
+    )
+
+
+@pytest.mark.parametrize("name", ["binary", "many"])
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_nothing_overflows(browser: Browser, files: dict[str, Path], name: str, width: int) -> None:
+    with browser.page(files[name], width=width) as page:
+        page.run("calibrantReport.ready")
+        page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+        assert page.run("document.documentElement.scrollWidth") <= width
+        assert wider_than(page, width) == []
+
+
+@pytest.mark.parametrize("name", ["binary", "many"])
+def test_prints_whole(browser: Browser, files: dict[str, Path], name: str) -> None:
+    with browser.page(files[name], dark=True) as page:
+        page.run("calibrantReport.ready")
+        printed = page.pdf()
+        assert printed.startswith(b"%PDF-")
+        assert printed.rstrip().endswith(b"%%EOF")
+        assert len(re.findall(rb"/Type\s*/Page\b", printed)) >= 2
+        page.resize(A4, 970)
+        page.emulate(dark=True, media="print")
+        page.run("window.dispatchEvent(new Event('beforeprint'))")
+        assert wider_than(page, A4) == []
+        assert page.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.run("[...document.querySelectorAll('details')].every(d => d.open)")
+        assert page.run("getComputedStyle(document.querySelector('thead')).display") == "table-header-group"
+        page.run("window.dispatchEvent(new Event('afterprint'))")
+        assert not page.run("[...document.querySelectorAll('details')].some(d => d.open)")
+
+
+def luminance(colour: str) -> float:
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_dark_mode_follows_the_reader(binary: Page) -> None:
+    look = (
+        "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color,"
+        " getComputedStyle(document.querySelector('#reliability .role-axis-title text')).fill,"
+        " getComputedStyle(document.querySelector('#reliability .mark-symbol.role-mark path')).fill]"
+    )
+    seen = []
+    for dark in (False, True):
+        binary.emulate(dark=dark)
+        paper, ink, title, point = map(luminance, binary.run(look))
+        assert (paper < 0.05) == dark
+        for colour, least in ((ink, 7), (title, 7), (point, 3)):
+            assert (max(colour, paper) + 0.05) / (min(colour, paper) + 0.05) >= least
+        seen.append(title)
+    binary.emulate()
+    assert seen[0] < seen[1]

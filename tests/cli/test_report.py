@@ -1,0 +1,182 @@
+"""`calibrant report`: one file, several files, every form, and errors in one line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+from calibrant.cli import main
+from calibrant.reporting.building import report
+
+RNG = np.random.default_rng(3)
+SCORE = RNG.random(300)
+YES = (RNG.random(300) < SCORE).astype(int)
+OTHER = SCORE**3 / (SCORE**3 + (1 - SCORE) ** 3)
+LAND = np.array(["FR", "DE"])[np.arange(300) % 2]
+FAST = ["--metrics", "ece,nll"]
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Call the command line in this process; gives exit code, output and errors."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        output = capsys.readouterr()
+        return int(stopped.value.code or 0), output.out, output.err
+
+    return call
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    path = tmp_path / "old.csv"
+    pd.DataFrame({"y": YES, "p": SCORE, "country": LAND, "w": np.arange(300) % 4}).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    path = tmp_path / "new.csv"
+    pd.DataFrame({"y": YES, "p": OTHER, "country": LAND}).to_csv(path, index=False)
+    return path
+
+
+def test_json_holds_the_library_s_numbers(run: Run, old: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    code, printed, errors = run("report", old, *FAST, "--by", "country", "--out", out)
+    assert (code, errors) == (0, "")
+    read = json.loads(out.read_text())
+    theirs = report(YES, SCORE, by=LAND, metrics=["ece", "nll"])
+    assert read["verdict"] == theirs.to_dict()["verdict"]
+    assert read["metrics"] == theirs.to_dict()["metrics"]
+    assert read["weaknesses"] == theirs.to_dict()["weaknesses"]
+    assert read["repairs"] == theirs.to_dict()["repairs"]
+    assert read["provenance"]["parameters"]["by"] == "country"
+    assert read["title"] == "Calibration of old.csv"
+    assert theirs.verdict.sentence in printed
+    assert printed.endswith(f"wrote {out}\n")
+
+
+def test_markdown_is_printed_on_request(run: Run, old: Path) -> None:
+    code, printed, errors = run("report", old, *FAST, "--out", "-", "--title", "Mine", "--no-repair")
+    assert (code, errors) == (0, "")
+    assert printed.startswith("# Mine\n")
+    assert "not asked for" in printed
+
+
+def test_a_page_is_what_is_written_unless_said(
+    run: Run, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, printed, _ = run("report", old, *FAST, "--no-repair")
+    assert code == 0
+    assert printed.endswith("wrote report.html\n")
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+    assert run("report", old, *FAST, "--no-repair", "--as", "md")[0] == 0
+    assert (tmp_path / "report.md").read_text().startswith("# Calibration of old.csv")
+
+
+def test_options_reach_the_report(run: Run, old: Path) -> None:
+    words = ["--weight", "w", "--where", "country = 'FR'", "--interval", "0.8", "--resamples", "60", "--seed", "5"]
+    code, printed, _ = run("report", old, *FAST, *words, "--accuracy", "0.7", "--as", "json", "--out", "-")
+    assert code == 0
+    rows = LAND == "FR"
+    theirs = report(
+        YES[rows],
+        SCORE[rows],
+        sample_weight=(np.arange(300) % 4)[rows],
+        metrics=["ece", "nll"],
+        interval=0.8,
+        n_resamples=60,
+        rng=5,
+        accuracy=0.7,
+    )
+    read = json.loads(printed)
+    assert read["metrics"] == theirs.to_dict()["metrics"]
+    assert read["provenance"]["fingerprint"] == theirs.provenance.fingerprint
+    assert read["provenance"]["weight_kind"] == "importance"
+
+
+def test_models_are_compared(run: Run, old: Path, new: Path, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    code, printed, errors = run("report", old, new, "--compare", "models", "--metrics", "brier", "--out", out)
+    assert (code, errors) == (0, "")
+    read = json.loads(out.read_text())
+    theirs = cal.compare(YES, {"old": SCORE, "new": OTHER}, metric="brier", n_resamples=200, rng=0)
+    assert read["metrics"][0]["values"] == pytest.approx(theirs.values)
+    assert read["metrics"][0]["differences"][0]["low"] == pytest.approx(theirs.differences[0].low)
+    assert "old has the lowest brier" in printed
+
+
+def test_periods_and_maps_are_compared(run: Run, old: Path, new: Path, tmp_path: Path) -> None:
+    code, printed, _ = run("report", old, new, "--compare", "periods", "--metrics", "brier", "--out", "-")
+    assert code == 0
+    assert "of 2 periods" in printed
+    fitted = tmp_path / "map.json"
+    assert run("fit", new, "--out", fitted, "--method", "temperature")[0] == 0
+    words = ["--compare", "before-after", "--map", fitted, "--metrics", "nll", "--out", "-"]
+    code, printed, errors = run("report", new, *words)
+    assert code == 0
+    assert "nll fell from" in printed
+    assert "fitted on these very rows" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["old", "new"], "--compare"),
+        (["old", "--compare", "models"], "at least two files"),
+        (["old", "old", "--compare", "models"], "given twice"),
+        (["old", "new", "--compare", "before-after", "--map", "x"], "one file"),
+        (["old", "--map", "x"], "before-after"),
+        (["-", "old", "--compare", "periods"], "read once"),
+        (["old", "--out", "x.pdf"], r".html, .md or .json"),
+        (["old", "--interval", "3"], "interval"),
+        (["old", "--out", "no/such/place.md", *FAST], "cannot be written"),
+        (["missing.csv"], "no such file"),
+        ([], "FILE"),
+    ],
+)
+def test_mistakes_are_said_in_one_line(
+    arguments: list[str], says: str, run: Run, old: Path, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {"old": str(old), "new": str(new)}
+    code, _, errors = run("report", *(files.get(each, each) for each in arguments))
+    assert code == 2
+    assert says in errors
+    assert errors.count("\n") == 1
+
+
+def test_hostile_file_names_are_shown_harmlessly(run: Run, old: Path, tmp_path: Path) -> None:
+    strange = tmp_path / "a|b\x1b[31m<script>.csv"
+    strange.write_bytes(old.read_bytes())
+    out = tmp_path / "r.md"
+    code, printed, _ = run("report", strange, *FAST, "--no-repair", "--out", out)
+    assert code == 0
+    text = out.read_text()
+    assert "\x1b" not in text + printed
+    assert text.startswith("# Calibration of a\\|b␛\\[31m\\<script>.csv\n")
+
+
+def test_no_bar_in_pipes(old: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "calibrant", "report", str(old), *FAST, "--no-repair", "--out", str(tmp_path / "r.md")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 2

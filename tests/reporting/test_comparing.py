@@ -1,0 +1,215 @@
+"""Reports side by side: models on the same rows, before and after a map, and periods."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant import Predictions
+from calibrant._results import number
+from calibrant.errors import ArgumentError, ShapeError, UnknownArgumentError
+from calibrant.inference.comparison import compare
+from calibrant.inference.significance import adjust
+from calibrant.reporting import comparing
+from calibrant.reporting.building import report
+from calibrant.reporting.compared import ReportComparison
+from calibrant.reporting.comparing import compare_reports
+from calibrant.reporting.repairs import sampled_rows
+
+RNG = np.random.default_rng(5)
+SCORE = RNG.random(600)
+LABELS = (RNG.random(600) < SCORE).astype(int)
+SHARP = SCORE**3 / (SCORE**3 + (1 - SCORE) ** 3)
+MODELS = {"plain": SCORE, "sharp": SHARP, "flat": np.full(600, 0.5)}
+FEW = ["brier", "ece"]
+
+
+@pytest.fixture(scope="module")
+def models() -> ReportComparison:
+    return compare_reports(LABELS, MODELS, metrics=FEW)
+
+
+def test_differences_are_those_of_compare(models: ReportComparison) -> None:
+    for metric in models.metrics:
+        theirs = compare(LABELS, MODELS, metric=metric.id, n_resamples=200, rng=0)
+        assert metric.values == theirs.values
+        mine = [(d.first, d.second, d.difference, d.low, d.high, d.pvalue) for d in metric.differences]
+        assert mine == [(d.first, d.second, d.difference, d.low, d.high, d.pvalue) for d in theirs.differences]
+        corrected = adjust(np.array([d.pvalue for d in theirs.differences]), "holm")
+        assert [d.adjusted for d in metric.differences] == corrected.tolist()
+        assert [d.found for d in metric.differences] == (corrected <= 0.05).tolist()
+
+
+def test_each_side_has_its_own_report(models: ReportComparison) -> None:
+    assert [each.title for each in models.reports] == list(MODELS)
+    for each, probs in zip(models.reports, MODELS.values(), strict=True):
+        alone = report(LABELS, probs, metrics=FEW, repair=False)
+        assert each.metrics == alone.metrics
+        assert each.verdict == alone.verdict
+
+
+def test_the_best_is_named_with_what_is_sure(models: ReportComparison) -> None:
+    values = models.metrics[0].values
+    assert min(values, key=lambda name: values[name]) == "plain"
+    assert models.sentence == (
+        f"plain has the lowest brier, {number(values['plain'])}; its difference from sharp, flat is unlikely to be chance."
+    )
+
+
+def test_a_difference_that_could_be_chance_is_called_so() -> None:
+    rng = np.random.default_rng(101)
+    near = {"one": SCORE, "other": np.clip(SCORE + rng.normal(0, 0.001, 600), 0, 1)}
+    found = compare_reports(LABELS, near, metrics=["brier"])
+    assert found.sentence.endswith("could be chance.")
+
+
+def test_many_pairs_have_draws_enough_to_be_found() -> None:
+    many = {f"m{i}": np.clip(SCORE + 0.08 * i, 0, 1) for i in range(5)}
+    found = compare_reports(LABELS, many, metrics=["brier"])
+    assert found.metrics[0].n_resamples == 400
+    assert any(d.found for d in found.metrics[0].differences)
+
+
+def test_before_and_after_a_map() -> None:
+    fitted = cal.TemperatureScaling().fit(SHARP[:300], LABELS[:300])
+    found = compare_reports(LABELS[300:], SHARP[300:], kind="before-after", map=fitted, metrics=["nll", "ece"])
+    after = fitted.predict_proba(SHARP[300:])[:, 1]
+    theirs = compare(LABELS[300:], {"before": SHARP[300:], "after": after}, metric="nll", n_resamples=200, rng=0)
+    assert found.metrics[0].values == pytest.approx(theirs.values, rel=1e-12)
+    assert found.sentence.startswith("nll fell from ")
+    assert "is unlikely to be chance" in found.sentence
+    assert [side.name for side in found.sides] == ["before", "after"]
+
+
+def test_periods_are_a_table_over_time() -> None:
+    cuts = {"first": slice(0, 300), "second": slice(300, 500), "third": slice(500, 600)}
+    scores = {"first": SCORE[:300], "second": SHARP[300:500], "third": SCORE[500:]}
+    found = compare_reports({name: LABELS[cut] for name, cut in cuts.items()}, scores, kind="periods", metrics=FEW)
+    assert [side.rows for side in found.sides] == [300, 200, 100]
+    assert found.metrics == ()
+    raw = [cal.assess(LABELS[cut], scores[name]).pvalue for name, cut in cuts.items()]
+    assert [side.pvalue for side in found.sides] == raw
+    assert [side.adjusted for side in found.sides] == adjust(np.array(raw), "holm").tolist()
+    assert "furthest off in second" in found.sentence
+    text = found.to_markdown()
+    assert f"| second | {number(cal.brier(LABELS[300:500], scores['second']))} (" in text
+
+
+def test_predictions_by_name_do_too(models: ReportComparison) -> None:
+    parts = {name: Predictions(LABELS, probs) for name, probs in MODELS.items()}
+    assert compare_reports(parts, metrics=FEW).to_json() == models.to_json()
+
+
+def test_numbers_of_the_forms_are_the_same(models: ReportComparison) -> None:
+    read = json.loads(models.to_json())
+    text = models.to_markdown()
+    for metric, plain in zip(models.metrics, read["metrics"], strict=True):
+        for mine, theirs in zip(metric.differences, plain["differences"], strict=True):
+            assert theirs["difference"] == mine.difference
+            row = f"| {metric.id} | {mine.first} minus {mine.second} | {number(mine.difference)} | "
+            assert f"{row}{number(mine.low)} to {number(mine.high)} |" in text
+    assert models.sentence in models.to_html()
+    assert "<script" not in models.to_html()
+    assert len(models.to_frame()) == 6
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"sample_weight": np.linspace(0.1, 1, 600)},
+        {"counts": np.arange(600) % 3 + 1},
+        {"input": "confidence"},
+    ],
+)
+def test_weights_and_confidences_are_passed_on(words: dict[str, Any]) -> None:
+    two = {"one": SCORE, "other": SHARP}
+    found = compare_reports(LABELS, two, metrics=["ece"], **words)
+    theirs = compare(LABELS, two, metric="ece", n_resamples=200, rng=0, **words)
+    assert found.metrics[0].values == theirs.values
+    assert found.metrics[0].differences[0].low == theirs.differences[0].low
+
+
+def test_several_labels_and_soft_ones_are_compared() -> None:
+    rng = np.random.default_rng(102)
+    truth, probs = (rng.random((80, 3)) < 0.5).astype(int), rng.random((80, 3))
+    words: dict[str, Any] = {"metrics": ["brier"], "interval": 0.8, "n_resamples": 50}
+    found = compare_reports(truth, {"a": probs, "b": 1 - probs}, multilabel=True, **words)
+    assert found.metrics[0].values["a"] == cal.brier(truth, probs, multilabel=True)
+    shares = rng.dirichlet(np.ones(3), 80)
+    soft = compare_reports(shares, {"a": shares[::-1].copy(), "b": shares}, soft=True, **words)
+    assert soft.metrics[0].values["b"] == pytest.approx(cal.brier(shares, shares, soft=True))
+
+
+def test_many_rows_are_compared_on_some_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparing, "MOST_WORK", 1)
+    monkeypatch.setattr(comparing, "LEAST_ROWS", 200)
+    found = compare_reports(LABELS, {"one": SCORE, "other": SHARP}, metrics=["brier"], rng=2)
+    rows = sampled_rows(600, 200, 2)
+    assert found.metrics[0].values["one"] == cal.brier(LABELS[rows], SCORE[rows])
+    assert "200 of 600 rows" in " ".join(found.notes)
+    assert found.reports[0].metrics["brier"].value == cal.brier(LABELS, SCORE)
+
+
+def test_a_metric_that_cannot_be_compared_says_why() -> None:
+    found = compare_reports(LABELS, {"one": SCORE, "other": np.ones(600)}, metrics=["cox_slope", "brier"])
+    assert found.metrics[0].reason
+    assert "not compared" in found.to_markdown()
+    assert found.sentence.startswith("one has the lowest brier")
+
+
+def test_hostile_names_change_no_structure() -> None:
+    def shape(text: str) -> list[int]:
+        return [len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in text.split("\n")]
+
+    words: dict[str, Any] = {"metrics": ["brier"], "interval": 0.8, "n_resamples": 50}
+    tame = compare_reports(LABELS, {"one": SCORE, "other": SHARP}, **words)
+    for name in ("<script>x</script>", "a|b\n# c", "\x00\u202ex", "**x**", '"><img src=x>'):
+        found = compare_reports(LABELS, {name: SCORE, "other": SHARP}, title=name, **words)
+        assert shape(found.to_markdown()) == shape(tame.to_markdown())
+        page = found.to_html()
+        assert "<script" not in page
+        assert "<img" not in page
+        assert "\x00" not in page
+        assert json.loads(found.to_json())["sides"][0]["name"] == name
+
+
+def test_it_is_written_by_suffix(tmp_path: Path, models: ReportComparison) -> None:
+    assert models.write(tmp_path / "c.md").read_text() == models.to_markdown()
+    written = compare_reports(LABELS, MODELS, tmp_path / "c.json", metrics=FEW)
+    assert (tmp_path / "c.json").read_text() == written.to_json() == models.to_json()
+    assert models.write(tmp_path / "c.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("labels", "probs", "words", "error", "says"),
+    [
+        (LABELS, {"one": SCORE}, {}, ArgumentError, "sides"),
+        (LABELS, MODELS, {"kind": "before-after"}, ArgumentError, "two sides"),
+        (LABELS, MODELS, {"kind": "weeks"}, ArgumentError, "kind"),
+        (LABELS, SCORE, {}, ArgumentError, "by name"),
+        (LABELS, MODELS, {"map": "x"}, ArgumentError, "before-after"),
+        (LABELS, MODELS, {"interval": None}, ArgumentError, "interval"),
+        (LABELS, MODELS, {"kind": "periods"}, ArgumentError, "same names"),
+        ({"a": SCORE}, None, {}, ArgumentError, "no Predictions"),
+        (LABELS, MODELS, {"n_bins": 3}, UnknownArgumentError, "n_bins"),
+    ],
+)
+def test_bad_calls_are_named(labels: Any, probs: Any, words: Any, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        compare_reports(labels, probs, **words)
+
+
+def test_different_rows_are_no_models() -> None:
+    one = Predictions(LABELS, SCORE)
+    with pytest.raises(ShapeError, match="periods"):
+        compare_reports({"a": one, "b": Predictions(LABELS[1:], SCORE[1:])})
+    with pytest.raises(ArgumentError, match="labels of 'a' and 'b' differ"):
+        compare_reports({"a": one, "b": Predictions(1 - LABELS, SCORE)})
+    with pytest.raises(ArgumentError, match="weights"):
+        compare_reports({"a": one, "b": Predictions(LABELS, SCORE, sample_weight=np.ones(600))})

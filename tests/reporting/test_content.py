@@ -1,0 +1,562 @@
+"""The report's content: the library's numbers, one verdict, sections that say why they are empty, and the same bytes again."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import calibrant as cal
+from calibrant import Predictions
+from calibrant.errors import ArgumentError, FileError, GroupError, UnknownArgumentError
+from calibrant.inference.draws import progress
+from calibrant.inference.intervals import interval
+from calibrant.inference.significance import adjust, assess
+from calibrant.recalibration import METHODS
+from calibrant.recalibration.choosing import _held_out, recalibrate
+from calibrant.reporting import measuring, repairs
+from calibrant.reporting.building import report
+from calibrant.reporting.content import Report
+from calibrant.reporting.forms import plain_values
+from calibrant.reporting.judging import percents
+from calibrant.reporting.repairs import sampled_rows
+from calibrant.reporting.tracing import data_fingerprint
+from calibrant.reporting.weaknesses import gap_pvalues, sums_by
+from calibrant.view import View
+
+RNG = np.random.default_rng(7)
+FEW = ["ece", "nll"]
+
+
+def _problem(n: int, k: int, sharpness: float) -> tuple[Any, Any]:
+    """Labels drawn from probabilities, which are then made sharper than they should be."""
+    rng = np.random.default_rng([n, k])
+    truth = np.exp(rng.normal(size=(n, k)) * 2)
+    truth /= truth.sum(axis=1, keepdims=True)
+    labels = (truth.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, k - 1)
+    sharp = truth**sharpness
+    return labels, sharp / sharp.sum(axis=1, keepdims=True)
+
+
+LABELS, PROBS = _problem(1200, 4, 1.8)
+GROUPS = np.array(["north", "south", "east"])[RNG.integers(3, size=1200)]
+YES, SCORE = (LABELS == 1).astype(int), PROBS[:, 1]
+
+
+@pytest.fixture(scope="module")
+def multiclass() -> Report:
+    return report(LABELS, PROBS, by=GROUPS, metrics=[*FEW, "ecce_mad", "cwce"], accuracy=0.8)
+
+
+@pytest.fixture(scope="module")
+def binary() -> Report:
+    return report(YES, SCORE, metrics=FEW)
+
+
+# The library's numbers.
+
+
+@pytest.mark.parametrize("id", [*FEW, "ecce_mad", "cwce"])
+def test_metrics_are_those_of_evaluate(id: str, multiclass: Report) -> None:
+    found = cal.evaluate(LABELS, PROBS, metrics=[id], interval=0.95, assess=True, n_resamples=200, rng=0).results[0]
+    row = multiclass.metrics[id]
+    assert (row.value, row.low, row.high, row.pvalue) == (found.value, found.low, found.high, found.pvalue)
+    assert (row.lens, row.direction, row.note) == (found.lens, found.direction, found.note)
+    assert row.low is not None
+    assert row.pvalue is not None
+
+
+def test_the_verdict_is_the_one_test_of_assess(multiclass: Report) -> None:
+    found = cal.assess(LABELS, PROBS, metric="ecce_mad")
+    verdict = multiclass.verdict
+    assert (verdict.statistic, verdict.pvalue) == (found.statistic, found.pvalue)
+    header = cal.evaluate(LABELS, PROBS, metrics=["ece"]).header
+    assert (verdict.says, verdict.happens) == (header.mean_confidence, header.accuracy)
+    assert verdict.direction == "over"
+    assert verdict.detectable == cal.detectable_shift(1200, scores=PROBS.max(axis=1))
+
+
+def test_the_diagram_is_the_calibration_curve(multiclass: Report) -> None:
+    curve = cal.calibration_curve(LABELS, PROBS).to_dict()
+    bins = multiclass.diagram.bins
+    for mine, theirs in (
+        ("low", "low"),
+        ("high", "high"),
+        ("rows", "rows"),
+        ("says", "mean_score"),
+        ("happens", "rate"),
+        ("gap", "gap"),
+        ("lower", "lower"),
+        ("upper", "upper"),
+    ):
+        assert [getattr(each, mine) for each in bins] == curve[theirs]
+
+
+def test_repairs_are_those_of_recalibrate(multiclass: Report) -> None:
+    found = recalibrate(LABELS, PROBS, rng=0)
+    entries = multiclass.repairs.entries
+    assert [(e.method, e.loss, e.gain, e.low, e.high, e.ece) for e in entries] == [
+        (c.method, c.loss, c.gain, c.low, c.high, c.ece) for c in found.candidates
+    ]
+    assert multiclass.repairs.method == found.method
+    assert [e.method for e in entries if e.chosen] == [found.method]
+
+
+def test_the_share_repaired_is_that_of_rows_the_map_has_not_seen(multiclass: Report) -> None:
+    found = multiclass.repairs
+    p = Predictions(LABELS, PROBS)
+    fold = np.random.default_rng(0).permutation(p.n) % 5
+    held = _held_out(METHODS[found.method](), p, fold, 5)
+    before, after = cal.smece(LABELS, PROBS), cal.smece(LABELS, held)
+    assert (found.before, found.after) == (before, after)
+    assert found.pvalue_after == assess(LABELS, held).pvalue
+    [chosen] = [e for e in found.entries if e.chosen]
+    assert chosen.repaired == multiclass.verdict.repaired == 1 - after / before
+    assert cal.ece(LABELS, held) == chosen.ece  # the very folds by which it was chosen
+
+
+def test_the_threshold_is_that_of_choose_threshold(multiclass: Report) -> None:
+    choice = cal.choose_threshold(LABELS, PROBS, accuracy=0.8, confidence_level=0.9)
+    curve = cal.risk_coverage(LABELS, PROBS)
+    found = multiclass.threshold
+    assert (found.threshold, found.guarantee, found.coverage) == (choice.threshold, choice.guarantee, choice.coverage)
+    assert (found.accuracy, found.coverage_bound) == (1 - choice.risk, choice.coverage_bound)
+    assert (found.aurc, found.augrc) == (curve.aurc, curve.augrc)
+    assert found.points[0].coverage == 1
+    for point in found.points:
+        theirs = curve.at(point.threshold)
+        assert (point.accuracy, point.coverage) == (theirs.selective_accuracy, theirs.coverage)
+        assert (point.low, point.high) == theirs.accuracy_interval
+
+
+def test_other_promises_are_passed_on() -> None:
+    found = report(YES, SCORE, metrics=FEW, accuracy=0.8, confidence_level=0.99, repair=False).threshold
+    assert found.threshold == cal.choose_threshold(YES, SCORE, accuracy=0.8, confidence_level=0.99).threshold
+    assert found.confidence_level == 0.99
+
+
+def test_weaknesses_are_the_gaps_of_those_rows(multiclass: Report) -> None:
+    predicted = PROBS.argmax(axis=1)
+    seen = set()
+    for entry in multiclass.weaknesses.entries:
+        if entry.kind == "class":
+            rows = predicted == int(entry.name)
+        elif entry.kind == "group":
+            rows = entry.name == GROUPS
+        else:
+            continue
+        seen.add(entry.kind)
+        curve = cal.calibration_curve(LABELS, PROBS, bins=1, where=rows)
+        assert entry.rows == rows.sum()
+        assert entry.says == pytest.approx(curve.mean_score[0], rel=1e-12)
+        assert entry.happens == pytest.approx(curve.rate[0], rel=1e-12)
+        assert entry.low == pytest.approx(curve.mean_score[0] - curve.upper[0], abs=1e-12)
+        assert entry.high == pytest.approx(curve.mean_score[0] - curve.lower[0], abs=1e-12)
+        assert entry.weighted_gap == pytest.approx(rows.mean() * abs(entry.gap), rel=1e-12)
+    assert seen == {"class", "group"}
+
+
+def test_ranges_of_scores_are_the_bins_of_the_diagram(multiclass: Report) -> None:
+    ranges = [e for e in multiclass.weaknesses.entries if e.kind == "range"]
+    held = [b for b in multiclass.diagram.bins if b.rows]
+    assert sorted(e.rows for e in ranges) == sorted(b.rows for b in held)
+    assert sorted(e.gap for e in ranges) == pytest.approx(sorted(b.gap for b in held if b.gap is not None), abs=1e-12)
+
+
+def test_weaknesses_are_sorted_and_corrected_for_their_number(multiclass: Report) -> None:
+    entries = multiclass.weaknesses.entries
+    assert [e.weighted_gap for e in entries] == sorted((e.weighted_gap for e in entries), reverse=True)
+    raw = np.array([e.pvalue for e in entries], dtype=float)
+    np.testing.assert_allclose([e.adjusted for e in entries], adjust(raw, "holm"))  # type: ignore[arg-type]
+    assert multiclass.weaknesses.looked_at == len(entries)
+    assert multiclass.weaknesses.found == sum(e.adjusted is not None and e.adjusted <= 0.05 for e in entries) > 0
+
+
+# P-values of gaps.
+
+
+def test_large_places_have_the_p_value_of_the_standardised_mean() -> None:
+    rng = np.random.default_rng(101)
+    score = rng.random(2000)
+    outcome = (rng.random(2000) < np.clip(score + 0.02, 0, 1)).astype(int)
+    view = View(score, outcome)
+    mine = gap_pvalues(sums_by(view, None, 1), "unit")[0][0]
+    assert mine == pytest.approx(cal.assess(outcome, score, metric="calibration_in_the_large").pvalue, rel=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.floats(0.01, 0.99), min_size=1, max_size=9), st.integers(0, 9))
+def test_small_places_have_a_p_value_that_is_never_too_small(scores: list[float], events: int) -> None:
+    """Against the exact law of the sum, found by going through every outcome."""
+    n = len(scores)
+    events = min(events, n)
+    law = np.zeros(n + 1)
+    for outcome in product((0, 1), repeat=n):
+        law[sum(outcome)] += math.prod(s if y else 1 - s for s, y in zip(scores, outcome, strict=True))
+    exact = min(1.0, 2 * min(law[: events + 1].sum(), law[events:].sum()))
+    view = View(np.array(scores), np.array([1] * events + [0] * (n - events), np.uint8))
+    mine = gap_pvalues(sums_by(view, None, 1), "unit")[0][0]
+    # Hoeffding's bound is for more than one event away from the mean; nearer than that nothing is ever found.
+    if abs(events - sum(scores)) >= 1:
+        assert mine >= exact - 1e-12
+    else:
+        assert mine > 0.05 or mine >= exact - 1e-12
+
+
+def test_counts_are_as_many_rows() -> None:
+    rng = np.random.default_rng(102)
+    score, counts = rng.random(80), rng.integers(1, 5, 80)
+    outcome = (rng.random(80) < score).astype(int)
+    short = gap_pvalues(sums_by(View(score, outcome, counts, "counts"), None, 1), "counts")[0]
+    long = gap_pvalues(sums_by(View(np.repeat(score, counts), np.repeat(outcome, counts)), None, 1), "unit")[0]
+    assert short[0] == pytest.approx(long[0], rel=1e-9)
+
+
+def test_few_weighted_rows_have_no_p_value() -> None:
+    view = View(np.full(20, 0.3), np.array([1, 0] * 10), np.linspace(0.1, 1, 20), "importance")
+    pvalue, words = gap_pvalues(sums_by(view, None, 1), "importance")
+    assert np.isnan(pvalue[0])
+    assert words[0].startswith("none")
+
+
+# The sentence.
+
+
+def test_overconfidence_is_said_with_what_repairs_it(multiclass: Report) -> None:
+    sentence = multiclass.verdict.sentence
+    assert sentence.startswith("Overconfident: says ")
+    assert "unlikely to be chance, p < 0.001" in sentence
+    assert "temperature" in sentence
+    assert " repairs " in sentence
+
+
+def test_underconfidence_is_said() -> None:
+    labels, probs = _problem(800, 3, 0.5)
+    found = report(labels, probs, metrics=FEW, repair=False).verdict
+    assert found.direction == "under"
+    assert found.sentence.startswith("Underconfident: says ")
+
+
+def test_what_is_not_found_is_not_called_calibrated() -> None:
+    labels, probs = _problem(400, 3, 1.0)
+    found = report(labels, probs, metrics=FEW).verdict
+    assert found.direction == "none"
+    assert found.rejected is False
+    assert "compatible with chance" in found.sentence
+    assert "percentage points" in found.sentence
+    assert found.detectable is not None
+    assert f"{100 * found.detectable:.1f} percentage points" in found.sentence
+    assert "calibrated" not in found.sentence
+
+
+def test_a_rare_class_is_spoken_of_by_its_own_probability() -> None:
+    rng = np.random.default_rng(103)
+    score = rng.beta(1, 30, 4000)
+    yes = (rng.random(4000) < 2.5 * score).astype(int)
+    found = report(yes, score, metrics=FEW).verdict
+    assert found.sentence.startswith("Probabilities too low: the positive class is given ")
+    assert found.lens == "binary"
+    assert found.says == pytest.approx(score.mean())
+    assert found.happens == yes.mean()
+
+
+def test_of_two_ways_to_look_at_two_classes_the_one_further_from_chance_comes_first() -> None:
+    rng = np.random.default_rng(104)
+    score = rng.uniform(0.2, 0.9, 3000)
+    high = report((rng.random(3000) < score - 0.15).astype(int), score, metrics=FEW, repair=False).verdict
+    assert high.lens == "binary"
+    assert high.direction == "over"
+    assert "Probabilities too high: the positive class is given " in high.sentence
+    sure = report(YES, SCORE, metrics=FEW, repair=False).verdict
+    means = (SCORE.mean(), YES.mean(), np.maximum(SCORE, 1 - SCORE).mean(), ((SCORE > 0.5) == YES).mean())
+    assert (sure.event_says, sure.event_happens, sure.says, sure.happens) == pytest.approx(means)
+    assert sure.sentence.startswith("Overconfident: says ")
+
+
+def test_errors_that_cancel_are_called_mixed() -> None:
+    score = np.repeat([0.6, 0.9], 500)
+    right = np.repeat([1, 0, 1, 0], [350, 150, 400, 100])  # 70 % where 60 % is said, 80 % where 90 % is
+    found = report(right, score, metrics=FEW, repair=False, input="confidence").verdict
+    assert found.direction == "mixed"
+    assert "not on average" in found.sentence
+
+
+def test_a_place_that_stands_out_is_not_hidden_by_the_whole() -> None:
+    rng = np.random.default_rng(105)
+    score = np.full(3000, 0.5)
+    groups = np.array(["a", "b"])[np.arange(3000) % 2]
+    yes = np.where(groups == "a", rng.random(3000) < 0.6, rng.random(3000) < 0.4).astype(int)
+    found = report(yes, score, by=groups, metrics=FEW, repair=False)
+    assert found.verdict.direction == "none"
+    assert "places stand out by themselves" in found.verdict.sentence
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+@settings(max_examples=60)
+def test_percents_show_the_difference(first: float, second: float) -> None:
+    one, other = (float(text.removesuffix(" %")) for text in percents(first, second))
+    assert abs(one - 100 * first) <= 0.5
+    if abs(first - second) > 2e-6:
+        assert abs((one - other) - 100 * (first - second)) <= max(0.3 * abs(100 * (first - second)), 1e-4)
+
+
+# Every kind of data has a report, or a reason in its section.
+
+YES_FEW = np.array([0, 1] * 20)
+SHARES = RNG.dirichlet(np.ones(3), 40)
+CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "one row": ([1], [0.9], {}),
+    "one row of three": ([1], [[0.2, 0.5, 0.3]], {}),
+    "one class": ([1] * 30, [0.9] * 30, {}),
+    "sure and right": ([0, 1] * 20, [0.0, 1.0] * 20, {}),
+    "sure and wrong": ([1, 0] * 20, [0.0, 1.0] * 20, {}),
+    "one score": (YES_FEW, [0.4] * 40, {}),
+    "classwise": (LABELS[:90], PROBS[:90], {"lens": "classwise"}),
+    "canonical": (LABELS[:90], PROBS[:90], {"lens": "canonical"}),
+    "one class of several": (LABELS[:90], PROBS[:90], {"lens": "class:2"}),
+    "top two": (LABELS[:90], PROBS[:90], {"lens": "top_k:2"}),
+    "weights": (LABELS[:90], PROBS[:90], {"sample_weight": np.linspace(0, 1, 90)}),
+    "counts": (LABELS[:90], PROBS[:90], {"counts": np.arange(90) % 3}),
+    "soft": (SHARES[:, 1], SHARES[:, 0], {"soft": True}),
+    "soft of three": (SHARES, SHARES[::-1].copy(), {"soft": True}),
+    "multilabel": ((RNG.random((60, 3)) < 0.5).astype(int), RNG.random((60, 3)), {"multilabel": True}),
+    "confidence": (YES_FEW, np.linspace(0.5, 1, 40), {"input": "confidence"}),
+    "logits": (YES_FEW, np.linspace(-2, 2, 40), {"input": "logit"}),
+    "float32": (LABELS[:90], PROBS[:90].astype(np.float32), {}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_kind_of_data_has_a_report(name: str) -> None:
+    labels, probs, words = CASES[name]
+    found = report(labels, probs, metrics=[*FEW, "cwce"], interval=0.8, n_resamples=50, **words)
+    assert json.loads(found.to_json()) == json.loads(json.dumps(found.to_dict()))
+    assert found.to_markdown().count("\n## ") == 6
+    assert found.verdict.sentence.endswith(".")
+    assert "calibrated" not in found.verdict.sentence
+    empty = [part for part in (found.diagram, found.weaknesses, found.repairs, found.threshold) if not _filled(part)]
+    assert all(part.reason for part in empty)
+
+
+def _filled(part: Any) -> bool:
+    return bool(next(getattr(part, name) for name in ("bins", "entries", "points") if hasattr(part, name)))
+
+
+def test_reasons_say_what_is_missing() -> None:
+    several = report(*CASES["multilabel"][:2], metrics=["ece"], interval=0.8, n_resamples=50, multilabel=True)
+    assert "3 diagrams" in several.diagram.reason
+    assert "multilabel" in several.repairs.reason
+    assert "multilabel" in several.threshold.reason
+    assert several.verdict.sentence.startswith(("At least one of the 3 classes is off", "No deviation found"))
+    soft = report(*CASES["soft"][:2], metrics=FEW, soft=True)
+    assert "soft" in soft.verdict.reason
+    assert "cannot be said" in soft.verdict.sentence
+    assert soft.verdict.rejected is None
+    weighted = report(LABELS[:90], PROBS[:90], sample_weight=np.linspace(0, 1, 90), metrics=FEW)
+    assert "importance weights" in weighted.threshold.reason
+    assert weighted.threshold.points
+    assert "one class occurs" in report([1] * 30, [0.9] * 30, metrics=FEW).repairs.reason
+
+
+def test_several_classes_are_tested_each_and_the_smallest_p_value_counts() -> None:
+    rng = np.random.default_rng(107)
+    truth = (rng.random((200, 3)) < 0.5).astype(int)
+    probs = rng.random((200, 3))
+    found = report(truth, probs, metrics=["ecce_mad"], multilabel=True)
+    each = [assess(truth[:, j], probs[:, j], metric="ecce_mad").pvalue for j in range(3)]
+    assert found.verdict.pvalue == pytest.approx(min(1, 3 * min(each)))
+
+
+def test_scores_in_one_bin_are_cut_into_bins_of_equal_size() -> None:
+    rng = np.random.default_rng(108)
+    score = rng.beta(1, 200, 3000)
+    found = report((rng.random(3000) < score).astype(int), score, metrics=FEW, repair=False).diagram
+    assert found.binning == "equal_mass"
+    assert sum(each.rows > 0 for each in found.bins) == 15
+    assert "equal size" in found.notes[0]
+
+
+def test_an_infinite_value_is_text_in_json() -> None:
+    found = report([1, 0] * 20, [0.0, 1.0] * 20, metrics=["nll"])
+    assert json.loads(found.to_json())["metrics"]["rows"][0]["value"] == "inf"
+    assert "infinite" in found.metrics["nll"].note
+
+
+# Bounded work.
+
+
+def test_many_rows_are_repaired_on_some_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repairs, "MOST_ROWS", 500)
+    found = report(LABELS, PROBS, metrics=FEW, rng=3)
+    rows = sampled_rows(1200, 500, 3)
+    assert len(set(rows.tolist())) == 500
+    theirs = recalibrate(LABELS[rows], PROBS[rows], rng=3)
+    assert [e.loss for e in found.repairs.entries] == [c.loss for c in theirs.candidates]
+    assert (found.repairs.rows, found.repairs.of) == (500, 1200)
+    assert "500 of 1,200 rows" in " ".join(found.repairs.notes)
+    assert "500 of 1,200 rows" in " ".join(found.provenance.notes)
+
+
+def test_resampling_that_would_take_too_long_is_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "MOST_RESAMPLING", 0.0)
+    found = report(LABELS, PROBS, metrics=["cwce", "nll"], repair=False).metrics
+    assert found["cwce"].value is not None
+    assert found["cwce"].low is None
+    assert "too long" in found["cwce"].note
+    assert found["nll"].low == interval(LABELS, PROBS, metric="nll").low  # a mean over rows needs none
+
+
+def test_metrics_that_would_take_too_long_are_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "MOST_SECONDS", 1e-9)
+    found = report(LABELS, PROBS, metrics=["ece"], repair=False)
+    assert found.metrics.rows == ()
+    assert found.metrics.reason
+    assert "ece" in found.metrics.notes[0]
+
+
+@pytest.mark.deep
+def test_a_million_rows_have_a_report_that_says_what_was_bounded() -> None:
+    labels, probs = _problem(1_000_000, 10, 1.4)
+    found = report(labels, probs.astype(np.float32), by=np.arange(1_000_000) % 5)
+    assert found.verdict.direction == "over"
+    assert found.metrics["ece"].value == cal.ece(labels, probs.astype(np.float32))
+    assert found.metrics["ece"].low is not None
+    assert "too long" in found.metrics["cwce"].note
+    assert found.repairs.rows == 100_000
+    assert "100,000 of 1,000,000 rows" in found.to_markdown()
+
+
+def test_progress_is_told_and_rises() -> None:
+    told: list[tuple[int, int]] = []
+    token = progress.set(lambda done, count: told.append((done, count)))
+    try:
+        report(YES[:200], SCORE[:200], metrics=FEW)
+    finally:
+        progress.reset(token)
+    shares = [done / count for done, count in told]
+    assert len(shares) > 4
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+
+# Provenance and determinism.
+
+
+def test_the_same_input_gives_the_same_bytes(binary: Report) -> None:
+    again = report(YES.tolist(), SCORE.tolist(), metrics=FEW)
+    assert again.to_json() == binary.to_json()
+    assert again.to_markdown() == binary.to_markdown()
+
+
+def test_another_seed_is_another_report(binary: Report) -> None:
+    other = report(YES, SCORE, metrics=FEW, rng=1)
+    assert other.metrics["ece"].low != binary.metrics["ece"].low
+    assert other.provenance.seed == 1
+
+
+def test_time_comes_from_the_environment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    assert report([0, 1], [0.1, 0.9], metrics=["ece"]).provenance.made is None
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    assert report([0, 1], [0.1, 0.9], metrics=["ece"]).provenance.made == "1970-01-02T00:00:00Z"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    assert report([0, 1], [0.1, 0.9], metrics=["ece"]).provenance.made is None
+
+
+def test_the_fingerprint_knows_labels_scores_and_weights_but_not_the_order() -> None:
+    rng = np.random.default_rng(109)
+    order = rng.permutation(1200)
+    whole = data_fingerprint(Predictions(LABELS, PROBS))
+    assert data_fingerprint(Predictions(LABELS[order], PROBS[order])) == whole
+    others = [
+        Predictions((LABELS + 1) % 4, PROBS),
+        Predictions(LABELS, PROBS, sample_weight=np.arange(1200) + 1.0),
+        Predictions(LABELS[1:], PROBS[1:]),
+    ]
+    assert len({whole, *map(data_fingerprint, others)}) == 4
+
+
+def test_provenance_names_versions_and_parameters(multiclass: Report) -> None:
+    found = multiclass.provenance
+    assert (found.calibrant, found.numpy) == (cal.__version__, np.__version__)
+    assert found.rows == 1200
+    assert found.group_names == ("east", "north", "south")
+    assert found.parameters["metrics"] == [*FEW, "ecce_mad", "cwce"]
+    assert found.parameters["by"] == "given"
+
+
+# Input and output.
+
+
+def test_frames_groups_and_selections() -> None:
+    frame = pd.DataFrame({"y": YES, "p": SCORE, "place": GROUPS})
+    found = report(frame, label="y", prob="p", by="place", metrics=FEW, repair=False, where=GROUPS != "east")
+    assert found.provenance.rows == int((GROUPS != "east").sum())
+    assert found.metrics["ece"].value == cal.ece(YES[GROUPS != "east"], SCORE[GROUPS != "east"])
+    assert {e.name for e in found.weaknesses.entries if e.kind == "group"} == {"north", "south"}
+    assert found.provenance.parameters["by"] == "place"
+
+
+def test_the_suffix_decides_what_is_written(tmp_path: Path, binary: Report) -> None:
+    assert binary.write(tmp_path / "a.json").read_text() == binary.to_json()
+    assert binary.write(tmp_path / "a.md").read_text() == binary.to_markdown()
+    assert binary.write(tmp_path / "a.txt", format="md").read_text() == binary.to_markdown()
+    report([0, 1], [0.1, 0.9], tmp_path / "b.json", metrics=["ece"])
+    assert json.loads((tmp_path / "b.json").read_text())["metrics"]["rows"][0]["id"] == "ece"
+    with pytest.raises(ArgumentError, match=r"\.html, \.md or \.json"):
+        binary.write(tmp_path / "a.doc")
+    with pytest.raises(FileError):
+        binary.write(tmp_path / "no" / "a.md")
+
+
+def test_a_bad_path_is_said_before_the_work(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="path"):
+        report(YES, SCORE, tmp_path / "a.pdf")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "says"),
+    [
+        ({"n_bins": 3}, UnknownArgumentError, "bins"),
+        ({"interval": 2}, ArgumentError, "interval"),
+        ({"interval": "x"}, ArgumentError, "interval"),
+        ({"n_resamples": 20}, ArgumentError, "n_resamples"),
+        ({"accuracy": 1.5}, ArgumentError, "accuracy"),
+        ({"confidence_level": 0}, ArgumentError, "confidence_level"),
+        ({"repair": "yes"}, ArgumentError, "repair"),
+        ({"title": 3}, ArgumentError, "title"),
+        ({"metrics": []}, ArgumentError, "metrics"),
+        ({"by": "place"}, GroupError, "column"),
+        ({"by": ["a"]}, ValueError, "by"),
+        ({"lens": "class:9"}, ArgumentError, "class"),
+    ],
+)
+def test_bad_options_are_named(words: dict[str, Any], error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        report(YES[:30], SCORE[:30], **words)
+
+
+def test_notebooks_and_terminals_see_the_verdict(binary: Report) -> None:
+    assert binary.verdict.sentence in repr(binary)
+    assert "<table>" in binary._repr_html_()
+    assert binary.to_frame()["value"].tolist() == [row.value for row in binary.metrics.rows]
+    hostile = report([0, 1], [0.1, 0.9], metrics=["ece"], title="<script>x</script>")
+    assert "<script>" not in hostile._repr_html_()
+
+
+def test_plain_values_know_numpy_and_the_infinite() -> None:
+    assert plain_values({"a": np.float64(1.5), "b": math.inf, "c": math.nan, "d": (np.int64(2),)}) == {
+        "a": 1.5,
+        "b": "inf",
+        "c": None,
+        "d": [2],
+    }
