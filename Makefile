@@ -9,10 +9,10 @@ demo: $(VENV)/.core
 	$(BIN)/calibrant demo
 
 test: $(VENV)/.dev lint
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 deep: $(VENV)/.dev lint
-	$(BIN)/python -m pytest -q -n 2 --deep
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --deep
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,8 +1,8 @@
 """How often the tests reject, and how often the intervals cover, on predictions whose calibration is known.
 
 ``make simulate`` runs all of it on two processes and writes simulations.json beside this file and docs/simulations.md;
-``--small`` is a short form to see that everything works, ``--minutes`` stops after so long and keeps what was run, ``--page``
-writes the page again from the results. Simulation number i of a scenario has its own generator, made from the names and i
+``--small`` is a short form to see that everything works, ``--minutes`` stops after so long and keeps what was run, ``--resume``
+goes on where a run was stopped, ``--page`` writes the page again from the results. Simulation number i of a scenario has its own generator, made from the names and i
 alone, so that neither the number of processes nor the order of the work changes a result.
 """
 
@@ -253,24 +253,48 @@ def added_up(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(whole.values())
 
 
-def run_all(small: bool, processes: int, minutes: float, out: Path) -> None:
+def earlier(out: Path, work: list[Task]) -> tuple[dict[int, list[dict[str, Any]]], float]:
+    """What a run that was stopped has left, by task, and the seconds it took; a row's runs are the first ones planned."""
+    content = json.loads(out.read_text(encoding="utf-8"))
+    kept = content["rows"]
+    for row in kept:
+        if "width" in row:
+            row["width"] *= max(1, row["runs"] - row["undefined"])
+    runs: dict[str, int] = {}
+    for row in kept:
+        name = json.dumps([row[word] for word in ("kind", "scenario", "classes", "law", "n")])
+        runs[f"{name} {row.get('test') or (row['metric'], row['method'])}"] = row["runs"]
+    done: dict[int, list[dict[str, Any]]] = {}
+    for number, task in enumerate(work):
+        name = json.dumps([task.kind, task.scenario, task.classes, task.law, task.n])
+        way = "percentile" if task.names[-1] == "resampled" else task.names[-1]
+        label = (task.names[0], way) if task.kind == "coverage" else task.names[0]
+        if runs.get(f"{name} {label}", 0) >= task.stop:
+            done[number] = []
+    if done:
+        done[min(done)] = kept
+    return done, 60 * content["minutes"]
+
+
+def run_all(small: bool, processes: int, minutes: float, out: Path, resume: bool = False) -> None:
     """Run all tasks, or as many as time allows, and write what they gave; now and then also what there is so far."""
     os.environ.update({f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")})  # one core each
-    start, work = time.perf_counter(), tasks(small)
-    saved = start
-    done: dict[int, list[dict[str, Any]]] = {}
+    work = tasks(small)
+    done, spent = earlier(out, work) if resume else ({}, 0.0)
+    start = saved = time.perf_counter()
+    ahead = [(number, task) for number, task in enumerate(work) if number not in done]
     # Fresh processes read the number of threads.
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        for number, rows in pool.imap_unordered(_numbered, enumerate(work)):
+        for number, rows in pool.imap_unordered(_numbered, ahead):
             done[number] = rows
             now = time.perf_counter()
             if now - saved > SAVE_SECONDS:
                 saved = now
                 print(f"{len(done)} of {len(work)} parts, {(now - start) / 60:.1f} minutes", flush=True)
-                save(out, done, len(work), small, now - start)
+                save(out, done, len(work), small, spent + now - start)
             if now - start > 60 * minutes:
                 break
-    save(out, done, len(work), small, time.perf_counter() - start)
+    save(out, done, len(work), small, spent + time.perf_counter() - start)
 
 
 def save(out: Path, done: dict[int, list[dict[str, Any]]], parts: int, small: bool, seconds: float) -> None:
@@ -293,12 +317,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true", help="a few runs with few rows")
     parser.add_argument("--page", action="store_true", help="only write the page again")
+    parser.add_argument("--resume", action="store_true", help="go on where the last run was stopped")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=55.0, help="stop after so long and keep what was run")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the results go; elsewhere no page is written")
     chosen = parser.parse_args()
     if not chosen.page:
-        run_all(chosen.small, chosen.processes, chosen.minutes, chosen.out)
+        run_all(chosen.small, chosen.processes, chosen.minutes, chosen.out, chosen.resume)
     if chosen.out == RESULTS:
         PAGE.write_text(page(json.loads(RESULTS.read_text(encoding="utf-8"))), encoding="utf-8")
 

@@ -282,6 +282,51 @@ def run(**options: Any) -> None:
 
 
 @cli.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@column_options(score_options, by_option("Look at each group by itself as well."))
+@click.option(
+    "--out", metavar="FILE", help="Where to write: .html, .md or .json; report.html if not given, - to print."
+)
+@click.option(
+    "--as", "form", type=click.Choice(["html", "md", "json"]), help="What to write, where --out does not say."
+)
+@click.option(
+    "--compare",
+    "kind",
+    type=click.Choice(["models", "periods", "before-after"]),
+    help="How several files relate: models on the same rows, periods with different rows, or before and after a map.",
+)
+@click.option("--map", metavar="FILE", help="With --compare before-after and one file: the map that fit wrote.")
+@click.option("--title", metavar="TEXT", help="Heading of the report.")
+@click.option(
+    "--metrics", metavar="NAMES", default="recommended", help="Ids or aliases with commas, 'recommended' or 'all'."
+)
+@click.option("--lens", help="Which question: top_label, class:NAME, ...")
+@click.option(
+    "--interval", type=float, default=0.95, show_default=True, metavar="LEVEL", help="Level of the intervals."
+)
+@click.option("--repair/--no-repair", default=True, show_default=True, help="Try maps that could make it better.")
+@click.option("--accuracy", type=float, default=0.95, show_default=True, help="What the threshold promises.")
+@click.option(
+    "--confidence-level",
+    type=float,
+    default=0.9,
+    show_default=True,
+    help="With what probability the promise holds.",
+)
+@draw_options(200)
+@debug_option
+def report(files: tuple[str, ...], **options: Any) -> None:
+    """Write a report of FILE: verdict, diagram, metrics, where it fails, what repairs it, which threshold to use.
+
+    With --compare, several files side by side.
+    """
+    from . import reporting
+
+    reporting.run(files, **options)
+
+
+@cli.command()
 @click.argument("name", required=False)
 @click.option("--for", "use_case", metavar="USE_CASE", help="Only those recommended for a use case, and why.")
 @json_option
