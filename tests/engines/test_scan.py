@@ -1,0 +1,208 @@
+"""scan: files of every kind give the bits that rows in memory give, by either engine; what is wrong with a file is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant._grid import grid, slots
+from calibrant.engines.sql import _slot
+
+ENGINES = ["arrow", "sql"]
+NAMES = np.array(["cat", "dog", "it's"])
+
+
+def table(path: Path, **columns: Any) -> Path:
+    """A Parquet or CSV file of columns."""
+    with duckdb.connect() as connection:
+        connection.register("t", {k: v.astype(object) if v.dtype.kind == "U" else v for k, v in columns.items()})
+        how = "(FORMAT parquet)" if path.suffix == ".parquet" else "(HEADER)"
+        connection.execute(f"COPY t TO '{path}' {how}")
+    return path
+
+
+def two_classes(n: int = 900, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([n, seed])
+    p = np.concatenate([rng.beta(0.2, 20, n // 3), rng.random(n // 3), 1 - rng.beta(0.2, 20, n - 2 * (n // 3))])
+    return (rng.random(n) < p).astype(np.int64), p
+
+
+def three_classes(n: int = 700) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(n)
+    p = rng.dirichlet([0.3, 0.7, 1.5], n)
+    y = (p.cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1).clip(0, 2)
+    return y, p, rng.choice(["a", "b"], n)
+
+
+def test_sql_finds_the_cell_of_every_score() -> None:
+    edges = grid().edges
+    around = [edges, np.nextafter(edges, 2).clip(0, 1), np.nextafter(edges, -1).clip(0)]
+    score = np.concatenate([*around, two_classes(30_000)[1], [5e-324, 1e-310, 1 - 2**-53]])
+    with duckdb.connect() as connection:
+        connection.register("t", {"score": score, "place": np.arange(len(score))})
+        found = connection.execute(f"SELECT {_slot('score')} AS slot FROM t ORDER BY place").fetchnumpy()["slot"]
+    assert np.array_equal(found, slots(score))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_two_classes(tmp_path: Path, engine: str, kind: Any) -> None:
+    y, p = two_classes()
+    p = p.astype(kind)
+    file = table(tmp_path / "p.parquet", y_true=y, score=p)
+    assert cal.scan(file, engine=engine) == cal.Sketches.of(y, p)
+    assert cal.scan(str(file), label="y_true", prob="score", lenses=["binary", "top_label"], engine=engine) == (
+        cal.Sketches.of(y, p, lenses=["binary", "top_label"])
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_several_files_classes_and_groups(tmp_path: Path, engine: str) -> None:
+    y, p, group = three_classes()
+    for name, part in (("a", slice(0, 100)), ("b", slice(100, 101)), ("c", slice(101, None))):
+        columns = {f"p_{label}": p[part, place].copy() for place, label in enumerate(NAMES)}
+        table(tmp_path / f"{name}.parquet", y=NAMES[y[part]], g=group[part], **columns)
+    whole = cal.Sketches.of(NAMES[y], p, classes=list(NAMES), groups=group)
+    assert cal.scan(tmp_path / "*.parquet", by="g", engine=engine) == whole
+    several = [tmp_path / "c.parquet", tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    assert cal.scan(several, prob="p_*", label="y", by="g", engine=engine) == whole
+    part = cal.scan(tmp_path / "*.parquet", where="g = 'a'", engine=engine)
+    assert part == cal.Sketches.of(NAMES[y[group == "a"]], p[group == "a"], classes=list(NAMES))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_column_of_lists(tmp_path: Path, engine: str) -> None:
+    y, p, _ = three_classes(50)
+    lines = [json.dumps({"label": int(a), "probs": row.tolist()}) for a, row in zip(y, p, strict=True)]
+    (tmp_path / "p.jsonl").write_text("\n".join(lines))
+    assert cal.scan(tmp_path / "p.jsonl", engine=engine) == cal.Sketches.of(y, p)
+    (tmp_path / "q.jsonl").write_text(lines[0] + '\n{"label": 1, "probs": [0.5, 0.5]}')
+    with pytest.raises(cal.ProbabilityError, match="lists of 2 to 3"):
+        cal.scan(tmp_path / "q.jsonl", engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_text_and_databases(tmp_path: Path, engine: str) -> None:
+    y, p = two_classes(200)
+    whole = cal.Sketches.of(y, p)
+    assert cal.scan(table(tmp_path / "p.csv", y=y, p=p), engine=engine) == whole
+    with duckdb.connect(str(tmp_path / "store.duckdb")) as connection:
+        connection.register("t", {"y": y, "p": p})
+        connection.execute("CREATE TABLE preds AS SELECT * FROM t")
+    assert cal.scan(tmp_path / "store.duckdb", engine=engine) == whole
+    with duckdb.connect(str(tmp_path / "store.duckdb")) as connection:
+        connection.execute("CREATE TABLE other AS SELECT * FROM preds")
+    with pytest.raises(cal.FileError, match=r"several tables.*other, preds"):
+        cal.scan(tmp_path / "store.duckdb", engine=engine)
+    assert cal.scan(tmp_path / "store.duckdb", table="preds", engine=engine) == whole
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_labels_with_names(tmp_path: Path, engine: str) -> None:
+    y, p = two_classes(120)
+    words = np.array(["no", "yes"])[y]
+    file = table(tmp_path / "p.parquet", label=words, prob=p)
+    assert cal.scan(file, classes=["no", "yes"], engine=engine).sketch() == cal.Sketch.of(y, p)
+    with pytest.raises(cal.LabelError, match="none of the classes"):
+        cal.scan(file, engine=engine)
+    signed = table(tmp_path / "s.parquet", label=2 * y - 1, prob=p)
+    assert cal.scan(signed, classes=[-1, 1], engine=engine).sketch() == cal.Sketch.of(y, p)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"prob": (7, 1.5)}, cal.ProbabilityError, r"p\.parquet: row 7: \"prob\" is 1.5"),
+        ({"prob": (7, -0.1)}, cal.ProbabilityError, "row 7"),
+        ({"label": (5, 3)}, cal.LabelError, "row 5: is missing or none"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path: Path, engine: str, change: dict[str, Any], error: Any, words: str) -> None:
+    y, p = two_classes(60)
+    columns = {"label": y, "prob": p}
+    for name, (row, value) in change.items():
+        columns[name][row] = value
+    with pytest.raises(error, match=words):
+        cal.scan(table(tmp_path / "p.parquet", **columns), engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_must_sum_to_one_and_have_a_group(tmp_path: Path, engine: str) -> None:
+    y, p, _ = three_classes(40)
+    p[11] *= 0.9
+    columns = {f"p_{place}": p[:, place].copy() for place in range(3)}
+    with pytest.raises(cal.ProbabilityError, match=r"row 11: the probabilities sum to 0\.9"):
+        cal.scan(table(tmp_path / "p.parquet", y=y, **columns), engine=engine)
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT 1 AS y, 0.5 AS p, NULL::TEXT AS g) TO '{tmp_path / 'g.parquet'}'")
+        connection.execute(f"COPY (SELECT 1 AS y, NULL::DOUBLE AS p) TO '{tmp_path / 'n.parquet'}'")
+    with pytest.raises(cal.GroupError, match='"g" is missing'):
+        cal.scan(tmp_path / "g.parquet", by="g", engine=engine)
+    with pytest.raises(cal.ProbabilityError, match='"p" is missing'):
+        cal.scan(tmp_path / "n.parquet", engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_damaged_file_and_row_group_are_named(tmp_path: Path, engine: str) -> None:
+    y, p = two_classes(6000)
+    table(tmp_path / "good.parquet", y=y, p=p)
+    with duckdb.connect() as connection:
+        connection.register("t", {"y": y, "p": p})
+        connection.execute(f"COPY t TO '{tmp_path / 'bad.parquet'}' (FORMAT parquet, ROW_GROUP_SIZE 2048)")
+        places = connection.execute(
+            f"SELECT min(data_page_offset), row_group_id FROM parquet_metadata('{tmp_path / 'bad.parquet'}') "
+            "GROUP BY row_group_id ORDER BY row_group_id"
+        ).fetchall()
+    content = bytearray((tmp_path / "bad.parquet").read_bytes())
+    start = places[1][0]
+    content[start : start + 40] = b"\xff" * 40
+    (tmp_path / "bad.parquet").write_bytes(bytes(content))
+    with pytest.raises(cal.FileError, match=r"bad\.parquet: cannot be read in row group 1 \(rows 2,048 to 4,095\)"):
+        cal.scan(tmp_path / "*.parquet", engine=engine)
+    (tmp_path / "bad.parquet").write_bytes(bytes(content[:-20]))
+    with pytest.raises(cal.FileError, match=r"bad\.parquet"):
+        cal.scan(tmp_path / "*.parquet", engine=engine)
+
+
+def test_mistakes_are_named(tmp_path: Path) -> None:
+    y, p = two_classes(30)
+    file = table(tmp_path / "p.parquet", y=y, p=p)
+    for words, error, match in (
+        ({"where": "nope > 1"}, cal.ArgumentError, r"nope.*the columns are y, p"),
+        ({"where": "1 = 1; DROP TABLE x"}, cal.ArgumentError, "no SQL expression"),
+        ({"where": "p > (SELECT 1)"}, cal.ArgumentError, "without queries inside"),
+        ({"where": "p > 2"}, cal.FileError, "no rows that fit"),
+        ({"label": "truth"}, cal.ColumnError, "no column 'truth'"),
+        ({"classes": [1, 2, 3]}, cal.ArgumentError, "names 3"),
+        ({"engine": "spark"}, cal.ArgumentError, "engine"),
+        ({"lenses": ["class:9"]}, cal.ArgumentError, "class:9"),
+        ({"table": "t"}, cal.ArgumentError, "DuckDB databases"),
+        ({"by": "region"}, cal.ColumnError, "region"),
+    ):
+        with pytest.raises(error, match=match):
+            cal.scan(file, **words)  # type: ignore[arg-type]
+    for source, match in (
+        (tmp_path / "none.parquet", "no such file"),
+        (tmp_path / "*.csv", "fits no file"),
+        (tmp_path, "is a folder"),
+        ([], "names no file"),
+    ):
+        with pytest.raises(cal.FileError, match=match):
+            cal.scan(source)
+    (tmp_path / "empty.csv").touch()
+    with pytest.raises(cal.FileError, match="0 bytes"):
+        cal.scan(tmp_path / "empty.csv")
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    y, p = two_classes(300)
+    seen: list[int] = []
+    cal.scan(table(tmp_path / "p.parquet", y=y, p=p), progress=seen.append)
+    assert seen[-1] == 300
