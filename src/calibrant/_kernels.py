@@ -180,24 +180,37 @@ def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> Non
 def fill_cells(score: Any, outcome: Any, equal: int, edges: Any, first: Any, crowded: Any, sums: Any) -> None:
     """Add rows to the cells of a sketch; ``sums[2 * slot + outcome]`` holds (count and high part, low part).
 
-    A product finds the cell among `equal` ones of the same width; where that one is cut further, halving finds the part.
+    A product finds the cell among `equal` ones of the same width, unless it comes so near an edge that rounding may have carried
+    it over; then a comparison decides. Where that cell is cut further, halving finds the part.
     """
-    scale = equal * (1.0 - 1e-12)
+    scale = np.float64(equal)
     most, last_cell = np.uint64(equal), np.uint64(sums.shape[0] - 1)
+    # Between the crowded cells at both ends the number of narrow cells passed is the same for all.
+    before = after = most >> np.uint64(1)
+    while before > 0 and not crowded[before]:
+        before -= np.uint64(1)
+    while after < most and not crowded[after]:
+        after += np.uint64(1)
+    passed = np.uint64(first[before]) - before
     for i in range(score.size):
         value = np.float64(score[i])
-        place = min(np.uint64(np.int64(np.ceil(value * scale))), most)
-        # Made a little too small, the product is at most one cell short of an edge that a score has just passed.
-        place = min(place + np.uint64(value > edges[first[place]]), most)
-        slot = np.uint64(first[place])
-        if crowded[place]:
-            low = np.uint64(first[place - np.uint64(1)] + 1) if place > 0 else np.uint64(0)
-            while low < slot:
-                middle = (low + slot) >> np.uint64(1)
-                if value <= edges[middle]:
-                    slot = middle
-                else:
-                    low = middle + np.uint64(1)
+        position = value * scale
+        place = min(np.uint64(np.int64(np.ceil(position))), most)
+        nearest = np.floor(position + 0.5)
+        if abs(position - nearest) < 1e-9:
+            place = min(np.uint64(np.int64(nearest)), most)
+            place = min(place + np.uint64(value > edges[first[place]]), most)
+        slot = place + passed
+        if place <= before or place >= after:
+            slot = np.uint64(first[place])
+            if crowded[place]:
+                low = np.uint64(first[place - np.uint64(1)] + 1)
+                while low < slot:
+                    middle = (low + slot) >> np.uint64(1)
+                    if value <= edges[middle]:
+                        slot = middle
+                    else:
+                        low = middle + np.uint64(1)
         cell = min(np.uint64(2) * slot + np.uint64(outcome[i]), last_cell)
         fixed = np.int64(value * SCALE)
         sums[cell, 0] += (fixed >> LOW_BITS) + COUNT_UNIT
