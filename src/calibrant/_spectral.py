@@ -116,7 +116,7 @@ def self_consistent_width(position: Floats, mass: Floats, scale: float = 1.0) ->
     def excess(s: float) -> float:
         width = max(s * scale, NARROWEST)
         # Coarse series first, a finer one only where the answer is that small; which one depends on the width alone.
-        fits = next(own for own in (0.01, 0.001, NARROWEST) if own <= width)
+        fits = next(own for own in (0.01, 0.002, 5e-4, 2e-4, NARROWEST) if own <= width)
         if fits not in series:
             series[fits] = CosineSeries(position, mass, fits)
         return series[fits].absolute_integral(width) - s

@@ -43,6 +43,7 @@ __all__ = [
     "emptier_corner",
     "finish",
     "grid_of_axes",
+    "halo",
     "legend",
     "lines_of",
     "load_matplotlib",
@@ -217,13 +218,18 @@ def logit_places(limits: tuple[float, float], inches: float) -> list[float]:
     return sorted(places)
 
 
-def mark_sides(ax: Axes, lens: str, size: float = SMALL, inset: float = 0.02) -> list[Any]:
-    """Words in the two corners beside the diagonal, `inset` from below and above: what it means to lie there."""
+def halo() -> list[Any]:
+    """The path effect of words that lines may pass behind."""
     from matplotlib.patheffects import withStroke
 
+    return [withStroke(linewidth=2, foreground="white", alpha=0.9)]
+
+
+def mark_sides(ax: Axes, lens: str, size: float = SMALL, inset: float = 0.02) -> list[Any]:
+    """Words in the two corners beside the diagonal, `inset` from below and above: what it means to lie there."""
     below, above = side_words(lens)
     style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": size, "style": "italic", "zorder": 4}
-    style["path_effects"] = [withStroke(linewidth=2, foreground="white", alpha=0.9)]  # intervals may pass behind
+    style["path_effects"] = halo()
     return [
         ax.text(0.98, inset, below, ha="right", va="bottom", color=OVER, **style),
         ax.text(0.02, 1 - inset, above, ha="left", va="top", color=UNDER, **style),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +40,7 @@ from .base import legend as draw_legend
 if TYPE_CHECKING:
     from .reliability import ReliabilityDiagram
 
-__all__ = ["draw_overlay", "draw_reliability"]
+__all__ = ["draw_overlay", "draw_reliability", "legend_corner"]
 
 Floats = NDArray[np.float64]
 
@@ -66,14 +66,15 @@ def draw_reliability(
     sides: bool,
     name: str | None,
     colour: str | None,
+    beside: Iterable[ReliabilityDiagram] = (),
 ) -> Any:
-    """Paint one diagram on `ax`, or on a new one."""
+    """Paint one diagram on `ax`, or on a new one; those `beside` it share its axes."""
     check_choice(counts, ("strip", "area", None), "counts")
     check_choice(scale, ("probability", "logit"), "scale")
     if scale == "logit" and diagram.kind in ("bars", "roof"):
         raise ArgumentError("scale", f"'logit' has no 0 for {diagram.kind!r} to stand on", "use kind='line'")
     ax = new_ax(ax, height=PAPER_WIDTH * (1.12 if counts == "strip" else 1.0))
-    limits = (0.0, 1.0) if scale == "probability" else logit_limits(diagram)
+    limits = (0.0, 1.0) if scale == "probability" else logit_limits(diagram, *beside)
     paint = colour or COLOURS[0]
     prepare(ax, diagram.lens, scale, limits, (LABEL_INSET if labels else INSET) if sides else None)
     if labels:
@@ -95,8 +96,7 @@ def draw_overlay(
         raise ArgumentError("layout", f"'overlay' would hide {flat[0]!r} behind each other", "use kind='line'")
     if len(diagrams) > len(COLOURS):
         raise ArgumentError("layout", f"'overlay' tells {len(COLOURS)} apart, not {len(diagrams)}", "use side_by_side")
-    all_limits = np.array([logit_limits(d) if scale == "logit" else (0.0, 1.0) for d in diagrams.values()])
-    limits = (float(all_limits[:, 0].min()), float(all_limits[:, 1].max()))
+    limits = logit_limits(*diagrams.values()) if scale == "logit" else (0.0, 1.0)
     first = next(iter(diagrams.values()))
     prepare(ax, first.lens, check_choice(scale, ("probability", "logit"), "scale"), limits, INSET)
     for (name, diagram), paint, marker, dashes in zip(diagrams.items(), COLOURS, MARKERS, DASHES, strict=False):
@@ -131,14 +131,21 @@ def prepare(ax: Any, lens: str, scale: str, limits: tuple[float, float], inset: 
         mark_sides(ax, lens, inset=inset)
 
 
-def logit_limits(diagram: ReliabilityDiagram) -> tuple[float, float]:
+def logit_limits(*diagrams: ReliabilityDiagram) -> tuple[float, float]:
     """A range symmetric in nothing: from half the smallest positive number shown to as near 1 as the largest below it comes."""
-    values = [diagram.mean_score, diagram.rate] if diagram.curve is None else [diagram.curve.x, diagram.curve.y]
-    shown = np.concatenate(values)
+    shown = np.concatenate([v for d in diagrams for v in _shown(d)])
     inner = shown[(shown > 0) & (shown < 1)]
     if len(inner) == 0:
         return 0.01, 0.99
     return max(float(inner.min()) / 2, 1e-6), 1 - max((1 - float(inner.max())) / 2, 1e-6)
+
+
+def _shown(diagram: ReliabilityDiagram) -> tuple[Floats, Floats]:
+    """The points of the line: of its curve, or of the bins that hold rows."""
+    if diagram.curve is not None:
+        return diagram.curve.x, diagram.curve.y
+    full = ~diagram.table.empty
+    return diagram.mean_score[full], diagram.rate[full]
 
 
 def _clip(values: Any, limits: tuple[float, float]) -> Floats:
@@ -178,16 +185,8 @@ def draw_labels(diagram: ReliabilityDiagram, ax: Any, scale: str, limits: tuple[
         ax.set_xlim(-2 * JITTER, 1 + 2 * JITTER)
 
 
-_DOTS: dict[str, Any] = {
-    "marker": ".",
-    "markersize": 2.5,
-    "linestyle": "none",
-    "color": MUTED,
-    "alpha": 0.35,
-    "markeredgewidth": 0,
-    "zorder": 1.2,
-    "gid": "labels",
-}
+_DOTS: dict[str, Any] = {"marker": ".", "markersize": 2.5, "linestyle": "none", "markeredgewidth": 0}
+_DOTS |= {"color": MUTED, "alpha": 0.35, "zorder": 1.2, "gid": "labels"}
 
 
 def _bounds(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str) -> None:
@@ -225,15 +224,14 @@ def _band(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], pai
 
 def _points(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str, area: bool) -> None:
     """Markers at the bins' mean scores, joined; hollow where a logit axis cannot reach a rate of 0 or 1."""
-    full = ~diagram.table.empty
-    x, y = diagram.mean_score[full], diagram.rate[full]
+    x, y = _shown(diagram)
     _bounds(diagram, ax, limits, paint)
     shown = (_clip(x, limits), _clip(y, limits))
     beyond = (y < limits[0]) | (y > limits[1])
     marker = {"marker": "none" if area else "o", "markersize": 3.5}
     drawn: list[Any] = ax.plot(*shown, color=paint, linewidth=1.2, zorder=3, gid="curve", **marker)
     if area:
-        weight = diagram.table.weight[full]
+        weight = diagram.table.weight[~diagram.table.empty]
         size = np.maximum(LARGEST_MARKER * weight / weight.max(), 2)
         drawn.append(ax.scatter(*shown, s=size, color=paint, alpha=0.75, linewidths=0, zorder=3.1, gid="markers"))
     if beyond.any():
@@ -336,22 +334,26 @@ def _name(ax: Any, name: str | None, lines: list[str]) -> None:
 
 def place_legend(ax: Any, diagram: ReliabilityDiagram, inset: float) -> None:
     """In the corner where it hides less, clear of the words that stand there; what it hides all the same shines through."""
-    lines = "\n".join(ax.get_legend_handles_labels()[1]).split("\n")
-    wide, high = (side / ax.figure.dpi for side in (ax.bbox.width, ax.bbox.height))
-    room = (SAMPLE + LETTER * max(map(len, lines))) / wide, 0.05 + inset + LINE * len(lines) / high
-    corner = emptier_corner(*_places(diagram, ax), *room)
+    corner = legend_corner(ax, diagram, inset)
     anchor = (0.0, 0.95 - inset) if corner == "upper left" else (1.0, 0.05 + inset)
     behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "facecolor": "white", "edgecolor": "none"}
     draw_legend(ax, corner, bbox_to_anchor=anchor, **behind)
 
 
+def legend_corner(ax: Any, diagram: ReliabilityDiagram, inset: float) -> str:
+    """The corner where a legend of the labels of the ax hides less of the diagram."""
+    lines = "\n".join(ax.get_legend_handles_labels()[1]).split("\n")
+    wide, high = (side / ax.figure.dpi for side in (ax.bbox.width, ax.bbox.height))
+    room = (SAMPLE + LETTER * max(map(len, lines))) / wide, 0.05 + inset + LINE * len(lines) / high
+    return emptier_corner(*_places(diagram, ax), *room)
+
+
 def _places(diagram: ReliabilityDiagram, ax: Any) -> tuple[Floats, Floats]:
     """Points along the line and along the bounds of the bins, in parts of the ax; shades are no obstacle."""
-    curve, full = diagram.curve, ~diagram.table.empty
-    x, y = (diagram.mean_score[full], diagram.rate[full]) if curve is None else (curve.x, curve.y)
+    x, y = _shown(diagram)
     steps = np.linspace(0, len(x) - 1, 20 * len(x))
     found = [np.column_stack([np.interp(steps, np.arange(len(x)), values) for values in (x, y)])]
-    if curve is None and diagram.band is None:
+    if diagram.curve is None and diagram.band is None:
         bounded = ~np.isnan(diagram.lower)
         along = np.linspace(diagram.lower[bounded], diagram.upper[bounded], 40)
         found.append(np.column_stack([np.tile(diagram.mean_score[bounded], 40), along.ravel()]))

@@ -12,8 +12,8 @@ from .._checks import check_whole
 from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, InputTypeError, LensError
 from ..predictions import Predictions
-from .base import COLOURS, PAPER_WIDTH, SMALL, TEXT, axis_words, check_choice, grid_of_axes, lines_of, source_of
-from .drawing import draw_overlay, draw_reliability
+from .base import COLOURS, PAPER_WIDTH, SMALL, TEXT, axis_words, check_choice, grid_of_axes, halo, lines_of, source_of
+from .drawing import draw_overlay, draw_reliability, legend_corner
 from .reliability import OWN_WORDS, ReliabilityDiagram, reliability
 
 if TYPE_CHECKING:
@@ -106,12 +106,13 @@ class ReliabilityPanels:
         axes = grid_of_axes(figure, len(self), columns=across, **size)
         for place, (ax, (name, diagram)) in enumerate(zip(axes, self.diagrams.items(), strict=True)):
             plain: dict[str, Any] = {"labels": False, "name": None, "colour": COLOURS[0], "sides": not small}
+            plain["beside"] = self.diagrams.values()
             draw_reliability(diagram, ax, counts=counts, scale=scale, legend=legend, **plain)
             # A title of the strip is laid out with it; one of the ax would be moved above the strip too late.
             titled: Any = ax.child_axes[-1] if counts == "strip" else ax
             titled.set_title(name, fontsize=SMALL if small else TEXT, pad=3)
             if small:
-                _quiet(ax)
+                _quiet(ax, diagram)
             said, happened = self._axis_words(diagram)
             ax.set_xlabel(said if place >= len(self) - across else "")
             ax.set_ylabel("" if place % across else happened)
@@ -123,7 +124,7 @@ def _across(count: int) -> int:
     return count if count <= 3 else min((4, 3, 5), key=lambda across: -count % across)
 
 
-def _quiet(ax: Any) -> None:
+def _quiet(ax: Any, diagram: ReliabilityDiagram) -> None:
     """A small panel: what the bounds are is said once, outside; the strip needs no words."""
     from matplotlib.ticker import NullLocator
 
@@ -138,7 +139,10 @@ def _quiet(ax: Any) -> None:
     if ax.get_legend() is not None:
         ax.get_legend().remove()
     if entries:
-        ax.text(0.04, 0.96, entries[0][1], transform=ax.transAxes, fontsize=SMALL, va="top", ha="left")
+        upper = legend_corner(ax, diagram, 0.0) == "upper left"
+        place: dict[str, Any] = {"va": "top", "ha": "left"} if upper else {"va": "bottom", "ha": "right"}
+        at = (0.04, 0.96) if upper else (0.96, 0.04)
+        ax.text(*at, entries[0][1], transform=ax.transAxes, fontsize=SMALL, path_effects=halo(), zorder=4, **place)
 
 
 def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **options: Any) -> ReliabilityPanels:
