@@ -17,6 +17,7 @@ from ._spread import spread_views
 from ._wire import pack, unpack
 from .errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, WeightsNotSupportedError
 from .lenses import Lens
+from .predictions import Predictions
 from .view import View
 
 __all__ = ["CELLS", "Sketch", "cell_view"]
@@ -147,6 +148,12 @@ class Sketch:
     def view(self) -> View:
         """Up to two rows for each cell, with outcome 0 and 1, at its mean score; counts say how many rows each stands for."""
         return self._view
+
+    def predictions(self) -> Predictions:
+        """The cells as predictions that stand for many rows each, for what reads more than a view."""
+        view = self.view()
+        words = {} if self.lens == "binary" else {"input": "confidence"}
+        return Predictions(view.raw_outcome, view.score, counts=view.weight, **words)
 
     @cached_property
     def _view(self) -> View:

@@ -178,6 +178,21 @@ class Sketches:
             return [self.sketch(f"class:{name}") for name in self.classes]
         return [self.sketch(lens)]
 
+    def predictions(self, lens: str = "auto") -> Predictions:
+        """The cells of one question as predictions that stand for many rows each, with the groups where there are any.
+
+        What is not a score metric reads these too (figures, maps, thresholds, the report), at the mean score of each cell.
+        """
+        names = self.groups or (ALL,)
+        views = [self.sketch(lens, name).view() for name in names]
+        words: dict[str, Any] = {"counts": np.concatenate([view.weight for view in views])}
+        if self.groups:
+            words["groups"] = np.repeat(np.array([str(name) for name in names], object), [view.n for view in views])
+        if views[0].lens != "binary":
+            words["input"] = "confidence"
+        score = np.concatenate([view.score for view in views])
+        return Predictions(np.concatenate([view.raw_outcome for view in views]), score, **words)
+
     def renamed(self, classes: tuple[Any, ...], lenses: Mapping[str, str]) -> Sketches:
         """The same numbers under other names of classes and lenses."""
         parts = {}

@@ -1,4 +1,4 @@
-"""``calibrant demo``: predictions of a real model that come with the package, measured, assessed and repaired, and a page to open."""
+"""``calibrant demo``: predictions of a real model that come with the package, measured, assessed and repaired, and a report to open."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from pathlib import Path
 import click
 
 from .._results import number
-from ..calibration import calibration_curve
 from ..evaluation import Evaluation, calibrated, evaluate
 from ..inference.significance import assess
 from ..predictions import Predictions
 from ..recalibration.choosing import recalibrate
-from ..reporting import write_page
-from ..reporting.page import Section
+from ..reporting.building import report
 from .evaluating import show
 from .screen import print_lines, print_table
 from .source import Columns, load
@@ -28,7 +26,7 @@ STORY = (
 
 
 def run(out: str) -> None:
-    """Measure the packaged predictions, ask whether it is chance, repair them on other rows, and write the page."""
+    """Measure the packaged predictions, ask whether it is chance, repair them on other rows, and write the report."""
     validation, test = _packaged("digits_validation"), _packaged("digits_test")
     before = evaluate(test)
     print_lines([STORY, ""])
@@ -41,17 +39,9 @@ def run(out: str) -> None:
     print_lines(["What repairs it, on held-out validation rows:", *repr(found).splitlines(), ""])
     headings, rows = _side_by_side(before, after)
     print_table(headings, rows, range(1, 3))
-    tried, maps = found._table()
-    sections = [
-        Section("Could it be chance?", chance),
-        Section("What repairs it", repr(found).splitlines()[:1], tried, maps),
-        Section("Before and after, on the test rows", (), headings, rows),
-        Section("Before: reliability diagram", curve=calibration_curve(test, bins=10)),
-    ]
-    curve = calibration_curve(mended, bins=10)
-    words = {"title": "Handwritten digits", "story": STORY, "heading": f"After {found.method}: reliability diagram"}
-    page = write_page(Path(out), before, curve, sections=sections, **words)
-    click.echo(f"\nwrote {page.resolve()}: open it in a browser")
+    path = Path(out)
+    report(test, path=path, title="Handwritten digits, read by boosted trees")
+    click.echo(f"\nwrote {path.resolve()}: open it in a browser")
 
 
 def _packaged(name: str) -> Predictions:

@@ -17,12 +17,14 @@ from .._signature import PREDICTION_WORDS, unknown_word
 from ..bintable import check_interval
 from ..calibration import calibration_curve
 from ..decision._rows import check_level
-from ..errors import ArgumentError, CalibrantError, GroupError, InputError, LensError
+from ..errors import ArgumentError, CalibrantError, GroupError, InputError, InputTypeError, LensError
 from ..evaluation import Inference, choose_metrics
 from ..inference.draws import progress
 from ..lenses import Lens
 from ..predictions import Predictions
 from ..selections import parse_selection
+from ..sketch import Sketch
+from ..sketches import Sketches
 from ..view import VectorView, View
 from .content import Diagram, DiagramBin, Metrics, Repairs, Report
 from .forms import form_of
@@ -85,7 +87,7 @@ def report(
     Parameters
     ----------
     y_true, y_prob
-        Labels and probabilities; see `Predictions`, whose keywords are taken too.
+        Labels and probabilities; see `Predictions`, whose keywords are taken too. Or a `Sketch` or `Sketches`, with its groups.
     path
         Where to write it; the suffix .html, .md or .json says as what.
     by
@@ -124,8 +126,13 @@ def report(
             raise unknown_word("report", word, value, [*OWN_WORDS, *PREDICTION_WORDS])
     form = None if path is None else form_of(path, format)
     asked = read_options(title, metrics, lens, interval, n_resamples, rng, repair, accuracy, confidence_level)
+    more: dict[str, Any] = {"by": _shown(by), "where": None if where is None else "given"}
+    if isinstance(y_true, (Sketch, Sketches)):
+        if y_prob is not None or by is not None or words:
+            raise InputTypeError("y_true", "is a sketch, which already holds everything", "pass it alone")
+        y_true, more["rows"] = y_true.predictions(), f"{y_true.n:,}, read from a sketch: scores are the means of cells"
     p = parse_selection(where, grouped(y_true, y_prob, by, words))
-    found = build(p, asked, {"by": _shown(by), "where": None if where is None else "given"})
+    found = build(p, asked, more)
     if path is not None:
         found.write(path, format=form)
     return found
