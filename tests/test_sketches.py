@@ -120,6 +120,20 @@ def test_compiled_and_plain_fill_the_same_bits(monkeypatch: pytest.MonkeyPatch) 
             assert np.array_equal(a, b)
 
 
+def test_compiled_and_plain_row_sums_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    y, p, _ = classes_of(20_000)
+    p[:5] = [[1, 0, 0], [0, 1, 0], [5e-324, 1, 0], [1e-310, 0.5, 0.5], [0.25, 0.25, 0.5]]
+    z, q = rows_of("rare", 20_000)
+    cases = [(p, y), (p.astype(np.float32), y), (q, z), (q.astype(np.float32), z.astype(np.uint8))]
+    monkeypatch.setattr("calibrant._rowsums.compiled", lambda function, entries: None)
+    plain = [row_sums(*case) for case in cases]
+    monkeypatch.undo()
+    monkeypatch.setattr(_kernels, "MIN_ENTRIES", 0)
+    assert [row_sums(*case) for case in cases] == plain
+    assert "add_rows" in _kernels._cache
+
+
 def test_logarithms_are_right_and_made_of_plain_steps() -> None:
     value = np.concatenate([np.random.default_rng(0).random(50_000), [1.0, 0.5, 1e-300, 5e-324, 1 - 2**-53, 2**-1022]])
     assert np.abs(minus_log(value) + np.log(value)).max() < 3e-13

@@ -7,6 +7,7 @@ Sums are integers, so the order of rows, blocks and threads cannot change a bit 
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -215,6 +216,48 @@ def fill_cells(score: Any, outcome: Any, equal: int, edges: Any, first: Any, cro
         fixed = np.int64(value * SCALE)
         sums[cell, 0] += (fixed >> LOW_BITS) + COUNT_UNIT
         sums[cell, 1] += fixed & LOW_MASK
+
+
+def add_rows(probs: Any, labels: Any, columns: int, inverse: Any, logs: Any, sums: Any) -> None:
+    """Add what brier, nll and ecd need of rows of probabilities; `probs` is flat, and one column is that of class 1 of two.
+
+    ``sums`` holds the square's high and low parts, the own probability's, the surprise, the entropy, and how many own
+    probabilities are 0. Steps and their order are those of `_rowsums.minus_log`, so that the bits are the same.
+    """
+    width = max(columns, 2)
+    for i in range(labels.size):
+        own = labels[i]
+        for k in range(width):
+            value = np.float64(probs[i * columns + (k if columns > 1 else 0)])
+            if columns == 1 and k == 0:
+                value = 1.0 - value
+            surprise = 0.0
+            if value > 0.0:
+                part, exponent = math.frexp(value)
+                place = min(max(np.int64(math.floor(part * 256.0)) - 128, 0), 127)
+                rest = part * inverse[place]
+                rest = rest - 1.0
+                series = rest * (1 / 5)
+                series = series + (-1 / 4)
+                series = series * rest
+                series = series + (1 / 3)
+                series = series * rest
+                series = series + (-1 / 2)
+                series = series * rest
+                series = series + 1.0
+                series = series * rest
+                surprise = logs[place] - series
+                surprise = surprise - exponent * 0.6931471805599453
+            square = np.int64(value * value * SCALE)
+            sums[0] += square >> 31
+            sums[1] += square & 2147483647
+            sums[5] += np.int64(math.floor(value * surprise * 1099511627776.0 + 0.5))
+            if k == own:
+                fixed = np.int64(value * SCALE)
+                sums[2] += fixed >> 31
+                sums[3] += fixed & 2147483647
+                sums[4] += np.int64(math.floor(surprise * 1099511627776.0 + 0.5))
+                sums[6] += np.int64(value == 0.0)
 
 
 def fill_class_bins(probs: Any, labels: Any, bins: int, edges: Any, sums: Any, positives: Any) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._blocks import map_blocks, rows_per_block
+from ._kernels import add_rows, compiled
 
 __all__ = ["LOG_UNIT", "TERMS", "RowSums", "log_table", "minus_log", "row_sums"]
 
@@ -20,6 +22,8 @@ TERMS = (1 / 5, -1 / 4, 1 / 3, -1 / 2)
 """Factors of r^5 to r^2 in log(1 + r)."""
 LN2 = 0.6931471805599453
 _HALF = 31
+# So many rows cannot overflow their sums: minus a logarithm is below 2^10, which is 2^50 units.
+COMPILED_ROWS = 1 << 13
 
 
 class RowSums(NamedTuple):
@@ -90,6 +94,10 @@ def minus_log(value: Floats) -> Floats:
 def row_sums(probs: Array, labels: Array) -> RowSums:
     """Sums over rows of an (N, K) array, or of the probability of class 1 of two."""
     columns = 2 if probs.ndim == 1 else probs.shape[1]
+    fits = probs.dtype in (np.float32, np.float64) and labels.dtype in (np.uint8, np.int64) and probs.flags.c_contiguous
+    kernel = compiled(add_rows, probs.size) if fits else None
+    if kernel is not None:
+        return _compiled_sums(kernel, probs, labels)
 
     def work(start: int, stop: int) -> RowSums:
         part = probs[start:stop].astype(np.float64)
@@ -111,6 +119,24 @@ def row_sums(probs: Array, labels: Array) -> RowSums:
     total = RowSums()
     for part in map_blocks(work, len(probs), rows_per_block(columns, 1 << 16), columns=columns):
         total = total.plus(part)
+    return total
+
+
+def _compiled_sums(kernel: Callable[..., None], probs: Array, labels: Array) -> RowSums:
+    columns = 1 if probs.ndim == 1 else probs.shape[1]
+    flat = probs.reshape(-1)
+
+    def work(start: int, stop: int) -> Array:
+        sums = np.zeros(7, np.int64)
+        kernel(flat[start * columns : stop * columns], labels[start:stop], columns, _INVERSE, _LOG_INVERSE, sums)
+        return sums
+
+    total = RowSums()
+    for sums in map_blocks(work, len(labels), COMPILED_ROWS, columns=columns):
+        high, low, own_high, own_low, surprise, entropy, impossible = (int(value) for value in sums)
+        square, own = (high << _HALF) + low, (own_high << _HALF) + own_low
+        rows = min(len(labels) - total.rows, COMPILED_ROWS)
+        total = total.plus(RowSums(rows, square, own, surprise, entropy, impossible))
     return total
 
 

@@ -152,7 +152,7 @@ class Sketch:
     def predictions(self) -> Predictions:
         """The cells as predictions that stand for many rows each, for what reads more than a view."""
         view = self.view()
-        words = {} if self.lens == "binary" else {"input": "confidence"}
+        words: dict[str, Any] = {} if self.lens == "binary" else {"input": "confidence"}
         return Predictions(view.raw_outcome, view.score, counts=view.weight, **words)
 
     @cached_property

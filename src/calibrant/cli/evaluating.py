@@ -14,6 +14,7 @@ from ..evaluation import Evaluation, choose_metrics, evaluate
 from ..registry import Metric, catalogue
 from .screen import clean, print_json, print_lines, print_table, resampling_bar
 from .source import Columns, load
+from .streaming import streamed
 
 __all__ = ["named_classes", "run"]
 
@@ -73,6 +74,8 @@ def run(
     format: str | None,
     normalize: bool,
     clip: bool,
+    stream: bool | None = None,
+    table: str | None = None,
     **columns: str | None,
 ) -> bool:
     """Measure and print; true when a gate failed."""
@@ -81,14 +84,20 @@ def run(
         metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
     )
     chosen += [gate.metric for gate in dict.fromkeys(conditions) if gate.metric not in chosen]
-    words = named_classes(load(file, Columns(**columns), where, format), classes, pos_label)
-    groups = words.pop("groups", None)
+    given: dict[str, Any] = {"where": where, "format": format, "classes": classes, "pos_label": pos_label}
+    given |= {"normalize": normalize, "clip": clip, "table": table}
+    sketches = streamed(file, stream, Columns(**columns), given)
+    words: dict[str, Any]
+    if sketches is not None:
+        words = {"y_true": sketches}
+    else:
+        words = named_classes(load(file, Columns(**columns), where, format), classes, pos_label)
+        words |= {"by": words.pop("groups", None), "normalize": normalize, "clip": clip}
     with resampling_bar():
         result = evaluate(
             words.pop("y_true"),
-            words.pop("y_prob"),
+            words.pop("y_prob", None),
             metrics=chosen,
-            by=groups,
             lens=lens,
             bins=bins,
             binning=binning,
@@ -97,8 +106,6 @@ def run(
             assess=assess,
             n_resamples=resamples,
             rng=seed,
-            normalize=normalize,
-            clip=clip,
             **words,
         )
     failures = judge(result, conditions)

@@ -27,6 +27,8 @@ from .options import (
     score_options,
     seed_option,
     source_options,
+    stream_options,
+    table_option,
     where_option,
 )
 
@@ -98,6 +100,7 @@ def cli() -> None:
 )
 @click.option("--interval", type=float, metavar="LEVEL", help="Add confidence intervals, for example of level 0.95.")
 @click.option("--assess", is_flag=True, help="Add how often chance alone gives such a value.")
+@stream_options
 @draw_options(200)
 @json_option
 @click.option(
@@ -279,6 +282,28 @@ def run(**options: Any) -> None:
     from . import workflow
 
     workflow.run(**options)
+
+
+@cli.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@label_option
+@click.option("--prob", metavar="COLUMN", help="Probability of the positive class.")
+@click.option("--probs", metavar="COLUMNS", help="One probability per class: a list, or a pattern such as 'p_*'.")
+@by_option("Keep each group by itself as well.")
+@where_option
+@classes_option
+@click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Kind of the files.")
+@table_option
+@click.option("--out", metavar="FILE", required=True, help="Where to write, ending in .sketch.")
+@debug_option
+def scan(files: tuple[str, ...], **options: Any) -> None:
+    """Read FILES of any size once and keep what every score metric needs of them; or add .sketch FILES.
+
+    Patterns such as 'preds/*.parquet' name many files. What is written is read by evaluate.
+    """
+    from . import streaming
+
+    streaming.run(files, **options)
 
 
 @cli.command()

@@ -24,6 +24,8 @@ __all__ = [
     "score_options",
     "seed_option",
     "source_options",
+    "stream_options",
+    "table_option",
     "where_option",
 ]
 
@@ -112,6 +114,16 @@ def draw_options(resamples: int) -> Callable[[Command], Command]:
         click.option("--seed", type=int, default=0, show_default=True, help="The same seed draws the same samples."),
     )
 
+
+table_option = click.option("--table", metavar="NAME", help="Table of a DuckDB database, where it has several.")
+stream_options = with_options(
+    click.option(
+        "--stream/--no-stream",
+        default=None,
+        help="Read in bounded memory, as is done for patterns, databases and files above 512 MB.",
+    ),
+    table_option,
+)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
