@@ -199,8 +199,8 @@ def side_words(lens: str) -> tuple[str, str]:
 
 
 def plain_number(value: float) -> str:
-    """A number with up to six decimals, and none that is 0 at its end."""
-    return f"{value:.6f}".rstrip("0").rstrip(".")
+    """A number with up to seven decimals, and none that is 0 at its end."""
+    return f"{value:.7f}".rstrip("0").rstrip(".")
 
 
 def logit_places(limits: tuple[float, float], inches: float) -> list[float]:
@@ -214,7 +214,8 @@ def logit_places(limits: tuple[float, float], inches: float) -> list[float]:
         if low <= at <= high and all(has >= wanted for has, wanted in zip(room, need, strict=True)):
             places.append(tick)
     if len(places) < 3:
-        places = [float(f"{1 / (1 + np.exp(-place)):.2g}") for place in np.linspace(low, high, 5)[1:-1]]
+        digits = 1 - int(np.floor(np.log10(limits[1] - limits[0])))
+        places = [round(float(1 / (1 + np.exp(-place))), digits) for place in np.linspace(low, high, 5)[1:-1]]
     return sorted(places)
 
 

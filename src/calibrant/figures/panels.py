@@ -106,8 +106,8 @@ class ReliabilityPanels:
         axes = grid_of_axes(figure, len(self), columns=across, **size)
         for place, (ax, (name, diagram)) in enumerate(zip(axes, self.diagrams.items(), strict=True)):
             plain: dict[str, Any] = {"labels": False, "name": None, "colour": COLOURS[0], "sides": not small}
-            plain["beside"] = self.diagrams.values()
-            draw_reliability(diagram, ax, counts=counts, scale=scale, legend=legend, **plain)
+            every = self.diagrams.values()
+            draw_reliability(diagram, ax, counts=counts, scale=scale, legend=legend, beside=every, **plain)
             # A title of the strip is laid out with it; one of the ax would be moved above the strip too late.
             titled: Any = ax.child_axes[-1] if counts == "strip" else ax
             titled.set_title(name, fontsize=SMALL if small else TEXT, pad=3)

@@ -1,0 +1,206 @@
+"""The gallery shows every figure, by code that runs, with pictures that are there; and faults once seen in them stay away."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import pkgutil
+import re
+import sys
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant import figures
+
+pytest.importorskip("matplotlib")
+from PIL import Image
+
+from .pictures import assert_readable
+
+ROOT = Path(__file__).parents[2]
+
+
+def _gallery() -> ModuleType:
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        return import_module("make_gallery")
+    finally:
+        sys.path.pop(0)
+
+
+gallery = _gallery()
+ENTRIES = {entry.name: entry for entry in gallery.ENTRIES}
+PAGE = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+
+
+@cache
+def start() -> dict[str, Any]:
+    return gallery.start()
+
+
+def run(code: str) -> dict[str, Any]:
+    names = dict(start())
+    exec(code, names)
+    return names
+
+
+def public_figures() -> set[str]:
+    """Functions of the modules of figures that can be had from calibrant itself."""
+    found = set()
+    for module in pkgutil.iter_modules(figures.__path__):
+        home = import_module(f"calibrant.figures.{module.name}")
+        named = [name for name in getattr(home, "__all__", []) if inspect.isfunction(getattr(home, name))]
+        found |= {name for name in named if getattr(cal, name, None) is getattr(home, name)}
+    return found
+
+
+def assert_picture(data: bytes) -> None:
+    """A PNG of a readable size that is neither blank nor a blot."""
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    with Image.open(io.BytesIO(data)) as picture:
+        pixels = np.asarray(picture.convert("RGB"))
+    assert pixels.shape[1] >= 2 * 72 * 3.2
+    assert len(np.unique(pixels @ [65536, 256, 1])) > 20
+    painted = (pixels.min(axis=2) < 250).mean()
+    assert 0.01 < painted < 0.7
+
+
+def test_every_figure_is_in_the_gallery() -> None:
+    wanted = public_figures()
+    assert wanted >= {"reliability", "before_after", "score_histogram", "stability_diagram", "topk_diagram"}
+    assert len(wanted) >= 17
+    code = "\n".join(entry.code for entry in gallery.ENTRIES)
+    assert {name for name in wanted if f"cal.{name}(" not in code} == set()
+
+
+def test_every_kind_and_every_uncertainty_of_a_reliability_diagram_is_shown() -> None:
+    code = "\n".join(entry.code for entry in gallery.ENTRIES)
+    shown = {word for word in ("bars", "roof", "smooth", "corp") if f'kind="{word}"' in code}
+    assert shown == {"bars", "roof", "smooth", "corp"}
+    ways = {"standard_error", "clopper_pearson", "bootstrap", "consistency", "band"}
+    assert {way for way in ways if f'uncertainty="{way}"' in code} == ways
+    for option in ('scale="logit"', "labels=True", 'over="bins"', 'over="gamma"', 'over="fraction"'):
+        assert option in code, option
+
+
+def test_the_page_is_what_the_script_writes() -> None:
+    assert gallery.page() == PAGE, "run tools/make_gallery.py"
+
+
+def test_names_and_titles_differ() -> None:
+    assert len(ENTRIES) == len(gallery.ENTRIES)
+    assert len({entry.title for entry in gallery.ENTRIES}) == len(gallery.ENTRIES)
+    assert all(re.fullmatch(r"[a-z_]+", name) for name in ENTRIES)
+
+
+def test_code_is_short_and_names_only_what_there_is() -> None:
+    for entry in gallery.ENTRIES:
+        compile(entry.code, entry.name, "exec")
+        assert max(map(len, entry.code.splitlines())) <= 120, entry.name
+        for name in re.findall(r"\bcal\.(\w+)", entry.code):
+            assert getattr(cal, name) is not None
+
+
+def test_pictures_are_there_small_and_not_blank() -> None:
+    referred = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", PAGE)
+    assert len(referred) == len(gallery.ENTRIES)
+    files = [ROOT / "docs" / name for name in referred]
+    assert sorted(files) == sorted((ROOT / "docs" / "gallery").iterdir())
+    sizes = [path.stat().st_size for path in files]
+    assert max(sizes) <= 60_000
+    assert sum(sizes) < 2_000_000
+    for path in files:
+        assert_picture(path.read_bytes())
+
+
+@pytest.mark.parametrize("name", ["line", "group_confidence"])
+def test_code_draws_its_picture(name: str) -> None:
+    first, again = (gallery.png_of(gallery.drawn(ENTRIES[name], start())) for _ in range(2))
+    assert_picture(first)
+    assert first == again
+    with Image.open(ROOT / "docs" / "gallery" / f"{name}.png") as stored, Image.open(io.BytesIO(first)) as made:
+        assert np.allclose(made.size, stored.size, atol=2)
+
+
+@pytest.mark.deep
+def test_all_code_runs() -> None:
+    for entry in gallery.ENTRIES:
+        assert_picture(gallery.png_of(gallery.drawn(entry, start())))
+
+
+def test_a_legend_stands_where_no_interval_passes() -> None:
+    ax = run(ENTRIES["line"].code)["ax"]
+    ax.figure.draw_without_rendering()
+    box = ax.get_legend().get_window_extent()
+    bars = next(one for one in ax.collections if one.get_gid() == "interval")
+    points = np.vstack([np.linspace(*segment, 50) for segment in bars.get_segments()])
+    assert not box.count_contains(ax.transData.transform(points))
+    assert_readable(ax)
+
+
+def test_markers_at_the_edge_are_whole_and_a_zoomed_line_is_cut() -> None:
+    ax = cal.reliability([0, 0, 1, 1], [0.0, 0.1, 0.9, 1.0], bins=2, binning="equal_mass").plot()
+    line = next(one for one in ax.lines if one.get_gid() == "curve")
+    ax.figure.draw_without_rendering()
+    inner, outer = ax.bbox, line.get_clip_box()
+    radius = line.get_markersize() / 2 / 72 * ax.figure.dpi
+    assert line.get_clip_on()
+    assert inner.y0 - outer.y0 >= radius
+    assert outer.x1 - inner.x1 >= radius
+    assert outer.width < 1.05 * inner.width
+
+
+def test_panels_on_logit_axes_hold_the_points_of_every_panel() -> None:
+    axes = run('axes = cal.before_after(y, p, q, bins=10).plot(scale="logit")')["axes"]
+    assert axes[0].get_xlim() == axes[1].get_xlim()
+    for ax in axes:
+        x, y = next(one for one in ax.lines if one.get_gid() == "curve").get_data()
+        assert ax.get_xlim()[0] <= x.min() < x.max() <= ax.get_xlim()[1]
+        assert ax.get_ylim()[0] <= y.min() < y.max() <= ax.get_ylim()[1]
+
+
+def test_logit_axes_name_small_numbers_without_crowding() -> None:
+    ax = run(ENTRIES["logit"].code)["ax"]
+    assert {0.001, 0.01, 0.1} <= set(ax.get_xticks())
+    assert_readable(ax)
+
+
+@pytest.mark.parametrize(
+    "limits", [(1e-6, 1 - 1e-6), (1e-4, 0.4), (0.2, 0.8), (0.45, 0.47), (1e-6, 4e-6), (0.6, 0.9999)]
+)
+@pytest.mark.parametrize("inches", [1.2, 2.6, 6.0])
+def test_logit_ticks_lie_inside_and_apart(limits: tuple[float, float], inches: float) -> None:
+    from calibrant.figures.base import logit_places, plain_number
+
+    places = np.array(logit_places(limits, inches))
+    assert len(places) >= 3
+    assert limits[0] <= places.min() < places.max() <= limits[1]
+    assert (np.diff(places) > 0).all()
+    assert len({plain_number(place) for place in places}) == len(places)
+
+
+def test_no_score_below_one_is_named_one() -> None:
+    ax = run(ENTRIES["cumulative"].code)["ax"]
+    above = ax.child_axes[0]
+    words = [label.get_text() for label in above.get_xticklabels()]
+    assert start()["p"].max() < 1
+    assert "1" not in words
+    assert words[:2] == ["0.18", "0.97"]
+    assert_readable(ax)
+
+
+def test_the_value_of_a_small_panel_keeps_clear_of_its_line() -> None:
+    axes = run('axes = cal.classwise_panels(y, p, show=[1, 3, 5, 9], bins=5, metrics=("ece",)).plot()')["axes"]
+    axes[0].figure.draw_without_rendering()
+    for ax in axes:
+        line = next(one for one in ax.lines if one.get_gid() == "curve")
+        steps = np.linspace(0, len(line.get_xdata()) - 1, 400)
+        places = [np.interp(steps, np.arange(len(values)), values) for values in line.get_data()]
+        assert not ax.texts[0].get_window_extent().count_contains(ax.transData.transform(np.column_stack(places)))
