@@ -15,8 +15,11 @@ Floats = NDArray[np.float64]
 # Narrower kernels are not tried: they would need more than 2^21 terms.
 NARROWEST = 1e-4
 # Nodes per width of the kernel: of the grid that takes up the residuals, and of the one on which the curve is looked at.
-SOURCE_NODES = 200
+SOURCE_NODES, FEWER_NODES = 200, 100
 CURVE_NODES = 32
+# Kernels below this serve errors that only many rows can show, whose tenth digit means nothing.
+NARROW = 0.002
+FEW_MASSES = 200_000
 # exp(-9^2 / 2) is below 1e-17.
 CUT = 9.0
 
@@ -40,11 +43,12 @@ class CosineSeries:
     """Point masses on [0, 1] as a cosine series, accurate for kernels down to `width`.
 
     A mass is shared between the four nearest nodes so that cubics are integrated exactly; the error of a smoothed value is below
-    0.1 / SOURCE_NODES^4 of the absolute mass. Beyond an end the even extension takes over, which is the reflection.
+    0.1 / SOURCE_NODES^4 (narrow ones: FEWER_NODES) of the absolute mass. Beyond an end the even extension takes over, which is the reflection.
     """
 
     def __init__(self, position: Floats, mass: Floats, width: float) -> None:
-        nodes = 1 << max(6, math.ceil(math.log2(SOURCE_NODES / width)))
+        per_width = SOURCE_NODES if width >= NARROW else FEWER_NODES
+        nodes = 1 << max(6, math.ceil(math.log2(per_width / width)))
         place = position * nodes
         left = np.minimum(place.astype(np.int64), nodes - 1)
         u = place - left
@@ -112,11 +116,13 @@ def self_consistent_width(position: Floats, mass: Floats, scale: float = 1.0) ->
     That integral never rises with s, so there is one. Where s is below the narrowest width tried, the integral there is returned.
     """
     series: dict[float, CosineSeries] = {}
+    # A series costs a pass over the masses and a transform; small steps pay where the transform is the longer of the two.
+    steps = (0.01, 0.002, 5e-4, 2e-4, NARROWEST) if len(position) < FEW_MASSES else (0.01, 0.001, NARROWEST)
 
     def excess(s: float) -> float:
         width = max(s * scale, NARROWEST)
-        # Coarse series first, a finer one only where the answer is that small; which one depends on the width alone.
-        fits = next(own for own in (0.01, 0.002, 5e-4, 2e-4, NARROWEST) if own <= width)
+        # Coarse series first, a finer one only where the answer is that small.
+        fits = next(own for own in steps if own <= width)
         if fits not in series:
             series[fits] = CosineSeries(position, mass, fits)
         return series[fits].absolute_integral(width) - s

@@ -10,6 +10,7 @@ import click
 
 from .. import __version__
 from ..errors import CalibrantError
+from .monitoring import monitor
 from .options import (
     by_option,
     class_score_options,
@@ -38,10 +39,11 @@ EXIT_GATE, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 fine, 1 a gate failed, 2 bad input, 130 interrupted."""
+    """Run the command line and exit: 0 fine, 1 a gate failed, 2 bad input, 3 a monitor's alarm, 130 interrupted."""
     try:
-        cli.main(arguments, prog_name="calibrant", standalone_mode=False)
-        code = 0
+        # A command that ends by `Exit` gives its code here.
+        found = cli.main(arguments, prog_name="calibrant", standalone_mode=False)
+        code = found if isinstance(found, int) else 0
     except _GateFailed:
         code = EXIT_GATE
     except click.exceptions.Exit as error:
@@ -373,3 +375,6 @@ def demo(out: str) -> None:
     from . import demonstration
 
     demonstration.run(out)
+
+
+cli.add_command(monitor)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import __version__
 from .._results import number
 from ..files import write_atomic
-from ..monitoring.status import MonitorStatus, WindowStatus
+from ..monitoring.status import MonitorStatus, WatchAlarm, WindowStatus
 from .diagram import INK, OVER, PAPER, UNDER, svg_of
 
 __all__ = ["render_timeline", "timeline_spec", "write_timeline"]
@@ -68,8 +68,7 @@ def render_timeline(status: MonitorStatus, *, title: str = "Monitor") -> str:
         pictures=[_picture(timeline_spec(status, width)) for width in (WIDE, NARROW)] if status.windows else [],
         headings=HEADINGS,
         rows=[_row(window) for window in reversed(status.windows)],
-        alarms=list(reversed(status.alarms))[:50],
-        kinds=KINDS,
+        alarms=_alarm_stories(status),
     )
 
 
@@ -78,6 +77,34 @@ KINDS = {
     "change": "change of calibration",
     "scores": "drift of scores",
 }
+
+
+class AlarmStory(NamedTuple):
+    """Alarms of one kind and group: the first one, and how often it came again."""
+
+    heading: str
+    words: str
+    again: str
+    seen: bool
+
+
+def _alarm_stories(status: MonitorStatus) -> list[AlarmStory]:
+    """One entry for each kind and group, those that nobody acknowledged first, the newest first."""
+    stories: dict[tuple[Any, ...], list[WatchAlarm]] = {}
+    for alarm in status.alarms:
+        stories.setdefault((alarm.acknowledged, alarm.kind, str(alarm.group)), []).append(alarm)
+    ordered = sorted(stories.values(), key=lambda found: (found[0].acknowledged, -found[-1].number))
+    return [_story(found) for found in ordered]
+
+
+def _story(found: list[WatchAlarm]) -> AlarmStory:
+    first, last = found[0], found[-1]
+    named = "all rows" if first.group is None else f"group {first.group}"
+    again = ""
+    if len(found) > 1:
+        times = "once more" if len(found) == 2 else f"{len(found) - 1} more times"
+        again = f"It came {times}, last in window {last.window}."
+    return AlarmStory(f"{first.window}: {KINDS[first.kind]}, {named}", first.words, again, first.acknowledged)
 
 
 def _picture(spec: dict[str, Any]) -> str:
@@ -126,20 +153,21 @@ def timeline_spec(status: MonitorStatus, width: int = WIDE) -> dict[str, Any]:
         "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridColor": "#ececf0"},
         "legend": {"labelFontSize": 12},
         "view": {"stroke": "#cccccc"},
-        "title": {"anchor": "start", "fontSize": 14, "fontWeight": "bold", "color": INK, "offset": 8},
+        "title": {"anchor": "start", "fontSize": 14, "fontWeight": "bold", "color": INK, "offset": 8, "frame": "group"},
     }
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "background": PAPER,
         "vconcat": [part for part in parts if part is not None],
         "spacing": 26,
+        "resolve": {"scale": {"color": "independent", "shape": "independent", "y": "independent"}},
         "config": config,
     }
 
 
 def _at(status: MonitorStatus, window: WindowStatus) -> Any:
     """Where a window stands: its beginning, in milliseconds or rows."""
-    return window.start if status.every.endswith("rows") else window.start // 1000
+    return window.start if not status.settings.rule.by_time else window.start // 1000
 
 
 def _x(status: MonitorStatus, width: int) -> dict[str, Any]:
@@ -147,11 +175,13 @@ def _x(status: MonitorStatus, width: int) -> dict[str, Any]:
     places = [_at(status, window) for window in status.windows]
     margin = (places[-1] - places[0]) * 0.02 or 1
     domain = [places[0] - margin, places[-1] + margin]
-    axis: dict[str, Any] = {"title": None, "tickCount": max(2, width // 110), "labelOverlap": True}
-    if status.every.endswith("rows"):
+    axis: dict[str, Any] = {"title": None, "tickCount": max(3, width // 110), "labelOverlap": True}
+    if not status.settings.rule.by_time:
         return {"field": "at", "type": "quantitative", "scale": {"domain": domain, "nice": False}, "axis": axis}
     if len(places) == 1:
         domain = [places[0] - 86_400_000, places[0] + 86_400_000]
+    days = (domain[1] - domain[0]) / 86_400_000
+    axis["format"] = "%b %d %H:%M" if days < 2 else "%b %d" if days < 700 else "%b %Y"
     scale = {"type": "utc", "domain": domain, "nice": False}
     return {"field": "at", "type": "temporal", "scale": scale, "axis": axis}
 
@@ -169,7 +199,13 @@ def _layered(
             "encoding": {"x": _x(status, width)},
         }
         layers = [rule, *layers]
-    return {"width": width, "height": 130, "title": title, "layer": layers, "resolve": {"scale": {"color": "independent"}}}
+    return {
+        "width": width,
+        "height": 130,
+        "title": title,
+        "layer": layers,
+        "resolve": {"scale": {"color": "independent"}},
+    }
 
 
 def _level(value: float, scale: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -189,7 +225,8 @@ def _confidence(status: MonitorStatus, width: int) -> dict[str, Any]:
     ]
     first = next((w.scores.reading for w in status.windows if w.scores.reading is not None), None)
     floor = min([value["value"] for value in values] + ([] if first is None else [first.reference.mean]))
-    y = {"field": "value", "type": "quantitative", "title": "confidence", "scale": {"domain": [max(0, floor - 0.05), 1]}}
+    scale = {"domain": [max(0, floor - 0.05), 1], "zero": False}
+    y = {"field": "value", "type": "quantitative", "title": "confidence", "scale": scale}
     colour = {
         "field": "what",
         "type": "nominal",
@@ -201,7 +238,7 @@ def _confidence(status: MonitorStatus, width: int) -> dict[str, Any]:
         "mark": {"type": "line", "point": {"size": 28}, "strokeWidth": 1.6},
         "encoding": {"x": _x(status, width), "y": y, "color": colour},
     }
-    layers = [line] if first is None else [_level(first.reference.mean), line]
+    layers = [line] if first is None else [_level(first.reference.mean, scale), line]
     return _layered(status, width, "How sure it was (dashed: mean of the reference)", layers, ())
 
 
@@ -260,7 +297,7 @@ def _gap(status: MonitorStatus, width: int) -> dict[str, Any] | None:
     rule = {
         "data": {"values": values},
         "mark": {"type": "rule", "strokeWidth": 2},
-        "encoding": {"x": x, "y": y, "y2": {"field": "high"}, "color": colour},
+        "encoding": {"x": x, "y": y, "y2": {"field": "high"}, "color": {**colour, "legend": None}},
     }
     point = {
         "data": {"values": values},
@@ -290,7 +327,7 @@ def _bets(status: MonitorStatus, width: int) -> dict[str, Any] | None:
         "mark": {"type": "line", "point": {"size": 28}, "strokeWidth": 1.6},
         "encoding": {
             "x": _x(status, width),
-            "y": {"field": "value", "type": "quantitative", "scale": scale, "title": "capital", "axis": {"format": "~g", "tickCount": 4}},
+            "y": {"field": "value", "type": "quantitative", "scale": scale, "title": "capital", "axis": {"format": ".0e", "tickCount": 4}},
             "color": {
                 "field": "what",
                 "type": "nominal",
