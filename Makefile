@@ -3,15 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test deep lint bench docs reproduce simulate stub clean
+.PHONY: demo test test-gpu deep lint browser bench docs gallery reproduce simulate stub clean
 
 demo: $(VENV)/.core
 	$(BIN)/calibrant demo
 
-test: $(VENV)/.dev lint
+test: $(VENV)/.dev browser lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
-deep: $(VENV)/.dev lint
+deep: $(VENV)/.dev browser lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --deep
 
 lint: $(VENV)/.dev
@@ -21,14 +21,29 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 	$(BIN)/python tools/make_stub.py --check
 
+# The report is tested in a real browser. Where there is none and none can be had, those tests say so and are skipped.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || \
+		echo "no Chromium: the tests of the report in a browser will be skipped"
+
+# The PyTorch tests on a CUDA device, in an environment that has one.
+test-gpu:
+	CALIBRANT_TEST_DEVICE=cuda $(PYTHON) -m pytest -q -p no:cacheprovider tests/torch
+
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/catalogue.py
+	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/report.py
 
 docs: $(VENV)/.docs
 	$(BIN)/python tools/make_metric_pages.py
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+gallery: $(VENV)/.dev
+	$(BIN)/python tools/make_gallery.py
 
 reproduce: $(VENV)/.dev
 	$(BIN)/python experiments/published.py

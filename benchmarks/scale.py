@@ -1,0 +1,173 @@
+"""What a row costs: sketches from memory and from Parquet beside DuckDB's own scan, with memory, and what 1e12 rows a day come to.
+
+``python benchmarks/scale.py`` makes 1e8 rows (about 1 GB) in a temporary folder, measures, and writes scale.json and the figures of
+docs/scale.md; ``--rows`` makes fewer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "scale.md"
+ROWS_A_DAY, GROUPS = 1e12, 1000
+
+
+def make(path: Path, rows: int) -> None:
+    """Scores that crowd at both ends, and labels drawn from them, as doubles and bytes."""
+    with duckdb.connect() as connection:
+        connection.execute("SELECT setseed(0.5)")
+        connection.execute(
+            "COPY (SELECT p, CAST(random() < p AS TINYINT) AS y FROM (SELECT 1 / (1 + exp(6 * (0.5 - random()))) AS p "
+            f"FROM range({rows}))) TO '{path}' (FORMAT parquet)"
+        )
+
+
+def best(work: Callable[[], Any], repeats: int = 3) -> float:
+    """The shortest of some times."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def plain_scan(path: Path) -> None:
+    """What DuckDB takes to read the same columns."""
+    with duckdb.connect() as connection:
+        connection.execute(f"SELECT sum(p), sum(y) FROM read_parquet('{path}')").fetchall()
+
+
+def in_child(path: Path, words: str) -> tuple[float, float]:
+    """Seconds and peak memory (MB) of one scan in a process of its own."""
+    code = (
+        "import resource, sys, time\nimport calibrant as cal\nfrom calibrant import _kernels\n_kernels.MIN_ENTRIES = 0\n"
+        f"start = time.perf_counter()\ncal.scan({str(path)!r}, label='y', prob='p', {words})\n"
+        "print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seconds, memory = done.stdout.split()
+    return float(seconds), float(memory)
+
+
+def from_memory(rows: int) -> dict[str, float]:
+    """Sketch and all score metrics of the recommended set, beside the exact ECE of the same arrays."""
+    import calibrant as cal
+
+    rng = np.random.default_rng(0)
+    p = rng.random(rows)
+    y = (rng.random(rows) < p).astype(np.int64)
+    scored = [
+        m for m in cal.catalogue.values() if m.recommended and m.takes == "View" and m.sketch and m.lens == "auto"
+    ]
+    cal.ece(y, p)
+    cal.Sketch.of(y, p)
+
+    def sketched() -> None:
+        sketch = cal.Sketch.of(y, p)
+        for metric in scored:
+            metric(sketch)
+
+    return {
+        "rows": rows,
+        "ece": best(lambda: cal.ece(y, p)),
+        "sketch": best(lambda: cal.Sketch.of(y, p)),
+        "sketch_and_metrics": best(sketched),
+        "metrics": len(scored),
+    }
+
+
+def page(found: dict[str, Any]) -> str:
+    """The figures as text."""
+    scan, sketch = found["scan"], found["files"]
+    lines = [
+        f"{found['rows']:,} rows of Parquet ({found['bytes'] / 1e9:.2f} GB), {found['machine']}, {found['date']}; DuckDB's own scan "
+        f"(`sum` of both columns) takes {scan:.2f} s.",
+        "",
+        "| | seconds | times the scan | rows a second | peak memory |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for name, (seconds, memory) in sketch.items():
+        lines.append(
+            f"| {name} | {seconds:.2f} | {seconds / scan:.1f} | {found['rows'] / seconds / 1e6:.0f} million | {memory:.0f} MB |"
+        )
+    inside = found["memory"]
+    lines += [
+        "",
+        f"In memory, {inside['rows']:,} rows of two classes: the exact ECE with equal-width bins takes {inside['ece'] * 1e3:.0f} ms, a sketch "
+        f"{inside['sketch'] * 1e3:.0f} ms, a sketch and all {inside['metrics']} score metrics of the recommended set "
+        f"{inside['sketch_and_metrics'] * 1e3:.0f} ms ({inside['sketch_and_metrics'] / inside['ece']:.1f} times the ECE).",
+        "",
+    ]
+    seconds = sketch["sketch and sums over rows, Arrow"][0]
+    cores = found["cores"]
+    per_row = seconds * cores / found["rows"]
+    hours = per_row * ROWS_A_DAY / 3600
+    size = found["sketch_bytes"]
+    lines += [
+        f"**1e12 rows a day over {GROUPS:,} groups.** At {per_row * 1e9:.0f} ns of core time a row (sketch and sums) that is {hours:,.0f} core "
+        f"hours, so {hours / 24:,.0f} cores all day. A full sketch has {size / 1e3:,.0f} kB: {GROUPS:,} groups take "
+        f"{size * GROUPS / 1e6:,.0f} MB in bytes and about {19576 * 40 * GROUPS / 1e9:.1f} GB in memory on the machine that merges them, and a "
+        f"year of days {size * GROUPS * 365 / 1e9:,.0f} GB. Each of 1 000 tasks sends at most {size * GROUPS / 1e6:,.0f} MB over the network, "
+        "less where it saw few groups; merging a pair of full sketches takes about a millisecond. Reading the rows costs more than all of it.",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure and write."""
+    import calibrant as cal
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=100_000_000)
+    parser.add_argument("--sql-rows", type=int, default=10_000_000, help="rows for the SQL engine, which is slower")
+    chosen = parser.parse_args()
+    found: dict[str, Any] = {"rows": chosen.rows, "date": date.today().isoformat()}
+    found["machine"] = f"{platform.machine()}, 2 cores"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.parquet"
+        make(path, chosen.rows)
+        found["bytes"] = path.stat().st_size
+        import os
+
+        found["cores"] = os.cpu_count()
+        found["machine"] = f"{found['cores']} cores of {platform.machine()}"
+        found["scan"] = best(lambda: plain_scan(path))
+        found["files"] = {
+            "sketch, Arrow": min(in_child(path, "scores=False") for _ in range(2)),
+            "sketch and sums over rows, Arrow": min(in_child(path, "scores=True") for _ in range(2)),
+        }
+        found["sketch_bytes"] = len(cal.scan(path, label="y", prob="p", where="random() < 0.02").to_bytes())
+        small = Path(folder) / "small.parquet"
+        make(small, chosen.sql_rows)
+        own = best(lambda: plain_scan(small))
+        seconds, memory = in_child(small, "scores=False, engine='sql'")
+        scale = found["scan"] / own
+        found["files"][f"sketch, SQL alone (from {chosen.sql_rows:,} rows)"] = (seconds * scale, memory)
+    found["memory"] = from_memory(10_000_000)
+    (HERE / "scale.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    body = f"<!-- scale:begin -->\n{page(found)}\n<!-- scale:end -->"
+    PAGE.write_text(
+        re.sub(r"<!-- scale:begin -->.*<!-- scale:end -->", lambda _: body, text, flags=re.S), encoding="utf-8"
+    )
+    print(page(found))
+
+
+if __name__ == "__main__":
+    main()
