@@ -23,6 +23,7 @@ from ._logistic import (
     logit,
     positions,
     quantiles,
+    rows_of,
     separating_side,
 )
 from .errors import ArgumentError, UndefinedMetricError
@@ -42,6 +43,7 @@ __all__ = [
     "logistic",
     "piecewise_linear",
     "quadratic",
+    "smoothed_logistic",
     "spline",
 ]
 
@@ -96,6 +98,16 @@ def logistic(view: View) -> Logistic:
     if feature[0] == feature[-1]:
         return Logistic(_constant_logit(groups), 0.0)
     return Logistic(*map(float, fit_line(groups).coefficients))
+
+
+def smoothed_logistic(view: View) -> Logistic:
+    """The same for shares strictly between 0 and 1, which nothing separates, so that the rows need not be sorted."""
+    groups = rows_of(view)
+    feature = logit(groups.score)
+    if feature.min() == feature.max():
+        return Logistic(_constant_logit(groups), 0.0)
+    fit = _converged(fit_logistic(groups, np.column_stack([np.ones(len(feature)), feature])))
+    return Logistic(*map(float, fit.coefficients))
 
 
 def _constant_logit(groups: Groups) -> float:
