@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, InputTypeError, ShapeError
 from ..predictions import Predictions
 from ..registry import Metric, catalogue
+from ..sketch import Sketch
+from ..sketches import Sketches
 from ..view import VectorView, View
 from .base import COLOURS, DASHES, MARKERS, check_words, grid_of_axes, legend, new_ax, source_of
 
@@ -54,7 +56,7 @@ def read_models(
         given = "y_prob" if y_prob is not None else next(iter(words))
         raise InputTypeError(given, "was given beside Predictions, which already hold everything", "pass them alone")
     for name, source in models.items():
-        if isinstance(source, (list, tuple)) or (not hasattr(source, "lens") and not isinstance(source, Predictions)):
+        if not isinstance(source, (Predictions, View, VectorView, Sketch, Sketches)):
             raise InputTypeError(
                 "y_true", f"{name!r} must be Predictions, a View or a Sketch", "or pass (y_true, {name: y_prob})"
             )

@@ -16,6 +16,7 @@ from ..lenses import AnyView, Lens
 from ..predictions import Predictions
 from ..selections import parse_selection
 from ..sketch import Sketch
+from ..sketches import Sketches
 from ..view import VectorView, View
 
 if TYPE_CHECKING:
@@ -271,13 +272,14 @@ def check_words(who: str, words: dict[str, Any], known: Sequence[str]) -> None:
 def source_of(
     who: str, y_true: Any, y_prob: Any, where: Any, words: dict[str, Any], known: Sequence[str]
 ) -> Predictions | View | VectorView:
-    """Checked predictions with the rows that `where` keeps, or the view that a View or Sketch is."""
+    """Checked predictions with the rows that `where` keeps, or the view that a View or Sketch is, or the main one of Sketches."""
     check_words(who, words, known)
-    if isinstance(y_true, (View, VectorView, Sketch)):
+    if isinstance(y_true, (View, VectorView, Sketch, Sketches)):
         if y_prob is not None or words or where is not None:
-            kind = "sketch" if isinstance(y_true, Sketch) else "view"
+            kind = "view" if isinstance(y_true, (View, VectorView)) else "sketch"
             raise InputTypeError("y_true", f"is a {kind}, which already holds everything", f"pass the {kind} alone")
-        return y_true.view() if isinstance(y_true, Sketch) else y_true
+        sketch = y_true.sketch() if isinstance(y_true, Sketches) else y_true
+        return sketch.view() if isinstance(sketch, Sketch) else sketch
     return parse_selection(where, as_predictions(y_true, y_prob, words))
 
 
@@ -299,6 +301,8 @@ def one_view(
     known: Sequence[str] = ("lens", "where"),
 ) -> View:
     """The one yes-or-no question that a picture shows; `known` are the picture's own keywords, for its error messages."""
+    if isinstance(y_true, Sketches) and isinstance(lens, str) and lens != "classwise":
+        y_true, lens = y_true.sketch(lens), "auto"
     views = _views(source_of(who, y_true, y_prob, where, words, known), lens, "auto")
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import __version__
 from .._checks import check_whole
 from .._convert import is_frame, is_number
+from .._evaluated import Header
 from .._gather import as_predictions, views_of
 from .._metric import Metric
 from .._signature import PREDICTION_WORDS, unknown_word
@@ -228,7 +229,7 @@ def build(p: Predictions, asked: Options, more: dict[str, Any]) -> Report:
         verdict = judge(p, views, repairs, asked.seed, weaknesses.found)
     return Report(
         title=asked.title,
-        header=tuple(line for line in header.lines() if line != header.direction),
+        header=_header(p, header),
         verdict=verdict,
         diagram=diagram,
         metrics=metrics,
@@ -238,6 +239,13 @@ def build(p: Predictions, asked: Options, more: dict[str, Any]) -> Report:
         provenance=trace(p, __version__, asked.seed, _parameters(asked, more), _bounded(notes, metrics, repairs)),
         cells=_cells(p, asked.lens),
     )
+
+
+def _header(p: Predictions, found: Header) -> tuple[str, ...]:
+    """Its lines without the direction, which is the verdict's; counts are rows."""
+    if p.weight_kind == "counts":
+        found = replace(found, n=round(found.weight), weight=float(round(found.weight)))
+    return tuple(line for line in found.lines() if line != found.direction)
 
 
 def _bounded(notes: list[str], metrics: Metrics, repairs: Repairs) -> list[str]:
@@ -299,6 +307,8 @@ def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[
         ]
     names = ("low", "high", "rows", "weight", "mean_score", "rate", "gap", "lower", "upper")
     columns = curve.to_dict()
+    if view.weight_kind == "counts":  # a reader counts the rows that a row stands for
+        columns["rows"] = [round(weight) for weight in columns["weight"]]
     bins = tuple(DiagramBin(*row) for row in zip(*(columns[name] for name in names), strict=True))
     if view.is_soft:
         extra.append("No intervals: the labels are soft.")

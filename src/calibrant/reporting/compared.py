@@ -142,7 +142,7 @@ class ReportComparison:
             body += [f"<h2><bdi>{_text(report.title)}</bdi></h2>", f"<p>{_text(report.verdict.sentence)}</p>"]
             origin = report.provenance
             body.append(
-                f"<p>{origin.rows:,} rows, fingerprint {_text(origin.fingerprint)}, seed {origin.seed}, "
+                f"<p>{origin.size}, fingerprint {_text(origin.fingerprint)}, seed {origin.seed}, "
                 f"calibrant {_text(origin.calibrant)}</p>"
             )
         return PAGE.format(title=_text(self.title), body="\n".join(body))

@@ -181,7 +181,7 @@ def _sides(names: list[str], reports: tuple[Report, ...]) -> tuple[Side, ...]:
     return tuple(
         Side(
             name=name,
-            rows=report.provenance.rows,
+            rows=report.provenance.rows_stood_for,
             says=report.verdict.says,
             happens=report.verdict.happens,
             lens=report.verdict.lens,

@@ -286,6 +286,7 @@ class Provenance:
     python: str
     kind: str
     rows: int
+    """How many were given; where each has a count, `weight` is how many they stand for."""
     weight: float
     weight_kind: str
     classes: int
@@ -299,6 +300,19 @@ class Provenance:
     """When, by SOURCE_DATE_EPOCH; None without it, so that the same input gives the same bytes."""
     notes: tuple[str, ...] = ()
     """What was done on fewer rows, or left out."""
+
+    @property
+    def size(self) -> str:
+        """How many rows, in words: those that the given ones stand for, and how they were given."""
+        if self.weight_kind == "counts":
+            return f"{self.weight:,.0f} rows, given as {self.rows:,} with counts"
+        weighed = "" if self.weight_kind == "unit" else f", importance weights with the sum {self.weight:,.6g}"
+        return f"{self.rows:,} rows{weighed}"
+
+    @property
+    def rows_stood_for(self) -> int:
+        """How many rows there are; one given with a count is so many."""
+        return round(self.weight) if self.weight_kind == "counts" else self.rows
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -189,11 +190,31 @@ def _spans(found: Iterable[tuple[float | None, float | None, float | None]]) -> 
 
 
 def _percent(value: float | None, digits: int = 1) -> str:
-    return "-" if value is None else f"{value:.{digits}%}"
+    """A share as per cent, with more digits where it is so near to 0 or 1 that it would seem to be just that.
+
+    >>> _percent(0.94786), _percent(0.00012), _percent(0.99987), _percent(1.0), _percent(0.003, 0)
+    ('94.8%', '0.012%', '99.987%', '100.0%', '0.3%')
+    """
+    if value is None:
+        return "-"
+    rest = 100 * min(value, 1 - value)
+    return f"{value:.{_digits(rest, digits, digits)}%}"
 
 
 def _signed(value: float | None, digits: int = 3) -> str:
-    return "-" if value is None else f"{value:+.{digits}f}".replace("-", "\u2212")
+    """A difference with its sign, and with more digits where it would seem to be none.
+
+    >>> _signed(0.25), _signed(-0.00012), _signed(0.0)
+    ('+0.250', '\u22120.00012', '+0.000')
+    """
+    if value is None:
+        return "-"
+    return f"{value:+.{_digits(abs(value), digits, 1)}f}".replace("-", "\u2212")
+
+
+def _digits(size: float, least: int, more: int) -> int:
+    """Decimals that show something of a number of this size: `more` after its first one; what rounding leaves is nothing."""
+    return least if not 1e-9 < size < 1 else max(least, more - math.floor(math.log10(size)))
 
 
 def _pvalue(value: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
@@ -79,12 +80,17 @@ def _section(heading: str, body: list[str], reason: str, notes: Sequence[str]) -
 
 
 def percent(value: float | None) -> str:
-    """A share as per cent with three digits.
+    """A share as per cent with three digits, and more where it would seem to be all.
 
-    >>> percent(0.94786), percent(0.00123), percent(None)
-    ('94.8 %', '0.123 %', '-')
+    >>> percent(0.94786), percent(0.00123), percent(0.99987), percent(None)
+    ('94.8 %', '0.123 %', '99.987 %', '-')
     """
-    return "-" if value is None else f"{number(100 * value, 3)} %"
+    if value is None:
+        return "-"
+    rest = 100 * (1 - value)
+    if 1e-7 < rest < 0.05:
+        return f"{100 * value:.{1 - math.floor(math.log10(rest))}f} %"
+    return f"{number(100 * value, 3)} %"
 
 
 def per_cent(level: float) -> str:
@@ -299,10 +305,8 @@ def provenance_lines(found: Provenance, verdict: Verdict | None) -> list[str]:
         lines.append(f"Test of the verdict: {what}")
     names = ", ".join(shown(name, 40) for name in found.class_names[:20])
     more = ", ..." if len(found.class_names) > 20 else ""
-    weight = "" if found.weight_kind == "unit" else f", {found.weight_kind} weights with the sum {found.weight:,.6g}"
     lines.append(
-        f"Data: {found.kind}, {found.rows:,} rows{weight}, {found.classes} classes"
-        + (f" ({names}{more})" if names else "")
+        f"Data: {found.kind}, {found.size}, {found.classes} classes" + (f" ({names}{more})" if names else "")
     )
     lines.append(f"Fingerprint of labels, probabilities and weights: {found.fingerprint}")
     lines.append(f"Seed: {found.seed}")

@@ -18,7 +18,7 @@ from ..recalibration.choosing import Candidate, Recalibration, _held_out, recali
 from ..registry import catalogue
 from .content import Repair, Repairs
 
-__all__ = ["find_repairs", "no_repairs", "sampled_rows"]
+__all__ = ["find_repairs", "no_repairs", "sampled_rows", "stood_for"]
 
 FOLDS = 5
 # Fits grow faster than the rows; more than this would not change the choice of a map.
@@ -46,6 +46,11 @@ def sampled_rows(n: int, most: int, seed: int) -> NDArray[np.intp]:
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+
+
+def stood_for(p: Predictions) -> int:
+    """How many rows there are; one given with a count is so many."""
+    return p.n if p.weight is None or p.weight_kind != "counts" else round(float(p.weight.sum()))
 
 
 def most_rows(k: int) -> int:
@@ -101,8 +106,8 @@ def find_repairs(p: Predictions, level: float, seed: int) -> Repairs:
         loss=found.loss,
         folds=FOLDS,
         level=found.level,
-        rows=part.n,
-        of=p.n,
+        rows=stood_for(part),
+        of=stood_for(p),
         before=before,
         after=after,
         pvalue_after=pvalue,
@@ -134,7 +139,7 @@ def _left(found: Recalibration, p: Predictions, seed: int) -> tuple[float | None
 
 def no_repairs(p: Predictions, level: float, reason: str) -> Repairs:
     """A section that says why it is empty."""
-    return Repairs("none", "", (), "nll", FOLDS, level, 0, p.n, reason=reason)
+    return Repairs("none", "", (), "nll", FOLDS, level, 0, stood_for(p), reason=reason)
 
 
 def _repair(found: Candidate, chosen: bool, share: float | None) -> Repair:
@@ -156,9 +161,9 @@ def _description(found: Recalibration) -> str:
 def _notes(found: Recalibration, part: Predictions, p: Predictions) -> list[str]:
     notes = []
     if part.n < p.n:
-        notes.append(f"Compared on {part.n:,} of {p.n:,} rows, drawn at random from the seed.")
+        notes.append(f"Compared on {stood_for(part):,} of {stood_for(p):,} rows, drawn at random from the seed.")
     if part.weight_kind == "counts":
-        notes.append("Counts weigh the rows here; the intervals of the gains take each row given as one.")
+        notes.append("Rows given with a count stay together here; the intervals of the gains take each of them as one.")
     if found.note:
         notes.append(found.note[0].upper() + found.note[1:] + ".")
     return [*notes, SHARE] if found.method != "none" else notes

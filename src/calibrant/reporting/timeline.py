@@ -89,12 +89,17 @@ class AlarmStory(NamedTuple):
 
 
 def _alarm_stories(status: MonitorStatus) -> list[AlarmStory]:
-    """One entry for each kind and group, those that nobody acknowledged first, the newest first."""
+    """One entry for each kind and group: those that nobody acknowledged first, all rows before groups, labels before scores."""
     stories: dict[tuple[Any, ...], list[WatchAlarm]] = {}
     for alarm in status.alarms:
         stories.setdefault((alarm.acknowledged, alarm.kind, str(alarm.group)), []).append(alarm)
-    ordered = sorted(stories.values(), key=lambda found: (found[0].acknowledged, -found[-1].number))
-    return [_story(found) for found in ordered]
+    kinds = list(KINDS)
+
+    def rank(found: list[WatchAlarm]) -> tuple[Any, ...]:
+        first = found[0]
+        return first.acknowledged, first.group is not None, str(first.group), kinds.index(first.kind)
+
+    return [_story(found) for found in sorted(stories.values(), key=rank)]
 
 
 def _story(found: list[WatchAlarm]) -> AlarmStory:
@@ -104,7 +109,8 @@ def _story(found: list[WatchAlarm]) -> AlarmStory:
     if len(found) > 1:
         times = "once more" if len(found) == 2 else f"{len(found) - 1} more times"
         again = f"It came {times}, last in window {last.window}."
-    return AlarmStory(f"{first.window}: {KINDS[first.kind]}, {named}", first.words, again, first.acknowledged)
+    words = first.words if first.words.endswith(".") else first.words + "."
+    return AlarmStory(f"{first.window}: {KINDS[first.kind]}, {named}", words, again, first.acknowledged)
 
 
 def _picture(spec: dict[str, Any]) -> str:
@@ -153,7 +159,15 @@ def timeline_spec(status: MonitorStatus, width: int = WIDE) -> dict[str, Any]:
         "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridColor": "#ececf0"},
         "legend": {"labelFontSize": 12},
         "view": {"stroke": "#cccccc"},
-        "title": {"anchor": "start", "fontSize": 14, "fontWeight": "bold", "color": INK, "offset": 8, "frame": "group"},
+        "title": {
+            "anchor": "start",
+            "fontSize": 14,
+            "fontWeight": "bold",
+            "color": INK,
+            "offset": 6,
+            "frame": "group",
+            "subtitleFontSize": 12,
+        },
     }
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
@@ -202,10 +216,16 @@ def _layered(
     return {
         "width": width,
         "height": 130,
-        "title": title,
+        "title": _title(title),
         "layer": layers,
         "resolve": {"scale": {"color": "independent"}},
     }
+
+
+def _title(text: str) -> dict[str, str]:
+    """What stands in brackets goes below, so that narrow pictures stay narrow."""
+    main, _, rest = text.partition(" (")
+    return {"text": main, "subtitle": rest.removesuffix(")")}
 
 
 def _level(value: float, scale: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -264,7 +284,7 @@ def _drift(status: MonitorStatus, width: int) -> dict[str, Any] | None:
                 "field": "what",
                 "type": "nominal",
                 "scale": {"domain": scale["domain"], "range": ["circle", "diamond"]},
-                "legend": top,
+                "legend": None,
             },
         },
     }

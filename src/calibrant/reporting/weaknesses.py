@@ -203,7 +203,7 @@ def _entries(places: Places, level: float) -> list[Weakness]:
             kind=places.kind,
             name=places.names[i],
             lens=view.lens,
-            rows=int(sums.rows[i]),
+            rows=round(float(sums.weight[i])) if view.weight_kind == "counts" else int(sums.rows[i]),
             share=float(sums.weight[i]) / total,
             says=float(says[i]),
             happens=float(happens[i]),
