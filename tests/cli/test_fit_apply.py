@@ -509,3 +509,19 @@ def test_the_table_of_maps_in_the_docs_is_true() -> None:
             listed[cells[0].strip("`")] = (cells[1].strip("`"), cells[3] == "yes", cells[4] == "yes")
     known = {name: make() for name, make in METHODS.items()}
     assert listed == {name: (type(map).__name__, map.keeps_order, map.keeps_argmax) for name, map in known.items()}
+
+
+def test_evaluate_and_select_look_through_a_map(run: Run, tmp_path: Path) -> None:
+    folder = Path(cal.__file__).parent / "data"
+    validation, test = str(folder / "digits_validation.csv"), str(folder / "digits_test.csv")
+    made = str(tmp_path / "map.json")
+    assert run("fit", validation, "--method", "temperature", "--out", made)[0] == 0
+
+    def found(*command: str) -> dict[str, object]:
+        return dict(json.loads(run(*command, "--json")[1]))
+
+    before, after = (found("evaluate", test, "--metrics", "nll", *more) for more in ((), ("--map", made)))
+    assert after["metrics"][0]["value"] < before["metrics"][0]["value"] - 0.05  # type: ignore[index]
+    assert "fitted on these very rows" in run("evaluate", validation, "--metrics", "nll", "--map", made)[2]
+    before, after = (found("select", test, "--accuracy", "0.9", *more) for more in ((), ("--map", made)))
+    assert after["threshold"] < before["threshold"]  # type: ignore[operator]  # overconfidence asks for a higher bar

@@ -12,7 +12,7 @@ from .. import __version__
 from ..errors import ArgumentError
 from ..evaluation import Evaluation, choose_metrics, evaluate
 from ..registry import Metric, catalogue
-from .screen import clean, print_json, print_lines, print_table, resampling_bar
+from .screen import clean, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 from .source import Columns, load
 from .streaming import streamed
 
@@ -74,6 +74,7 @@ def run(
     format: str | None,
     normalize: bool,
     clip: bool,
+    map: str | None = None,
     stream: bool | None = None,
     table: str | None = None,
     **columns: str | None,
@@ -88,12 +89,14 @@ def run(
     given |= {"normalize": normalize, "clip": clip, "table": table}
     sketches = streamed(file, stream, Columns(**columns), given)
     words: dict[str, Any]
+    if sketches is not None and map is not None:
+        raise ArgumentError("--map", "needs whole rows, and these are read as a stream", "apply the map first")
     if sketches is not None:
         words = {"y_true": sketches}
     else:
         words = named_classes(load(file, Columns(**columns), where, format), classes, pos_label)
-        words |= {"by": words.pop("groups", None), "normalize": normalize, "clip": clip}
-    with resampling_bar():
+        words |= {"by": words.pop("groups", None), "normalize": normalize, "clip": clip, "map": map}
+    with warnings_as_lines(), resampling_bar():
         result = evaluate(
             words.pop("y_true"),
             words.pop("y_prob", None),

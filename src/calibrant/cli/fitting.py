@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,7 @@ import numpy as np
 
 from .. import __version__
 from ..decision.thresholds import choose_threshold
-from ..errors import ArgumentError, CalibrantWarning
+from ..errors import ArgumentError
 from ..evaluation import calibrated, summing_to_one
 from ..predictions import Predictions
 from ..recalibration.base import CalibrationMap
@@ -21,28 +18,11 @@ from ..recalibration.choosing import Recalibration, recalibrate
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
 from .evaluating import _like_labels, named_classes
-from .screen import clean, print_json, print_lines
+from .screen import clean, print_json, print_lines, warnings_as_lines
 from .source import Columns, load
 from .tables import check_target, open_table
 
-__all__ = ["apply_map", "fit_map", "read", "run_apply", "run_fit", "run_select", "warnings_as_lines"]
-
-
-@contextmanager
-def warnings_as_lines() -> Iterator[None]:
-    """What calibrant warns about as one line each on standard error."""
-    seen: set[str] = set()
-
-    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
-        text = " ".join(str(message).split())
-        if text not in seen:
-            seen.add(text)
-            click.echo(clean(f"warning: {text}"), err=True)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", CalibrantWarning)
-        warnings.showwarning = show  # type: ignore[assignment]
-        yield
+__all__ = ["apply_map", "fit_map", "read", "run_apply", "run_fit", "run_select"]
 
 
 def read(
@@ -163,10 +143,14 @@ def run_select(
     confidence_column: str | None,
     lens: str | None,
     as_json: bool,
+    map: str | None = None,
     **source: Any,
 ) -> bool:
     """Choose a threshold and print it; true when none can be promised."""
     p = read(file, confidence=confidence_column, **source)
+    if map is not None:
+        with warnings_as_lines():
+            p = calibrated(p, map)
     chosen = choose_threshold(
         p,
         accuracy=accuracy,

@@ -23,6 +23,7 @@ from .options import (
     fit_options,
     json_option,
     label_option,
+    map_option,
     metric_options,
     preprocessing_option,
     score_options,
@@ -102,6 +103,7 @@ def cli() -> None:
 )
 @click.option("--interval", type=float, metavar="LEVEL", help="Add confidence intervals, for example of level 0.95.")
 @click.option("--assess", is_flag=True, help="Add how often chance alone gives such a value.")
+@map_option
 @stream_options
 @draw_options(200)
 @json_option
@@ -234,6 +236,7 @@ def apply(map: str, file: str, **options: Any) -> None:
     help="How the threshold is found; sequence if not given, bonferroni for costs.",
 )
 @click.option("--lens", help="Which question: top_label (default), class:NAME, ...")
+@map_option
 @json_option
 @debug_option
 def select(file: str, **options: Any) -> None:

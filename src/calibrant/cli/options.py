@@ -19,6 +19,7 @@ __all__ = [
     "fit_options",
     "json_option",
     "label_option",
+    "map_option",
     "metric_options",
     "preprocessing_option",
     "score_options",
@@ -115,6 +116,9 @@ def draw_options(resamples: int) -> Callable[[Command], Command]:
     )
 
 
+map_option = click.option(
+    "--map", metavar="FILE", help="A map that fit wrote: what it makes of the scores is looked at."
+)
 table_option = click.option("--table", metavar="NAME", help="Table of a DuckDB database, where it has several.")
 stream_options = with_options(
     click.option(

@@ -17,8 +17,8 @@ from ..predictions import Predictions
 from ..reporting.building import build, read_options
 from ..reporting.comparing import compare_parts
 from ..reporting.forms import form_of, text_in
-from .fitting import read, warnings_as_lines
-from .screen import clean, print_lines
+from .fitting import read
+from .screen import clean, print_lines, warnings_as_lines
 
 __all__ = ["run"]
 

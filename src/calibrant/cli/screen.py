@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
-__all__ = ["print_json", "print_lines", "print_table", "resampling_bar"]
+from ..errors import CalibrantWarning
+
+__all__ = ["print_json", "print_lines", "print_table", "resampling_bar", "warnings_as_lines"]
 
 
 def clean(text: str) -> str:
@@ -95,3 +98,20 @@ def _print_rich(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric:
     for row in rows:
         table.add_row(*(Text(clean(cell)) for cell in row))
     Console().print(table)
+
+
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """What calibrant warns about as one line each on standard error."""
+    seen: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in seen:
+            seen.add(text)
+            click.echo(clean(f"warning: {text}"), err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", CalibrantWarning)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield

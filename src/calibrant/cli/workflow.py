@@ -24,8 +24,8 @@ from ..recalibration.base import Scores
 from ..recalibration.choosing import Recalibration
 from ..recalibration.persistence import save
 from ..reporting.page import Section, render_page
-from .fitting import apply_map, fit_map, read, warnings_as_lines
-from .screen import _finite, print_json, print_lines, print_table, resampling_bar
+from .fitting import apply_map, fit_map, read
+from .screen import _finite, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 
 __all__ = ["run"]
 
