@@ -79,6 +79,8 @@ _HOMES = {
     "inference.significance": ("assess", "assess_many"),
     "inference.verdicts": ("SignificanceResult", "SignificanceTable"),
     "lenses": ("Lens", "class_", "class_groups", "class_hierarchy", "pair", "rank", "top_k", "within_top"),
+    "monitoring.status": ("MonitorStatus",),
+    "monitoring.watching": ("Monitor",),
     "predictions": ("Predictions",),
     "recalibration.adjust": (
         "MiscalibrationAwareTemperature",

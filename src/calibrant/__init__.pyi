@@ -154,6 +154,8 @@ from .lenses import pair as pair
 from .lenses import rank as rank
 from .lenses import top_k as top_k
 from .lenses import within_top as within_top
+from .monitoring.status import MonitorStatus as MonitorStatus
+from .monitoring.watching import Monitor as Monitor
 from .predictions import Predictions as Predictions
 from .recalibration.adjust import MiscalibrationAwareTemperature as MiscalibrationAwareTemperature
 from .recalibration.adjust import OffsetAdjustment as OffsetAdjustment

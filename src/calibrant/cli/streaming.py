@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ..engines.columns import Columns
-from ..engines.reading import KINDS
+from ..engines.reading import kind_of
 from ..engines.scanning import scan
-from ..errors import ArgumentError
+from ..errors import ArgumentError, CalibrantError, FileError, LensError
 from ..sketches import Sketches
 from .screen import clean, print_lines
 
@@ -27,12 +29,15 @@ LARGE = 512 << 20
 
 def is_streamed(file: str, stream: bool | None) -> bool:
     """Whether a file is read as a stream: where asked for, and else sketches, patterns, databases and large files."""
+    path = Path(file)
+    if path.suffix == SUFFIX:
+        return True
     if stream is not None or file == "-":
         return bool(stream)
-    path = Path(file)
-    if path.suffix == SUFFIX or any(sign in file for sign in "*?[") or KINDS.get(path.suffix.lower()) == "duckdb":
-        return not path.exists() or path.suffix == SUFFIX or KINDS.get(path.suffix.lower()) == "duckdb"
-    return path.is_file() and path.suffix.lower() in KINDS and path.stat().st_size > LARGE
+    if not path.exists():
+        return any(sign in file for sign in "*?[") or kind_of(path) == "duckdb"
+    large = path.is_file() and kind_of(path) is not None and path.stat().st_size > LARGE
+    return kind_of(path) == "duckdb" or large
 
 
 def streamed(file: str, stream: bool | None, columns: Columns, words: dict[str, Any]) -> Sketches | None:
@@ -41,24 +46,25 @@ def streamed(file: str, stream: bool | None, columns: Columns, words: dict[str, 
         return None
     if file == "-":
         raise ArgumentError("--stream", "needs a file, and standard input was given", "write it to a file first")
-    if Path(file).suffix == SUFFIX:
-        return Sketches.read(file)
     return read((file,), columns, words)
 
 
 def read(files: tuple[str, ...], columns: Columns, words: dict[str, Any]) -> Sketches:
-    """Scan files with the columns and options of the command line."""
+    """Add sketches, or scan files with the columns and options of the command line."""
+    if any(Path(file).suffix == SUFFIX for file in files):
+        return _added(files, {**asdict(columns), **words})
     for option in ("logits", "confidence", "weight", "counts"):
         if getattr(columns, option):
             raise ArgumentError(f"--{option}", "cannot be read as a stream", "pass --no-stream, or probabilities")
     for option in ("normalize", "clip", "pos_label"):
         if words.get(option):
-            name = f"--{option.replace('_', '-')}"
             raise ArgumentError(
-                name, "cannot be used with a stream", "pass --no-stream, or --classes NEGATIVE,POSITIVE"
+                _option(option), "cannot be used with a stream", "pass --no-stream, or --classes NEGATIVE,POSITIVE"
             )
+    if columns.prob and columns.probs:
+        raise ArgumentError("--probs", "was given beside --prob", "pass one of them")
     classes = words.get("classes")
-    with rows_bar() as tell:
+    with rows_bar() as tell, _as_options("--probs" if columns.probs else "--prob"):
         return scan(
             list(files),
             label=columns.label,
@@ -70,6 +76,45 @@ def read(files: tuple[str, ...], columns: Columns, words: dict[str, Any]) -> Ske
             table=words.get("table"),
             progress=tell,
         )
+
+
+def _added(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
+    """The sum of files of sketches, which hold no columns to choose or rows to leave out."""
+    other = next((file for file in files if Path(file).suffix != SUFFIX), None)
+    if other is not None:
+        raise FileError(
+            other, f"is no {SUFFIX} file, and others are", f"scan it by itself, then add the {SUFFIX} files"
+        )
+    given = next((name for name, value in options.items() if value), None)
+    if given is not None:
+        raise ArgumentError(_option(given), f"is for rows, and {files[0]} holds a sketch of them", "pass it to scan")
+    total = Sketches.read(files[0])
+    for file in files[1:]:
+        try:
+            total = total.merge(Sketches.read(file))
+        except LensError as error:
+            raise FileError(file, f"cannot be added to {files[0]}: {error.problem}", error.remedy) from None
+    return total
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+@contextmanager
+def _as_options(prob: str) -> Iterator[None]:
+    """Errors speak of arguments; here those are options, and `prob` is the one that names scores."""
+    options = {name: _option(name) for name in ("label", "by", "where", "classes", "format", "table")} | {"prob": prob}
+
+    def spoken(text: str) -> str:
+        text = text.replace("prob='", "--probs '")
+        return re.sub(rf"\b({'|'.join(options)})=", lambda found: options[found[1]], text)
+
+    try:
+        yield
+    except CalibrantError as error:
+        argument = options.get(error.argument, error.argument)
+        raise type(error)(argument, spoken(error.problem), spoken(error.remedy), row=error.row) from error
 
 
 def _classes(names: str) -> list[Any]:
@@ -102,13 +147,7 @@ def run(files: tuple[str, ...], *, out: str, **options: Any) -> None:
     if Path(out).suffix != SUFFIX:
         raise ArgumentError("--out", f"must end in {SUFFIX}; got {out!r}", f"for example day{SUFFIX}")
     start = time.perf_counter()
-    if all(Path(file).suffix == SUFFIX for file in files):
-        parts = [Sketches.read(file) for file in files]
-        sketches = parts[0]
-        for part in parts[1:]:
-            sketches = sketches.merge(part)
-    else:
-        sketches = read(files, columns, options)
+    sketches = read(files, columns, options)
     seconds = time.perf_counter() - start
     path = sketches.write(out)
     size = path.stat().st_size

@@ -245,7 +245,8 @@ def _header(p: Predictions, found: Header) -> tuple[str, ...]:
     """Its lines without the direction, which is the verdict's; counts are rows."""
     if p.weight_kind == "counts":
         found = replace(found, n=round(found.weight), weight=float(round(found.weight)))
-    return tuple(line for line in found.lines() if line != found.direction)
+    lines = [line for line in found.lines() if line != found.direction]
+    return (lines[0].replace("1 rows", "1 row", 1) if found.n == 1 else lines[0], *lines[1:])
 
 
 def _bounded(notes: list[str], metrics: Metrics, repairs: Repairs) -> list[str]:

@@ -227,7 +227,12 @@ def _amount(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
-QUESTIONS = {"binary": "the probability of the positive class", "top_label": "the confidence in the predicted class"}
+QUESTIONS = {
+    "binary": "the probability of the positive class",
+    "top_label": "the confidence in the predicted class",
+    "classwise": "each class against the rest",
+    "canonical": "all probabilities of a row",
+}
 
 
 def _words(id: str) -> str:

@@ -20,6 +20,8 @@ from .weaknesses import gap_pvalues, sums_by
 __all__ = ["ALPHA", "TEST", "chance", "judge", "percents", "share_of"]
 
 ALPHA, POWER = 0.05, 0.8
+# Below this variance of the number of events the normal law says nothing about how small a difference would be noticed.
+LEAST_VARIANCE = 5.0
 # Sees any shape of deviation, has no bins to choose and a known law.
 TEST = "ecce_mad"
 TEST_NAME = (
@@ -130,7 +132,8 @@ def _tested(views: list[View], seed: int) -> Tested:
 
 
 def _asked(lens: str) -> str:
-    return "for the predicted class only" if lens == "top_label" else f"for the question {lens}"
+    known = {"top_label": "for the predicted class only", "binary": "for the positive class"}
+    return known.get(lens, f"for the question {lens}")
 
 
 def _mean(view: View) -> Mean:
@@ -169,7 +172,9 @@ def _detectable(views: list[View], mean: Mean | None, p: Predictions) -> float |
     assert isinstance(view, View)
     size = math.floor(view.effective_size + 1e-9)
     found = detectable_shift(max(size, 1), scores=view, power=POWER, alpha=ALPHA)
-    return found if 0 < found < 1 else None
+    if size * view.mean(view.score * (1 - view.score)) < LEAST_VARIANCE:
+        return None
+    return found if 0 < found < max(mean.says, 1 - mean.says) else None
 
 
 def _sentence(
@@ -193,11 +198,12 @@ def _sentence(
             where = "1 place stands out by itself" if places == 1 else f"{places:,} places stand out by themselves"
             text = text.replace("No deviation found", "No deviation found over all rows", 1)
             text = f"{text[:-1]}; but {where}, see where it fails."
-        return text + ("" if reach is None else _reach(reach))
+        return text + _reach(reach, mean)
     if mean is None:
         start = f"At least one of the {views} classes is off"
     elif direction == "mixed":
-        start = f"Off in places, though not on average{said}"
+        known = "though on average it could be chance" if mean.pvalue is not None else "whether on average too is not known"
+        start = f"Off in places, {known}{said}"
     elif mean.lens == "top_label":
         start = f"{'Over' if direction == 'over' else 'Under'}confident{said}"
     else:
@@ -208,7 +214,10 @@ def _sentence(
     return "; ".join([*parts, *_repaired(repairs)]) + "."
 
 
-def _reach(reach: float) -> str:
+def _reach(reach: float | None, mean: Mean | None) -> str:
+    if reach is None:
+        few = mean is not None and 0 < mean.says < 1
+        return " So few rows or events could have shown large differences between the two only." if few else ""
     points = f"{100 * reach:.1f}" if reach >= 0.001 else f"{100 * reach:.2g}"
     return (
         f" A difference of {points} percentage points between the two would have been noticed with a probability of 80 %; "

@@ -20,6 +20,7 @@ from ..lenses import Lens
 from ..predictions import Predictions
 from ..registry import catalogue
 from .content import MetricRow, Metrics
+from .repairs import stood_for
 
 __all__ = ["measure"]
 
@@ -135,16 +136,18 @@ def _inferred(
 
 def _no_test(metric: Metric, p: Predictions, several: bool, late: str) -> bool:
     """Whether a p-value would take too long: no law is known, or the metric itself is slow where scores are right."""
+    rows = stood_for(p)
     if metric.id in SLOW_NULL:
-        return p.n > SLOW_NULL[metric.id]
-    if "^2" in metric.cost and p.n > MOST_PAIRED:
+        return rows > SLOW_NULL[metric.id]
+    if "^2" in metric.cost and rows > MOST_PAIRED:
         return True
     return bool(late) and (several or metric.id not in DEFAULT_TESTS)
 
 
 def _too_long(metric: Metric, p: Predictions, options: dict[str, Any], n_resamples: int) -> str:
-    """Why rows are not drawn again; empty where they can be."""
-    seconds = (metric.seconds(p.n, p.k) + p.n * p.k * DRAW * 1e-9) * n_resamples
+    """Why rows are not drawn again; empty where they can be. A row given with a count is drawn as so many."""
+    rows = stood_for(p)
+    seconds = (metric.seconds(rows, p.k) + rows * p.k * DRAW * 1e-9) * n_resamples
     if seconds <= MOST_RESAMPLING:
         return ""
     try:

@@ -152,7 +152,8 @@ def _diagram(diagram: Diagram) -> list[str]:
         if each.rows
     ]
     empty = sum(not each.rows for each in diagram.bins)
-    what = "the confidence of the predicted class" if diagram.lens == "top_label" else "the probability"
+    kinds = {"top_label": "the confidence of the predicted class", "binary": "the probability of the positive class"}
+    what = kinds.get(diagram.lens, "the probability")
     lines = [
         f"Rows by {what}: what was said on average, and how often it was so. Gaps are in percentage points; + is too high.",
         "",

@@ -71,7 +71,7 @@ def find_threshold(p: Predictions, accuracy: float, confidence_level: float, lev
         augrc=curve.augrc,
         lens=curve.lens,
         level=level if curve.judged.counts_errors else None,
-        notes=NOTES,
+        notes=NOTES if chosen else (),
         reason=reason,
     )
 

@@ -36,6 +36,17 @@ def write_timeline(path: str | os.PathLike[str], status: MonitorStatus, *, title
         What `Monitor.status` gave.
     title
         Heading of the page.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from calibrant.monitoring.watching import Monitor
+    >>> from calibrant.reporting.timeline import write_timeline
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     monitor = Monitor.create(os.path.join(folder, "watch.db"), reference=([0, 1, 1], [0.1, 0.4, 0.8]), every="1d")
+    ...     page = write_timeline(os.path.join(folder, "page.html"), monitor.status(), title="Churn").read_text()
+    >>> "No rows have come yet." in page
+    True
     """
     return write_atomic(path, render_timeline(status, title=title).encode())
 

@@ -1,0 +1,338 @@
+"""``calibrant monitor``: predictions watched over time, from a scheduled job; exits with 3 where there is an alarm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import by_option, classes_option, debug_option, file_options, json_option, score_options, where_option
+from .options import label_option as label_column
+
+if TYPE_CHECKING:
+    from ..monitoring.status import MonitorStatus, Update, WatchAlarm
+    from ..monitoring.watching import Monitor
+
+__all__ = ["monitor"]
+
+EXIT_ALARM = 3
+COLUMNS = ("window", "state", "rows", "labelled", "confidence", "drift p", "gap", "ece", "e-value")
+fail_option = click.option(
+    "--fail-on-alarm",
+    "fail_on",
+    type=click.Choice(["any", "calibration", "never"]),
+    default="any",
+    show_default=True,
+    help="Which alarms make the command exit with 3: any, those that labels raised, or none.",
+)
+format_option = click.option(
+    "--format",
+    type=click.Choice(["csv", "tsv", "parquet", "json"]),
+    help="Kind of the file, where its name does not say.",
+)
+
+
+@click.group()
+def monitor() -> None:
+    """Watch predictions over time: drift, calibration as labels come, alarms.
+
+    STORE is one SQLite file. Exit codes, for scheduled jobs: 0 quiet, 3 an alarm, 2 bad input or a store that cannot be used. update
+    and labels look at alarms raised by that call, status at those that nobody acknowledged.
+    """
+
+
+@monitor.command()
+@click.argument("store")
+@click.option("--reference", required=True, metavar="FILE", help="Labelled rows from when all was well, or a sketch.")
+@label_column
+@score_options
+@by_option("Groups to watch as well.")
+@where_option
+@classes_option
+@file_options
+@click.option("--every", metavar="DURATION", help="Length of a window: 1h, 1d, 1w, ...")
+@click.option("--rows", type=int, help="Instead: windows of so many rows.")
+@click.option("--lens", default="auto", show_default=True, help="Which question: binary, top_label, class:NAME.")
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Chance of ever a false alarm of the bets.")
+@click.option(
+    "--run-length", type=float, default=1000, show_default=True, help="Windows between false alarms of a change."
+)
+@click.option(
+    "--drift-alpha", type=float, default=0.01, show_default=True, help="Chance of a false drift alarm a window."
+)
+@click.option(
+    "--mature", type=float, default=0.95, show_default=True, help="Share of labels at which a window is judged."
+)
+@click.option("--horizon", metavar="DURATION", help="How long labels are waited for: 30d; for ever if not given.")
+@click.option(
+    "--missing",
+    type=click.Choice(["ignore", "negative"]),
+    default="ignore",
+    show_default=True,
+    help="What a label that never came means.",
+)
+@click.option("--resamples", type=int, default=999, show_default=True, help="Exchanges of rows for p-values of drift.")
+@debug_option
+def init(store: str, **options: Any) -> None:
+    """Begin a monitor in the new file STORE."""
+    from ..monitoring.watching import Monitor
+    from .screen import print_lines
+
+    words = {
+        name: options.pop(name) for name in ("every", "rows", "lens", "alpha", "run_length", "drift_alpha", "mature")
+    }
+    horizon = options.pop("horizon")
+    if words["rows"] is not None and horizon is not None and str(horizon).isdigit():
+        horizon = int(horizon)
+    words |= {"horizon": horizon, "missing": options.pop("missing"), "n_resamples": options.pop("resamples")}
+    file = options.pop("reference")
+    made = Monitor.create(store, reference=_reference(file, options), **words)
+    print_lines([repr(made), f"next: calibrant monitor update {store} FILE --time COLUMN --id COLUMN"])
+
+
+def _reference(file: str, source: dict[str, Any]) -> Any:
+    """Rows of a table, or the sketch that was written before."""
+    from ..files import read_limited
+    from ..sketches import Sketches
+    from .fitting import read
+
+    if file != "-" and Path(file).is_file() and Path(file).suffix == ".sketch":
+        return Sketches.from_bytes(read_limited(file, 1 << 30), file)
+    return read(file, **source)
+
+
+@monitor.command()
+@click.argument("store")
+@click.argument("file")
+@click.option(
+    "--time", metavar="COLUMN", help="When each prediction was made; needed unless windows are counted in rows."
+)
+@click.option("--id", "id_column", metavar="COLUMN", help="Id of each row: the same row twice counts once.")
+@click.option("--delivery", metavar="NAME", help="Name of this file, for rows without ids: the same name comes once.")
+@label_column
+@score_options
+@by_option("Group of each row.")
+@where_option
+@file_options
+@fail_option
+@json_option
+@debug_option
+def update(store: str, file: str, **options: Any) -> None:
+    """Add the predictions in FILE to STORE; labels that are missing may come later."""
+    from ..errors import ArgumentError
+    from ..monitoring.watching import Monitor
+
+    chosen = {name: options.pop(name) for name in ("fail_on", "as_json", "delivery")}
+    opened = Monitor.open(store)
+    if options["time"] is None and opened.settings.rule.by_time:
+        raise ArgumentError("--time", "is missing, and windows are spans of time", "name the column of times")
+    done = opened.update(delivery=chosen["delivery"], **_rows(file, **options))
+    _finish(done, chosen["fail_on"], chosen["as_json"])
+
+
+def _rows(
+    file: str,
+    *,
+    time: str | None,
+    id_column: str | None,
+    label: str | None,
+    by: str | None,
+    where: str | None,
+    format: str | None,
+    normalize: bool,
+    clip: bool,
+    **scores: str | None,
+) -> dict[str, Any]:
+    """Arguments of `Monitor.update` from the columns of a file."""
+    from ..engines.columns import LABEL_NAMES, Columns
+    from .tables import open_table
+
+    with open_table(file, Columns(label=label, by=by, **scores), where, format) as table:
+        words = {name: value for name, value in table.words().items() if name in ("y_prob", "input", "sum_tolerance")}
+        usual = [name for name in table.names if name.lower() in LABEL_NAMES and name not in table.scores]
+        named = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}
+        named["y_true"] = ("--label", label or (usual[0] if usual else None))
+        for argument, (option, column) in named.items():
+            words[argument] = None if column is None else _column(table, column, option)
+    if words["input"] == "prob":
+        del words["input"]
+    return {**words, "normalize": normalize, "clip": clip}
+
+
+def _column(table: Any, name: str, option: str) -> Any:
+    """One column as it was read, holes included."""
+    from .._convert import match_columns
+    from ..engines.columns import quoted
+
+    found = match_columns(table.names, [name], option)[0]
+    query = f"SELECT {quoted(found)} AS wanted FROM rows_read"  # noqa: S608 - a quoted name
+    return table.connection.execute(query).fetchnumpy()["wanted"]
+
+
+@monitor.command()
+@click.argument("store")
+@click.argument("file")
+@click.option("--id", "id_column", required=True, metavar="COLUMN", help="Id of each row, as given to update.")
+@label_column
+@click.option("--now", metavar="TIME", help="What time it is; by default that of the newest prediction.")
+@where_option
+@format_option
+@fail_option
+@json_option
+@debug_option
+def labels(
+    store: str,
+    file: str,
+    id_column: str,
+    label: str | None,
+    now: str | None,
+    where: str | None,
+    format: str | None,
+    fail_on: str,
+    as_json: bool,
+) -> None:
+    """Add the labels in FILE to predictions that STORE has, or correct them."""
+    from ..monitoring.watching import Monitor
+
+    opened = Monitor.open(store)
+    ids, values = _labels(file, id_column, label, where, format)
+    _finish(opened.add_labels(ids, values, when=now), fail_on, as_json)
+
+
+def _labels(file: str, id_column: str, label: str | None, where: str | None, format: str | None) -> tuple[Any, Any]:
+    """Two columns of a file that needs no scores; the ids stand where scores are looked for."""
+    from ..engines.columns import LABEL_NAMES, Columns
+    from ..errors import ColumnError
+    from .tables import open_table
+
+    try:
+        with open_table(file, Columns(label=label, prob=id_column), where, format) as table:
+            usual = [name for name in table.names if name.lower() in LABEL_NAMES and name != id_column]
+            if label is None and not usual:
+                known = ", ".join(table.names[:20])
+                raise ColumnError("--label", "no column has a usual name for labels", f"the columns are {known}")
+            return _column(table, id_column, "--id"), _column(table, label or usual[0], "--label")
+    except ColumnError as error:
+        raise ColumnError(error.argument.replace("--prob", "--id"), error.problem, error.remedy) from None
+
+
+@monitor.command()
+@click.argument("store")
+@click.option("--last", type=int, default=10, show_default=True, help="How many windows to show.")
+@click.option("--group", metavar="NAME", help="Whose windows to show; all rows if not given.")
+@json_option
+@click.option("--prometheus", is_flag=True, help="Print gauges that Prometheus reads.")
+@fail_option
+@debug_option
+def status(store: str, last: int, group: str | None, as_json: bool, prometheus: bool, fail_on: str) -> None:
+    """Say how things stand, and exit with 3 where an alarm is not acknowledged."""
+    from ..errors import ArgumentError
+    from ..monitoring.watching import Monitor
+
+    if as_json and prometheus:
+        raise ArgumentError("--prometheus", "was given beside --json", "choose one")
+    if last < 1:
+        raise ArgumentError("--last", f"must be at least 1; got {last}")
+    found = _status(Monitor.open(store), last, group)
+    if as_json:
+        click.echo(found.to_json())
+    elif prometheus:
+        click.echo(found.to_prometheus(), nl=False)
+    else:
+        _show(found)
+    _exit(found.open_alarms, fail_on)
+
+
+@monitor.command()
+@click.argument("store")
+@click.option("--out", default="monitor.html", show_default=True, metavar="FILE", help="Where to write the page.")
+@click.option("--title", metavar="TEXT", help="Heading of the page; the name of STORE if not given.")
+@click.option("--last", type=int, default=90, show_default=True, help="How many windows to show.")
+@click.option("--group", metavar="NAME", help="Whose windows to show; all rows if not given.")
+@debug_option
+def report(store: str, out: str, title: str | None, last: int, group: str | None) -> None:
+    """Write the timeline as a page to open in a browser; an alarm does not change the exit code."""
+    from ..monitoring.watching import Monitor
+    from ..reporting.timeline import write_timeline
+    from .screen import print_lines
+
+    found = _status(Monitor.open(store), last, group)
+    written = write_timeline(out, found, title=title or Path(store).stem)
+    print_lines([found.verdict, f"wrote {written}"])
+
+
+@monitor.command()
+@click.argument("store")
+@debug_option
+def acknowledge(store: str) -> None:
+    """Mark all alarms as seen, so that status exits with 3 for new ones only."""
+    from ..monitoring.watching import Monitor
+    from .screen import print_lines
+
+    count = Monitor.open(store).acknowledge()
+    print_lines([f"{count} alarms acknowledged" if count != 1 else "1 alarm acknowledged"])
+
+
+def _status(opened: Monitor, last: int, group: str | None) -> MonitorStatus:
+    """Names typed here are text, and groups may be numbers."""
+    if group is None:
+        return opened.status(last=last)
+    names = {str(found.group): found.group for found in opened.status(last=1).groups}
+    return opened.status(last=last, group=names.get(group, group))
+
+
+def _finish(done: Update, fail_on: str, as_json: bool) -> None:
+    from .screen import print_json, print_lines
+
+    if as_json:
+        print_json(done.to_dict())
+    else:
+        print_lines([repr(done), *(f"alarm: {alarm!r}" for alarm in done.alarms)])
+    _exit(done.alarms, fail_on)
+
+
+def _exit(alarms: Iterable[WatchAlarm], fail_on: str) -> None:
+    kinds = {alarm.kind for alarm in alarms}
+    if (fail_on == "any" and kinds) or (fail_on == "calibration" and kinds & {"calibration", "change"}):
+        raise click.exceptions.Exit(EXIT_ALARM)
+
+
+def _show(found: MonitorStatus) -> None:
+    from .._results import number
+    from .screen import print_lines, print_table
+
+    counts = f"{found.n:,} rows in {found.total_windows:,} windows of {found.every}, {found.labelled:,} labelled"
+    print_lines([found.verdict, counts, *(f"alarm: {alarm!r}" for alarm in found.open_alarms[-5:])])
+    if len(found.open_alarms) > 5:
+        print_lines([f"and {len(found.open_alarms) - 5:,} earlier alarms that nobody acknowledged"])
+    rows = []
+    for w in found.windows:
+        c, p = w.calibration, w.scores.drift_pvalue
+        measured = ["-", "-"] if c is None else [number(c.gap), number(c.ece)]
+        drift = "-" if p is None else f"{p:.3g}"
+        share = f"{100 * w.share_labelled:.0f} %"
+        rows.append(
+            [
+                w.window,
+                w.state,
+                f"{w.n:,}",
+                share,
+                number(w.scores.confidence.mean),
+                drift,
+                *measured,
+                number(w.e_value),
+            ]
+        )
+    if rows:
+        print_lines([""])
+        print_table(COLUMNS, rows, range(2, len(COLUMNS)))
+    if found.groups:
+        print_lines(["", *(repr(group) for group in found.groups[:50])])
+    told = [note for note in (found.waiting, *found.notes) if note]
+    newest = found.last_closed
+    if newest is not None:
+        told += [] if newest.scores.reading is None else [f"{newest.window}: {newest.scores.reading.words}"]
+        told += [f"{newest.window}: {estimate.words}" for estimate in newest.scores.accuracy[:1]]
+    print_lines(["", *told] if told else [])

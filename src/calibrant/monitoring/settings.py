@@ -1,0 +1,101 @@
+"""What a monitor was told when it was made: the question it asks, its windows, its levels, and how long it waits for labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .._checks import check_whole
+from .._convert import is_number
+from ..errors import ArgumentError, LensError
+from ..inference.sequential import check_level
+from .detectors import check_detector
+from .windows import WindowRule, read_duration
+
+__all__ = ["Settings", "read_horizon"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is fixed for the life of a monitor."""
+
+    kind: str
+    """``"binary"``, ``"multiclass"`` or ``"confidence"``."""
+    classes: tuple[Any, ...]
+    named: bool
+    """Whether labels come as these names; otherwise they are numbers from 0."""
+    lens: str
+    rule: WindowRule
+    alpha: float
+    run_length: float
+    drift_alpha: float
+    mature: float
+    """A window is judged when this share of its labels has come."""
+    horizon: int | None
+    """Or when so many microseconds (or rows) have passed since its end."""
+    missing: str
+    """After the horizon: ``"ignore"`` rows without a label, or count them as ``"negative"``."""
+    n_resamples: int
+    declared: int
+    """Groups known from the start."""
+
+    def __post_init__(self) -> None:
+        check_level(self.alpha)
+        check_level(self.drift_alpha)
+        check_detector(self.run_length, "sr")
+        if not (is_number(self.mature) and 0 < self.mature <= 1):
+            raise ArgumentError("mature", f"must lie above 0 and not above 1; got {self.mature!r}", "for example 0.95")
+        check_whole(self.n_resamples, "n_resamples", 19)
+        if self.missing not in ("ignore", "negative"):
+            raise ArgumentError("missing", f"must be 'ignore' or 'negative'; got {self.missing!r}")
+        if self.missing == "negative" and self.horizon is None:
+            raise ArgumentError("missing", "'negative' needs a horizon", "say after how long no label means no event")
+        if self.missing == "negative" and (self.kind != "binary" or self.lens != "binary"):
+            raise ArgumentError("missing", "'negative' is for two classes", "leave it 'ignore'")
+        if self.lens not in ("binary", "top_label") and not self.lens.startswith("class:"):
+            raise LensError("lens", f"{self.lens!r} cannot be watched", "use 'binary', 'top_label' or 'class:NAME'")
+
+    @property
+    def k(self) -> int:
+        """Number of classes."""
+        return max(2, len(self.classes))
+
+    @property
+    def names(self) -> tuple[Any, ...] | None:
+        """What labels are called; None where they are numbers from 0."""
+        return self.classes if self.named else None
+
+    def share(self, number: int, declared: bool) -> float:
+        """The part of the level that the group of this number has, counted from 1; all parts add up to at most 1."""
+        if not self.declared:
+            return 1 / (number * (number + 1))
+        return 1 / (2 * self.declared) if declared else 1 / (2 * number * (number + 1))
+
+    def is_past_horizon(self, place: int, clock: int | None) -> bool:
+        """Whether no further labels of the window are waited for."""
+        if self.horizon is None or clock is None:
+            return False
+        return clock >= self.rule.span(place)[1] + self.horizon
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, from which `of_dict` makes the same again."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**values, "classes": list(self.classes), "rule": self.rule.to_dict()}
+
+    @classmethod
+    def of_dict(cls, plain: Mapping[str, Any]) -> Settings:
+        words = {name: plain[name] for name in cls.__dataclass_fields__}
+        return cls(**{**words, "classes": tuple(plain["classes"]), "rule": WindowRule.of_dict(plain["rule"])})
+
+
+def read_horizon(horizon: Any, rule: WindowRule) -> int | None:
+    """How long labels are waited for: a duration, or a number of rows where windows are counted."""
+    if horizon is None:
+        return None
+    if rule.by_time:
+        return read_duration(horizon, "horizon")
+    if isinstance(horizon, str) or not is_number(horizon) or not math.isfinite(horizon):
+        raise ArgumentError("horizon", f"must be a number of rows for windows of rows; got {horizon!r}")
+    return check_whole(horizon, "horizon")

@@ -1,0 +1,194 @@
+"""The monitor's memory: one SQLite database, written in whole transactions, so that a crash leaves all of an update or nothing.
+
+It is the one file of calibrant that is opened directly and not through `files`: SQLite has its own journal and its own locks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import FileError
+from .book import Book, Stream
+
+__all__ = ["FORMAT", "Store"]
+
+FORMAT = 1
+APPLICATION = 0x63616C69  # "cali", so that another program's database is told apart
+PATIENCE = 30.0
+"""Seconds that a writer waits for another one."""
+SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE reference (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL);
+CREATE TABLE streams (
+  stream TEXT PRIMARY KEY, number INTEGER NOT NULL, declared INTEGER NOT NULL, eprocess TEXT NOT NULL, detector TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE windows (
+  place INTEGER PRIMARY KEY, closed INTEGER NOT NULL DEFAULT 0, bet INTEGER NOT NULL DEFAULT 0, examined INTEGER NOT NULL DEFAULT 0,
+  late_rows INTEGER NOT NULL DEFAULT 0, late_labels INTEGER NOT NULL DEFAULT 0, revised INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX windows_unbet ON windows (bet, place);
+CREATE TABLE parts (
+  place INTEGER NOT NULL, stream TEXT NOT NULL, n INTEGER NOT NULL, labelled INTEGER NOT NULL,
+  scores BLOB NOT NULL, outcomes BLOB NOT NULL, drift TEXT, measured TEXT, PRIMARY KEY (place, stream)
+);
+CREATE TABLE rows (
+  id TEXT PRIMARY KEY, place INTEGER NOT NULL, stream TEXT NOT NULL, score REAL NOT NULL, target INTEGER NOT NULL,
+  label INTEGER NOT NULL, version INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE deliveries (name TEXT PRIMARY KEY, digest TEXT NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE bets (
+  sequence INTEGER PRIMARY KEY, place INTEGER NOT NULL, stream TEXT NOT NULL, digest TEXT NOT NULL, labelled INTEGER NOT NULL,
+  log_value REAL, log_detector REAL, UNIQUE (place, stream)
+);
+CREATE TABLE events (
+  sequence INTEGER PRIMARY KEY, place INTEGER NOT NULL, stream TEXT NOT NULL, kind TEXT NOT NULL, evidence REAL NOT NULL,
+  words TEXT NOT NULL, onset INTEGER, seen INTEGER NOT NULL DEFAULT 0, UNIQUE (place, stream, kind)
+);
+"""
+
+
+class Store:
+    """A database on disk; every use opens it anew, so that nothing is held between calls.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = Store.create(os.path.join(folder, "watch.db"), {"settings": {"alpha": 0.05}}, b"")
+    ...     with store.read() as book:
+    ...         found = book.meta("settings")
+    >>> found
+    {'alpha': 0.05}
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    @classmethod
+    def create(
+        cls, path: str | os.PathLike[str], meta: dict[str, Any], reference: bytes, streams: Sequence[Stream] = ()
+    ) -> Store:
+        """A new database; one that was begun and never finished is taken over."""
+        store = cls(path)
+        if store.path.is_dir():
+            raise FileError(str(path), "is a folder, and a file is needed", "name a file in it")
+        with store._connected() as connection:
+            store._require_empty(connection)
+            connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for writers; it stays with the file
+            with store._transaction(connection, "IMMEDIATE"):
+                store._require_empty(connection)
+                for statement in SCHEMA.split(";\n"):
+                    if statement.strip():
+                        connection.execute(statement)
+                pairs = [(name, json.dumps(value)) for name, value in meta.items()]
+                connection.executemany("INSERT INTO meta VALUES (?, ?)", pairs)
+                connection.execute("INSERT INTO reference VALUES (1, ?)", (reference,))
+                for stream in streams:
+                    Book(connection).save_stream(stream)
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {FORMAT}")
+        return store
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Store:
+        """An existing database, looked over first."""
+        store = cls(path)
+        if not store.path.exists():
+            raise FileError(str(path), "there is no such file", "make it with Monitor.create or calibrant monitor init")
+        if store.path.is_dir():
+            raise FileError(str(path), "is a folder, and a file is needed", "name the file of the monitor")
+        with store._connected() as connection:
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if application != APPLICATION:
+                raise FileError(str(path), "is no monitor of calibrant", "check the path")
+            if version > FORMAT:
+                raise FileError(
+                    str(path), f"has format {version}, and this calibrant reads up to {FORMAT}", "update calibrant"
+                )
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if found != "ok":
+                raise FileError(str(path), f"is damaged: {_short(found)}", "restore it from a copy")
+        return store
+
+    @contextmanager
+    def read(self) -> Iterator[Book]:
+        """The database as it is at one moment."""
+        with self._connected() as connection, self._transaction(connection, "DEFERRED"):
+            yield Book(connection)
+
+    @contextmanager
+    def write(self) -> Iterator[Book]:
+        """One transaction: all of it is kept, or nothing; another writer waits."""
+        with self._connected() as connection, self._transaction(connection, "IMMEDIATE"):
+            yield Book(connection)
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        connection: sqlite3.Connection | None = None
+        try:
+            connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
+            self._configure(connection)
+            yield connection
+        except sqlite3.Error as error:
+            raise self._said(error) from error
+        except FileError as error:
+            if error.argument != "content":
+                raise
+            raise FileError(
+                str(self.path), f"is damaged: bytes of a window {error.problem}", "restore it from a copy"
+            ) from error
+        finally:
+            if connection is not None:
+                connection.close()
+
+    def _configure(self, connection: sqlite3.Connection) -> None:
+        """What was committed survives a loss of power, and a hostile file cannot call functions."""
+        for pragma in ("synchronous = FULL", "temp_store = MEMORY", "trusted_schema = OFF"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    def _require_empty(self, connection: sqlite3.Connection) -> None:
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise FileError(str(self.path), "exists already", "open it, or choose another name")
+
+    @contextmanager
+    def _transaction(self, connection: sqlite3.Connection, kind: str) -> Iterator[None]:
+        connection.execute(f"BEGIN {kind}")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _said(self, error: sqlite3.Error) -> FileError:
+        text = str(error)
+        for part, problem, remedy in MESSAGES:
+            if part in text:
+                return FileError(str(self.path), problem, remedy)
+        return FileError(str(self.path), f"cannot be used ({_short(text)})", "check the path and its rights")
+
+
+MESSAGES: Sequence[tuple[str, str, str]] = (
+    (
+        "disk is full",
+        "the disk is full; what was written before is all there",
+        "free some space and repeat the call: what counted already counts once",
+    ),
+    ("disk I/O error", "the disk failed; what was written before is kept", "check the disk, then repeat the call"),
+    ("locked", f"another process was writing for more than {PATIENCE:g} seconds", "repeat the update later"),
+    ("readonly", "cannot be written: it or its folder is read-only", "check the rights of the file and its folder"),
+    ("unable to open", "cannot be opened", "check that its folder exists and may be written"),
+    ("not a database", "is no monitor of calibrant, or is damaged", "check the path, or restore it from a copy"),
+    ("malformed", "is damaged", "restore it from a copy"),
+    ("no such table", "is damaged: a part of it is missing", "restore it from a copy"),
+)
+
+
+def _short(text: Any) -> str:
+    return " ".join(str(text).split())[:200]

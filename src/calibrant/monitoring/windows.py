@@ -1,0 +1,214 @@
+"""Which window a row belongs to: a half-open span of time in UTC, or so many rows in order of arrival."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_whole
+from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
+
+__all__ = ["WindowRule", "read_duration", "read_time", "read_times"]
+
+Whole = NDArray[np.int64]
+SECOND = 1_000_000
+UNITS = {"s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86400 * SECOND, "w": 7 * 86400 * SECOND}
+# The first Monday after 1970-01-01, so that windows of weeks begin on Mondays.
+MONDAY = 4 * UNITS["d"]
+# Years 1 to 9999, as Python's own dates.
+EARLIEST, LATEST = -62_135_596_800 * SECOND, 253_402_300_800 * SECOND
+FORM = "datetimes such as 2026-01-31T12:00; numbers of seconds become some by np.array(x, 'datetime64[s]')"
+
+
+def read_duration(text: Any, argument: str) -> int:
+    """Microseconds of a span of time.
+
+    Parameters
+    ----------
+    text
+        A whole number and a unit: ``"30s"``, ``"15m"``, ``"1h"``, ``"1d"`` or ``"1w"``.
+    argument
+        Its name, for the message.
+
+    Examples
+    --------
+    >>> read_duration("1h", "every")
+    3600000000
+    """
+    match = re.fullmatch(r"\s*(\d{1,9})\s*([smhdw])\s*", text) if isinstance(text, str) else None
+    if match is None or not int(match[1]):
+        raise ArgumentError(
+            argument, f"must be a whole number above 0 and one of s, m, h, d, w; got {text!r}", "for example '1d'"
+        )
+    return int(match[1]) * UNITS[match[2]]
+
+
+@dataclass(frozen=True)
+class WindowRule:
+    """How rows are cut into windows, which are numbered by whole numbers, their places."""
+
+    width: int | None
+    """Microseconds; None where windows are counted by rows."""
+    rows: int | None
+
+    @classmethod
+    def of(cls, every: Any = None, rows: Any = None) -> WindowRule:
+        """Windows of a duration, or of a number of rows.
+
+        >>> WindowRule.of(every="1d").name(20454)
+        '2026-01-01'
+        >>> WindowRule.of(rows=100).name(2)
+        'rows 201-300'
+        """
+        if (every is None) == (rows is None):
+            raise ArgumentError("every", "or rows must be given, and not both", "every='1d', or rows=1000")
+        if every is not None:
+            return cls(read_duration(every, "every"), None)
+        return cls(None, check_whole(rows, "rows"))
+
+    @property
+    def by_time(self) -> bool:
+        return self.width is not None
+
+    @property
+    def _offset(self) -> int:
+        return MONDAY if self.width is not None and self.width % UNITS["w"] == 0 else 0
+
+    def place_of(self, position: Whole) -> Whole:
+        """The window of each time in microseconds, or of each row number counted from 0."""
+        if self.width is not None:
+            return np.asarray((position - self._offset) // self.width)
+        assert self.rows is not None
+        return np.asarray(position // self.rows)
+
+    def span(self, place: int) -> tuple[int, int]:
+        """Where the window begins, and where the next does: microseconds, or row numbers counted from 0."""
+        size = self.width or self.rows or 1
+        return place * size + self._offset, (place + 1) * size + self._offset
+
+    def name(self, place: int) -> str:
+        """What people call the window."""
+        start, end = self.span(place)
+        if self.width is None:
+            return f"rows {start + 1}-{end}"
+        return time_text(start, days=self.width % UNITS["d"] == 0)
+
+    @property
+    def words(self) -> str:
+        """How long a window is, for reading."""
+        if self.width is None:
+            return f"{self.rows:,} rows"
+        for unit, name in (("w", "week"), ("d", "day"), ("h", "hour"), ("m", "minute"), ("s", "second")):
+            if self.width % UNITS[unit] == 0:
+                count = self.width // UNITS[unit]
+                return f"1 {name}" if count == 1 else f"{count} {name}s"
+        return f"{self.width} microseconds"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"width": self.width, "rows": self.rows}
+
+    @classmethod
+    def of_dict(cls, plain: Mapping[str, Any]) -> WindowRule:
+        return cls(plain["width"], plain["rows"])
+
+
+def time_text(micros: int, *, days: bool = False) -> str:
+    """A time in UTC as text, without what is zero at its end."""
+    if not EARLIEST <= micros < LATEST:
+        return "beyond the calendar"
+    whole, rest = divmod(micros, SECOND)
+    moment = datetime.fromtimestamp(whole, UTC).replace(tzinfo=None)
+    if days:
+        return moment.date().isoformat()
+    text = moment.isoformat(timespec="seconds" if moment.second or rest else "minutes")
+    return f"{text}.{rest:06d}Z" if rest else f"{text}Z"
+
+
+def read_time(when: Any, argument: str = "when") -> int:
+    """One time in microseconds since 1970 in UTC."""
+    return int(_times(np.array([_plain(when)], object) if np.ndim(when) == 0 else when, argument)[0])
+
+
+def read_times(when: Any, n: int, argument: str = "when") -> Whole:
+    """The time of each row in microseconds since 1970 in UTC; a single one is that of all rows.
+
+    Parameters
+    ----------
+    when
+        Datetimes, datetime64, dates or text in ISO form. Those without a zone are in UTC.
+    n
+        Number of rows.
+    argument
+        Its name, for the message.
+
+    Examples
+    --------
+    >>> read_times("1970-01-01T00:00:01", 2).tolist()
+    [1000000, 1000000]
+    """
+    if isinstance(when, str) or np.ndim(when) == 0:
+        return np.full(n, read_time(when, argument), np.int64)
+    found = _times(when, argument)
+    if found.shape != (n,):
+        raise ShapeError(argument, f"has {len(found)} entries, and there are {n} rows", "pass one time for each row")
+    return found
+
+
+def _plain(when: Any) -> Any:
+    return when.to_pydatetime() if hasattr(when, "to_pydatetime") else when
+
+
+def _times(when: Any, argument: str) -> Whole:
+    if hasattr(when, "dt") and getattr(getattr(when, "dtype", None), "tz", None) is not None:
+        when = when.dt.tz_convert("UTC").dt.tz_localize(None)  # a pandas column with a zone
+    try:
+        array = np.asarray(when.to_numpy() if hasattr(when, "to_numpy") else when)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(argument, f"holds no times ({error})", FORM) from None
+    if np.ma.is_masked(when):
+        row = int(np.argmax(np.ma.getmaskarray(when)))
+        raise InputError(argument, f"row {row} has no time", "drop the row, or fill it in", row=row)
+    if array.ndim != 1:
+        raise ShapeError(argument, f"has {array.ndim} dimensions", "pass one time for each row")
+    if array.dtype.kind == "M":
+        return _checked(array, argument)
+    if array.dtype.kind not in "UTSO":
+        raise InputTypeError(argument, f"holds {array.dtype.name}, and times are needed", FORM)
+    # Distinct ones only: a file has far fewer times than rows.
+    distinct, first, place = np.unique(array.astype(str), return_index=True, return_inverse=True)
+    found = np.empty(len(distinct), np.int64)
+    for which in np.argsort(first).tolist():
+        found[which] = _micros(str(distinct[which]), int(first[which]), argument)
+    return found[place]
+
+
+def _micros(text: str, row: int, argument: str) -> int:
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise InputError(argument, f"row {row} holds {text[:40]!r}, which is no time", FORM, row=row) from None
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
+    return int(np.datetime64(moment, "us").astype(np.int64))
+
+
+def _checked(array: NDArray[Any], argument: str) -> Whole:
+    hole = np.isnat(array)
+    if hole.any():
+        row = int(np.argmax(hole))
+        raise InputError(argument, f"row {row} has no time", "drop the row, or fill it in", row=row)
+    days = array.astype("datetime64[D]").astype(np.int64)
+    far = (days < EARLIEST // UNITS["d"]) | (days >= LATEST // UNITS["d"])
+    if far.any():
+        row = int(np.argmax(far))
+        raise InputError(
+            argument, f"row {row} lies outside the years 1 to 9999", "check the unit of the times", row=row
+        )
+    return np.asarray(array.astype("datetime64[us]").astype(np.int64))

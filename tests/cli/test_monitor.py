@@ -1,0 +1,170 @@
+"""`calibrant monitor`: from init to the page, with exit codes for scheduled jobs and errors in one line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+from calibrant.cli import main
+from calibrant.monitoring.watching import Monitor
+
+RNG = np.random.default_rng(3)
+SCORE = RNG.beta(2, 2, 600).round(4)
+YES = (RNG.random(600) < SCORE).astype(int)
+TIME = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(300) * 1440, unit="s")  # 60 rows a day
+LAND = np.array(["FR", "DE"])[np.arange(600) % 2]
+QUICK = ["--resamples", "39", "--drift-alpha", "0.3"]
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Call the command line in this process; gives exit code, output and errors."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main(["monitor", *(str(argument) for argument in arguments)])
+        output = capsys.readouterr()
+        return int(stopped.value.code or 0), output.out, output.err
+
+    return call
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    pd.DataFrame({"y": YES, "p": SCORE, "land": LAND}).iloc[300:].to_csv(tmp_path / "reference.csv", index=False)
+    new = pd.DataFrame({"p": SCORE[:300], "made": TIME, "row": np.arange(300), "land": LAND[:300]})
+    new.to_csv(tmp_path / "new.csv", index=False)
+    new.assign(y=YES[:300]).to_parquet(tmp_path / "labelled.parquet")
+    new.assign(y=np.where(np.arange(300) % 3, YES[:300], np.nan)).to_csv(tmp_path / "some.csv", index=False)
+    pd.DataFrame({"row": np.arange(300), "y": YES[:300]}).to_csv(tmp_path / "labels.csv", index=False)
+    wrong = {"p": np.full(200, 0.9), "y": 0, "made": "2026-01-20T10:00:00Z", "row": np.arange(300, 500), "land": "FR"}
+    pd.DataFrame(wrong).to_csv(tmp_path / "wrong.csv", index=False)
+    pd.DataFrame({**wrong, "made": "2026-01-22", "row": np.arange(500, 700)}).iloc[:1].to_csv(tmp_path / "next.csv")
+    return tmp_path
+
+
+@pytest.fixture
+def store(run: Run, files: Path) -> Path:
+    path = files / "watch.db"
+    code, out, err = run("init", path, "--reference", files / "reference.csv", "--every", "1d", *QUICK)
+    assert (code, err) == (0, "")
+    assert "windows of 1 day, reference of 300 rows" in out
+    return path
+
+
+def test_rows_then_labels_then_status(run: Run, files: Path, store: Path) -> None:
+    new = ("update", store, files / "new.csv", "--time", "made", "--id", "row", "--fail-on-alarm", "never")
+    code, out, err = run(*new)
+    assert (code, err) == (0, "")
+    assert out.startswith("300 rows added, 4 windows closed")
+    assert run(*new)[1] == "0 rows added, 300 had come before\n"
+    code, out, _ = run("labels", store, files / "labels.csv", "--id", "row", "--json")
+    assert code == 0
+    assert json.loads(out)["bet"] == ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
+    code, out, _ = run("status", store, "--json", "--fail-on-alarm", "never")
+    read = json.loads(out)
+    assert code == 0
+    assert read["labelled"] == 300
+    sketch = cal.Sketch.of(YES[60:120], SCORE[60:120])
+    assert read["windows"][1]["calibration"]["ece"] == cal.ece(sketch)
+    assert Monitor.open(store).sketch("2026-01-02") == sketch
+    code, out, _ = run("status", store, "--fail-on-alarm", "calibration")
+    assert code == 0
+    assert "2026-01-02  judged    60     100 %" in out
+    assert "No labels of this window were read" in out
+    code, out, _ = run("status", store, "--prometheus", "--fail-on-alarm", "never")
+    assert "calibrant_rows 300\n" in out
+
+
+@pytest.mark.parametrize("name", ["labelled.parquet", "some.csv"])
+def test_labels_in_the_same_file(run: Run, files: Path, store: Path, name: str) -> None:
+    run("update", store, files / name, "--time", "made", "--id", "row", "--fail-on-alarm", "never")
+    run("labels", store, files / "labels.csv", "--id", "row", "--fail-on-alarm", "never")
+    assert Monitor.open(store).sketch("2026-01-01") == cal.Sketch.of(YES[:60], SCORE[:60])
+
+
+def test_an_alarm_exits_with_3_until_it_is_acknowledged(run: Run, files: Path, store: Path) -> None:
+    columns = ("--time", "made", "--id", "row")
+    assert run("update", store, files / "wrong.csv", *columns)[0] == 0  # the window is still open
+    code, out, err = run("update", store, files / "next.csv", *columns)
+    assert (code, err) == (3, "")
+    assert "alarm: calibration, window 2026-01-20: " in out
+    assert "alarm: scores, window 2026-01-20: " in out
+    assert run("update", store, files / "next.csv", *columns)[0] == 0  # nothing new was raised
+    assert run("status", store)[0] == 3
+    assert run("status", store, "--fail-on-alarm", "calibration")[0] == 3
+    assert run("status", store, "--fail-on-alarm", "never")[0] == 0
+    code, out, _ = run("acknowledge", store)
+    assert (code, out) == (0, "3 alarms acknowledged\n")
+    assert run("status", store)[0] == 0
+
+
+def test_page_with_groups(run: Run, files: Path) -> None:
+    store, page = files / "groups.db", files / "page.html"
+    run("init", store, "--reference", files / "reference.csv", "--every", "1d", "--by", "land", *QUICK)
+    columns = ("--time", "made", "--id", "row", "--by", "land", "--fail-on-alarm", "never")
+    run("update", store, files / "labelled.parquet", *columns)
+    code, out, _ = run("report", store, "--out", page, "--title", "Churn")
+    assert code == 0
+    assert f"wrote {page}" in out
+    text = page.read_text()
+    assert "<bdi>FR</bdi>" in text
+    assert "<bdi>Churn</bdi>" in text
+    code, out, _ = run("status", store, "--group", "FR", "--json", "--fail-on-alarm", "never")
+    assert json.loads(out)["n"] == 150
+    assert "DE: 150 rows" in run("status", store, "--fail-on-alarm", "never")[1]
+
+
+def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> None:
+    cal.Sketches.of(YES[300:], SCORE[300:]).write(files / "old.sketch")
+    store = files / "rows.db"
+    words = ("--rows", "100", "--horizon", "500", *QUICK)
+    code, _, err = run("init", store, "--reference", files / "old.sketch", *words)
+    assert (code, err) == (0, "")
+    code, out, _ = run("update", store, files / "labelled.parquet", "--fail-on-alarm", "never")
+    assert out.startswith("300 rows added, 300 labels came, 3 windows closed, 3 bet on")
+    again = run("update", store, files / "labelled.parquet", "--fail-on-alarm", "never")
+    assert again[1] == "0 rows added, 300 had come before\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["status", "none.db"], "error: none.db: there is no such file"),
+        (["status", "{store}", "--json", "--prometheus"], "error: --prometheus: was given beside --json"),
+        (["status", "{store}", "--last", "0"], "error: --last: must be at least 1"),
+        (["status", "{store}", "--group", "x"], "error: group: 'x' was never seen"),
+        (["status", "{folder}/new.csv"], "is no monitor of calibrant, or is damaged"),
+        (["init", "{store}", "--reference", "{folder}/reference.csv", "--every", "1d"], "exists already"),
+        (["init", "v.db", "--reference", "{folder}/reference.csv"], "error: every: or rows must be given"),
+        (["init", "v.db", "--reference", "none.csv", "--every", "1d"], "error: none.csv: there is no such file"),
+        (["update", "{store}", "{folder}/new.csv"], "error: --time: is missing, and windows are spans of time"),
+        (["update", "{store}", "{folder}/new.csv", "--time", "when"], "error: --time: there is no column 'when'"),
+        (
+            ["update", "{store}", "{folder}/new.csv", "--time", "land"],
+            "error: when: row 0 holds 'FR', which is no time",
+        ),
+        (["labels", "{store}", "{folder}/labels.csv", "--id", "id"], "error: --id: there is no column 'id'"),
+        (["labels", "{store}", "{folder}/new.csv", "--id", "row"], "error: --label: no column has a usual name"),
+        (["report", "{store}", "--out", "{folder}/none/page.html"], "cannot be written"),
+    ],
+)
+def test_errors_exit_with_2_in_one_line(run: Run, files: Path, store: Path, words: list[str], message: str) -> None:
+    code, out, err = run(*(word.format(store=store, folder=files) for word in words))
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_help_tells_the_exit_codes(run: Run) -> None:
+    code, out, _ = run("--help")
+    assert code == 0
+    assert "0 quiet, 3 an alarm, 2 bad input" in " ".join(out.split())

@@ -1,0 +1,315 @@
+"""What a monitor's store survives: kill -9, a full disk, a read-only folder, a clock that goes back, two writers, a damaged file."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from calibrant.errors import FileError
+from calibrant.monitoring.store import Store
+from calibrant.monitoring.watching import Monitor
+
+RNG = np.random.default_rng(5)
+SCORE = RNG.random(300)
+YES = (RNG.random(300) < SCORE).astype(int)
+
+# Imports once and forks, so that a kill costs milliseconds and not the start of Python.
+SETUP = """
+import json, os, random, signal, sqlite3, sys, time
+import numpy as np
+from calibrant.monitoring.watching import Monitor
+
+rng = np.random.default_rng(0)
+COUNT, SIZE = 300, 12
+score = rng.random((COUNT, SIZE))
+yes = (rng.random((COUNT, SIZE)) < score).astype(float)
+yes[rng.random((COUNT, SIZE)) < 0.02] = np.nan
+when = np.datetime64("2026-01-01") + (np.arange(COUNT * SIZE) * 7200).astype("timedelta64[s]").reshape(COUNT, SIZE)
+
+def make(path):
+    return Monitor.create(path, reference=(yes[0] == 1, score[0]), every="5d", n_resamples=19, drift_alpha=0.4, mature=0.9)
+
+def send(monitor, i):
+    ids = np.arange(SIZE) + i * SIZE
+    return monitor.update(yes[i], score[i], when=when[i], ids=ids, groups=np.where(ids % 3, "a", "b"))
+
+def content(path):
+    with sqlite3.connect(path) as db:
+        ok = db.execute("PRAGMA integrity_check").fetchone()[0]
+        parts = db.execute("SELECT place, stream, n, labelled, hex(scores), hex(outcomes) FROM parts ORDER BY 1, 2").fetchall()
+        bets = db.execute("SELECT place, stream, digest, log_value, log_detector FROM bets ORDER BY sequence").fetchall()
+        states = db.execute("SELECT stream, eprocess, detector FROM streams ORDER BY 1").fetchall()
+        rows = db.execute("SELECT * FROM rows ORDER BY id").fetchall()
+    db.close()
+    return ok, parts, bets, states, rows
+"""
+KILLS = (
+    SETUP
+    + """
+folder, kills, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+random.seed(seed)
+path = folder + "/killed.db"
+make(path)
+done, landed, problems = 0, 0, []
+for kill in range(kills):
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if not pid:
+        monitor = Monitor.open(path)
+        for i in range(done, COUNT):
+            send(monitor, i)
+            os.write(writer, b".")
+        os._exit(0)
+    os.close(writer)
+    time.sleep(random.uniform(0.005, 0.12))
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    told = 0
+    while chunk := os.read(reader, 4096):
+        told += len(chunk)
+    os.close(reader)
+    done += told
+    ok, parts, _, _, rows = content(path)
+    if ok != "ok":
+        problems.append(f"kill {kill}: {ok}")
+    if len(rows) % SIZE or not done * SIZE <= len(rows) <= (done + 1) * SIZE:
+        problems.append(f"kill {kill}: {len(rows)} rows after {done} updates that were confirmed")
+    if sum(part[2] for part in parts if part[1] == "null") != len(rows):
+        problems.append(f"kill {kill}: sketches and rows disagree")
+    landed += len(rows) > done * SIZE
+last = min(done + 3, COUNT)
+monitor = Monitor.open(path)
+for i in range(last):  # everything again, most of it for the second time
+    send(monitor, i)
+calm = make(folder + "/calm.db")
+for i in range(last):
+    send(calm, i)
+same = [a == b for a, b in zip(content(path), content(folder + "/calm.db"))]
+print(json.dumps({"problems": problems, "same": same, "done": done, "landed": landed}))
+"""
+)
+TWO = (
+    SETUP
+    + """
+folder = sys.argv[1]
+path = folder + "/two.db"
+make(path)
+children = []
+for half in (0, 1):
+    pid = os.fork()
+    if not pid:
+        monitor = Monitor.open(path)
+        for i in range(half, 16, 2):
+            send(monitor, i)
+        os._exit(0)
+    children.append(pid)
+codes = [os.waitpid(pid, 0)[1] for pid in children]
+calm = make(folder + "/calm.db")
+for i in range(16):
+    send(calm, i)
+found, wanted = content(path), content(folder + "/calm.db")
+print(json.dumps({"codes": codes, "ok": found[0], "parts": found[1] == wanted[1], "rows": found[4] == wanted[4], "n": len(found[4])}))
+"""
+)
+
+
+def run_script(script: str, *arguments: object) -> dict[str, object]:
+    command = [sys.executable, "-W", "error", "-c", script, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, object] = json.loads(done.stdout)
+    return answer
+
+
+def check_kills(folder: Path, kills: int, seed: int) -> None:
+    found = run_script(KILLS, folder, kills, seed)
+    assert found["problems"] == []
+    assert found["same"] == [True] * 5
+    assert int(str(found["done"])) > 0
+
+
+def test_kill_9_loses_at_most_the_update_being_written(tmp_path: Path) -> None:
+    check_kills(tmp_path, 20, 1)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("seed", range(10))
+def test_kill_9_two_hundred_times(tmp_path: Path, seed: int) -> None:
+    check_kills(tmp_path, 20, 100 + seed)
+
+
+def test_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
+    found = run_script(TWO, tmp_path)
+    assert found == {"codes": [0, 0], "ok": "ok", "parts": True, "rows": True, "n": 192}
+
+
+@pytest.fixture
+def monitor(tmp_path: Path) -> Monitor:
+    made = Monitor.create(tmp_path / "watch.db", reference=(YES, SCORE), every="1d", n_resamples=19, drift_alpha=0.4)
+    made.update(YES[:50], SCORE[:50], when="2026-01-05", ids=range(50))
+    return made
+
+
+def test_full_disk_says_so_and_keeps_what_was_there(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = Store._configure
+
+    def small(self: Store, connection: sqlite3.Connection) -> None:
+        plain(self, connection)
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "_configure", small)
+        with pytest.raises(FileError, match=r"watch\.db: the disk is full; what was written before is all there; free"):
+            monitor.update(YES, SCORE, when="2026-01-06", ids=range(1000, 1300))
+    assert monitor.status().n == 50
+    assert monitor.update(YES, SCORE, when="2026-01-06", ids=range(1000, 1300)).added == 300
+
+
+@pytest.mark.parametrize("text", ["disk I/O error", "database is locked", "attempt to write a readonly database"])
+def test_other_failures_of_the_disk(monitor: Monitor, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    def fail(self: Store, connection: sqlite3.Connection) -> None:
+        raise sqlite3.OperationalError(text)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "_configure", fail)
+        with pytest.raises(FileError, match=r"watch\.db: .*; (check|repeat)"):
+            monitor.update(YES, SCORE, when="2026-01-06")
+    assert monitor.status().n == 50
+
+
+def test_stopped_at_any_step_nothing_is_half_done(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database stops after more and more steps of an update, until there are none left to stop at."""
+    plain = Store._configure
+    before = monitor.status().to_dict()
+    failed = 0
+    for round in range(40):
+        left = [round * (round + 1) // 2 + 1]
+
+        def limited(self: Store, connection: sqlite3.Connection, left: list[int] = left) -> None:
+            plain(self, connection)
+
+            def count() -> int:
+                left[0] -= 1
+                return int(left[0] == 0)
+
+            connection.set_progress_handler(count, 3)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Store, "_configure", limited)
+            try:
+                monitor.update(YES[50:60], SCORE[50:60], when="2026-01-05T12:00", ids=range(50, 60))
+            except FileError:
+                failed += 1
+        if monitor.status().n == 60:
+            break
+        assert monitor.status().to_dict() == before
+    assert monitor.status().n == 60
+    assert failed >= 3
+
+
+def test_read_only_store_is_still_read(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What status computes is kept for the next time, where that is possible."""
+    plain = Store._configure
+
+    def query_only(self: Store, connection: sqlite3.Connection) -> None:
+        plain(self, connection)
+        connection.execute("PRAGMA query_only = ON")
+
+    monkeypatch.setattr(Store, "_configure", query_only)
+    assert monitor.status().n == 50
+    with pytest.raises(FileError, match="read-only"):
+        monitor.update(YES, SCORE, when="2026-01-06")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_read_only_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0o500)
+    with pytest.raises(FileError, match="cannot be opened"):
+        Monitor.create(folder / "watch.db", reference=(YES, SCORE), every="1d")
+
+
+def test_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="cannot be opened; check that its folder exists"):
+        Monitor.create(tmp_path / "none" / "watch.db", reference=(YES, SCORE), every="1d")
+    with pytest.raises(FileError, match="is a folder"):
+        Monitor.create(tmp_path, reference=(YES, SCORE), every="1d")
+    with pytest.raises(FileError, match="is a folder"):
+        Monitor.open(tmp_path)
+
+
+def test_clock_going_back_puts_rows_into_their_own_window(monitor: Monitor) -> None:
+    monitor.update(YES[50:100], SCORE[50:100], when="2026-01-09", ids=range(50, 100))
+    done = monitor.update(YES[100:130], SCORE[100:130], when="2026-01-02T23:59:59.999999", ids=range(100, 130))
+    again = monitor.update(YES[130:140], SCORE[130:140], when="2026-01-05T06:00", ids=range(130, 140))
+    status = monitor.status()
+    assert [(w.window, w.n) for w in status.windows] == [("2026-01-02", 30), ("2026-01-05", 60), ("2026-01-09", 50)]
+    assert (done.late_rows, again.late_rows) == (0, 10)
+    assert [w.state for w in status.windows] == ["passed over", "judged", "open"]
+    assert status.clock == "2026-01-09T00:00Z"
+    assert any("2026-01-05: 10 rows came after the window was over" in note for note in status.notes)
+    assert any("2026-01-02: its rows came after later windows were bet on" in note for note in status.notes)
+
+
+def flipped(path: Path, at: int, count: int = 64) -> None:
+    content = bytearray(path.read_bytes())
+    content[at : at + count] = bytes(255 - byte for byte in content[at : at + count])
+    path.write_bytes(content)
+
+
+def test_damaged_files_are_refused_by_name(monitor: Monitor) -> None:
+    path = monitor.path
+    good = path.read_bytes()
+    for content, said in (
+        (b"not a database at all, but long enough to be looked at" * 40, "is no monitor of calibrant, or is damaged"),
+        (b"", "is no monitor of calibrant"),
+        (good[: len(good) // 2], "damaged"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(FileError, match=said):
+            Monitor.open(path)
+
+
+def test_flipped_bytes_never_give_a_number(monitor: Monitor) -> None:
+    """Wherever bytes are turned round, the store is refused or tells what it told before."""
+    path = monitor.path
+    good, told = path.read_bytes(), monitor.status().to_dict()
+    refused = 0
+    for at in np.random.default_rng(0).integers(0, len(good) - 64, 40).tolist():
+        path.write_bytes(good)
+        flipped(path, at)
+        try:
+            assert Monitor.open(path).status().to_dict() == told
+        except FileError:
+            refused += 1
+    assert refused >= 5
+
+
+def test_another_program_s_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(FileError, match="is no monitor of calibrant"):
+        Monitor.open(path)
+    with pytest.raises(FileError, match="exists already"):
+        Monitor.create(path, reference=(YES, SCORE), every="1d")
+    assert path.read_bytes() == before
+
+
+def test_store_of_a_later_format_is_refused(monitor: Monitor) -> None:
+    connection = sqlite3.connect(monitor.path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(FileError, match="has format 99, and this calibrant reads up to 1; update calibrant"):
+        Monitor.open(monitor.path)

@@ -1,0 +1,209 @@
+"""The store of a monitor: one file, whole transactions, and what is written comes back as it was."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.errors import FileError, InputError
+from calibrant.monitoring.book import Part
+from calibrant.monitoring.counting import completed, minus, sketch_of, top_view
+from calibrant.monitoring.store import Store
+from calibrant.monitoring.windows import WindowRule, read_duration, read_time, read_times
+
+RNG = np.random.default_rng(2)
+SCORE = RNG.random(200).round(2)
+YES = (RNG.random(200) < SCORE).astype(int)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.create(tmp_path / "watch.db", {"settings": {"a": 1}}, b"reference")
+
+
+def test_what_is_written_comes_back(store: Store) -> None:
+    part = Part(
+        3,
+        '"a"',
+        200,
+        150,
+        sketch_of(SCORE, None, "binary"),
+        sketch_of(SCORE[:150], YES[:150], "binary"),
+        None,
+        {"x": 0.1},
+    )
+    with store.write() as book:
+        book.set_meta("clock", 7)
+        book.save_part(part)
+        book.add_rows([("id", 3, '"a"', 0.1 + 0.2, 1, -1)])
+        assert book.add_event(3, '"a"', "scores", math.inf, "words")
+        assert not book.add_event(3, '"a"', "scores", 1.0, "again")
+    with Store.open(store.path).read() as book:
+        assert book.meta("clock") == 7
+        assert book.reference() == b"reference"
+        assert book.part(3, '"a"', "binary") == part
+        assert book.part(4, '"a"', "binary").n == 0
+        known = book.known(["other", "id"])
+        assert [part.tolist() for part in known] == [[1], [3], ['"a"'], [0.1 + 0.2], [1], [-1]]
+        assert book.events() == [(1, 3, '"a"', "scores", math.inf, "words", None, False)]
+
+
+def test_an_error_inside_a_transaction_leaves_nothing(store: Store) -> None:
+    def fail() -> None:
+        with store.write() as book:
+            book.set_meta("clock", 7)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    with store.read() as book:
+        assert book.meta("clock") is None
+
+
+def test_ids_are_data(store: Store) -> None:
+    hostile = ["'; DROP TABLE rows; --", '"', "\x00", "é", ""]
+    with store.write() as book:
+        book.add_rows((name, 0, "null", 0.5, 1, 0) for name in hostile)
+    with store.read() as book:
+        assert book.known(hostile).row.tolist() == list(range(5))
+
+
+def test_a_second_writer_waits(store: Store) -> None:
+    order = []
+
+    def second() -> None:
+        with store.write() as book:
+            order.append("second")
+            book.set_meta("clock", 2)
+
+    with store.write() as book:
+        other = threading.Thread(target=second)
+        other.start()
+        other.join(0.2)
+        order.append("first")
+        book.set_meta("clock", 1)
+    other.join()
+    assert order == ["first", "second"]
+    with store.read() as book:
+        assert book.meta("clock") == 2
+
+
+def test_the_file_is_in_write_ahead_mode(store: Store) -> None:
+    connection = sqlite3.connect(store.path)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()
+
+
+def test_create_refuses_a_file_and_takes_over_an_unfinished_one(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="exists already; open it, or choose another name"):
+        Store.create(store.path, {}, b"")
+    (tmp_path / "begun.db").touch()
+    assert Store.create(tmp_path / "begun.db", {"settings": 1}, b"").path.exists()
+    with pytest.raises(FileError, match="there is no such file; make it with"):
+        Store.open(tmp_path / "none.db")
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_sketches_add_and_take_away_to_the_same_bytes() -> None:
+    whole = sketch_of(SCORE, YES, "binary")
+    assert whole == cal.Sketch.of(YES, SCORE)
+    for seed in range(20):
+        rows = np.random.default_rng(seed).random(200) < 0.3
+        left = minus(whole, sketch_of(SCORE[rows], YES[rows], "binary"))
+        assert left.to_bytes() == cal.Sketch.of(YES[~rows], SCORE[~rows]).to_bytes()
+    assert minus(whole, whole) == cal.Sketch.empty("binary")
+    with pytest.raises(InputError, match="rows that are not in the sketch"):
+        minus(sketch_of(SCORE[:1], YES[:1], "binary"), whole)
+    with pytest.raises(InputError, match="rows that are not in the sketch"):
+        minus(sketch_of(np.array([0.5]), np.array([0]), "binary"), sketch_of(np.array([0.5]), np.array([1]), "binary"))
+
+
+def test_missing_labels_counted_as_negative() -> None:
+    known = np.arange(200) < 120
+    found = completed(sketch_of(SCORE, None, "binary"), sketch_of(SCORE[known], YES[known], "binary"))
+    assert found == cal.Sketch.of(np.where(known, YES, 0), SCORE)
+
+
+def test_confidence_in_the_predicted_class() -> None:
+    found = top_view(sketch_of(SCORE, YES, "binary"))
+    top = cal.Sketch.of(YES, SCORE, lens="top_label").view()
+    assert found is not None
+    assert found.mean(found.score) == pytest.approx(top.mean(top.score), abs=1e-12)
+    assert found.mean(found.outcome) == pytest.approx(top.mean(top.outcome), abs=1e-12)
+    assert top_view(sketch_of(SCORE, YES, "class:cat")) is None
+
+
+@pytest.mark.parametrize(
+    ("every", "when", "window"),
+    [
+        ("1d", "2026-03-01T23:59:59.999999", "2026-03-01"),
+        ("1d", "2026-03-02T00:00", "2026-03-02"),
+        ("1d", "2026-03-02T00:30+01:00", "2026-03-01"),
+        ("1h", "2026-03-01T23:59", "2026-03-01T23:00Z"),
+        ("30s", "2026-03-01T23:59:31", "2026-03-01T23:59:30Z"),
+        ("1w", "2026-03-01", "2026-02-23"),
+        ("1w", "2026-03-02", "2026-03-02"),
+        ("1d", "1969-12-31T23:59", "1969-12-31"),
+    ],
+)
+def test_windows_are_half_open_spans_of_utc(every: str, when: str, window: str) -> None:
+    rule = WindowRule.of(every=every)
+    place = int(rule.place_of(np.array([read_time(when)]))[0])
+    assert rule.name(place) == window
+    start, end = rule.span(place)
+    assert start <= read_time(when) < end
+    assert int(rule.place_of(np.array([end]))[0]) == place + 1
+    assert WindowRule.of_dict(rule.to_dict()) == rule
+
+
+def test_times_in_many_forms_agree() -> None:
+    import datetime
+
+    import pandas as pd
+
+    wanted = [1_772_323_200_000_000, 1_772_326_800_000_000]
+    texts = ["2026-03-01T00:00", "2026-03-01T01:00"]
+    zoned = pd.Series(pd.to_datetime(texts)).dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
+    forms = [
+        texts,
+        np.array(texts, "datetime64[s]"),
+        np.array(texts, "datetime64[ns]"),
+        [datetime.datetime(2026, 3, 1), datetime.datetime(2026, 3, 1, 1)],
+        pd.to_datetime(pd.Series(texts)),
+        zoned,
+        list(zoned),
+    ]
+    for form in forms:
+        assert read_times(form, 2).tolist() == wanted
+    assert read_times(pd.Timestamp(texts[0]), 2).tolist() == [wanted[0]] * 2
+    assert read_times(datetime.date(2026, 3, 1), 1).tolist() == wanted[:1]
+
+
+@pytest.mark.parametrize(
+    ("when", "message"),
+    [
+        ([1, 2], "when: holds int64, and times are needed; datetimes such as"),
+        (["2026-01-01", "soon"], "when: row 1 holds 'soon', which is no time"),
+        (np.array(["2026-01-01", "NaT"], "datetime64[D]"), "when: row 1 has no time"),
+        (["2026-01-01"] * 3, "when: has 3 entries, and there are 2 rows"),
+        (np.array(["2026-01-01", "50000-01-01"], "datetime64[s]"), "when: row 1 lies outside the years 1 to 9999"),
+        (np.ma.masked_array(np.array(["2026-01-01"] * 2, "datetime64[us]"), [False, True]), "when: row 1 has no time"),
+    ],
+)
+def test_bad_times_are_named(when: object, message: str) -> None:
+    with pytest.raises((InputError, TypeError), match=message):
+        read_times(when, 2)
+
+
+@pytest.mark.parametrize("text", ["", "1", "d", "0d", "-1d", "1.5h", "1 month", 3, None])
+def test_bad_durations(text: object) -> None:
+    with pytest.raises(
+        cal.errors.ArgumentError, match="every: must be a whole number above 0 and one of s, m, h, d, w"
+    ):
+        read_duration(text, "every")
