@@ -17,8 +17,11 @@ from calibrant.torch.objects import MulticlassCalibrationError
 SHAPES = ((10_000_000, 10), (100_000, 1000))
 
 
-def milliseconds(call: Callable[[], Any], repeats: int = 20) -> float:
-    """Median time on the device of calls that follow each other, as in a loop over batches, after three to warm up."""
+def milliseconds(call: Callable[[], Any], repeats: int = 20, *, alone: bool = False) -> float:
+    """Median time of calls that follow each other, as in a loop over batches; `alone`, each waits for the one before.
+
+    In a loop the host prepares a call while the device works on the one before; alone, that time shows.
+    """
     for _ in range(3):
         call()
     torch.cuda.synchronize()
@@ -27,6 +30,8 @@ def milliseconds(call: Callable[[], Any], repeats: int = 20) -> float:
     for mark in marks[1:]:
         call()
         mark.record()
+        if alone:
+            torch.cuda.synchronize()
     torch.cuda.synchronize()
     return statistics.median(start.elapsed_time(stop) for start, stop in pairwise(marks))
 
@@ -85,9 +90,10 @@ def main() -> None:
             read = milliseconds(probs.amax)
             print(f"\n{rows:,} x {classes} float32, {'half certain' if certain else 'spread'}: one read {read:.3f} ms")
             for name, call in contenders(probs, labels).items():
-                spent, memory = milliseconds(call), extra_memory(call)
-                print(f"  {name:30} {spent:8.3f} ms  {spent / read:7.2f} reads  {memory:8.1f} MiB beside")
-                figures.append([rows, classes, certain, name, spent, spent / read, memory])
+                spent, alone, memory = milliseconds(call), milliseconds(call, alone=True), extra_memory(call)
+                reads = f"{spent / read:7.2f} reads, alone {alone / read:7.2f}"
+                print(f"  {name:30} {spent:8.3f} ms  {reads}  {memory:8.1f} MiB beside")
+                figures.append([rows, classes, certain, name, spent, spent / read, alone / read, memory])
             del probs, labels
     if path:
         with open(path, "w") as file:

@@ -1,0 +1,110 @@
+"""What goes into a model and what comes out of it: batches taken apart, one of several outputs chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import ArgumentError, InputError, InputTypeError
+
+__all__ = ["Output", "Unpack", "arguments", "chosen_output", "moved", "unpacked"]
+
+Output = int | str | Callable[[Any], Tensor] | None
+Unpack = Callable[[Any], tuple[Any, Any]] | None
+LABEL_KEYS = ("labels", "label", "targets", "target", "y")
+
+
+def chosen_output(given: Any, output: Output) -> Tensor:
+    """The logits among what a model returned; nothing is guessed where several could be meant."""
+    if output is None:
+        found = _only(given)
+    elif callable(output):
+        found = output(given)
+    else:
+        found = _at(given, output)
+    if not isinstance(found, Tensor):
+        raise InputTypeError(
+            "output",
+            f"must be a tensor; the model gave {_kind(found)}",
+            "choose one with output=0, a key or a function",
+        )
+    if not found.is_floating_point():
+        raise InputTypeError("output", f"must be floating point; the model gave {found.dtype}")
+    return found
+
+
+def _only(given: Any) -> Any:
+    if isinstance(given, Tensor):
+        return given
+    if isinstance(given, Mapping) and "logits" in given:
+        return given["logits"]
+    if isinstance(getattr(given, "logits", None), Tensor):
+        return given.logits
+    if isinstance(given, (tuple, list, Mapping)) and len(given) == 1:
+        return next(iter(given.values() if isinstance(given, Mapping) else given))
+    raise ArgumentError(
+        "output", f"must say which is meant: the model gave {_kind(given)}", "choose with output=0, a key or a function"
+    )
+
+
+def _at(given: Any, output: int | str) -> Any:
+    if isinstance(output, str) and hasattr(given, output) and not isinstance(given, Mapping):
+        return getattr(given, output)
+    try:
+        return given[output]
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise ArgumentError("output", f"is {output!r}, and the model gave {_kind(given)}") from None
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"entries named {', '.join(map(repr, value))}"
+    if isinstance(value, (tuple, list)):
+        return f"{len(value)} outputs"
+    return f"a {type(value).__name__}"
+
+
+def unpacked(batch: Any, unpack: Unpack, number: int) -> tuple[Any, Any]:
+    """What the model gets, and the labels."""
+    if unpack is not None:
+        return unpack(batch)
+    if isinstance(batch, Mapping):
+        keys = [key for key in LABEL_KEYS if key in batch]
+        if len(keys) == 1:
+            inputs = {key: value for key, value in batch.items() if key != keys[0]}
+            return (next(iter(inputs.values())) if len(inputs) == 1 else inputs), batch[keys[0]]
+        problem = f"batch {number} has the entries {', '.join(map(repr, batch))}, and one of them must be the labels, named {' or '.join(LABEL_KEYS)}"
+    elif isinstance(batch, (tuple, list)):
+        if len(batch) == 2:
+            return batch[0], batch[1]
+        problem = f"batch {number} has {len(batch)} parts, and inputs and labels are needed"
+    else:
+        problem = f"batch {number} is a {type(batch).__name__}, and inputs and labels are needed"
+    raise InputError("loader", problem, "take it apart with unpack=lambda batch: (inputs, labels)")
+
+
+def arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """How a model is called: a mapping gives keywords, a tuple or list several arguments, anything else one."""
+    if isinstance(inputs, Mapping):
+        return (), dict(inputs)
+    if isinstance(inputs, (tuple, list)):
+        return tuple(inputs), {}
+    return (inputs,), {}
+
+
+def moved(value: Any, device: torch.device | None) -> Any:
+    """The same structure with its tensors on a device."""
+    if device is None:
+        return value
+    if isinstance(value, Tensor):
+        return value.to(device, non_blocking=True)
+    if isinstance(value, Mapping):
+        return {key: moved(item, device) for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(moved(item, device) for item in value))
+    if isinstance(value, (tuple, list)):
+        return type(value)(moved(item, device) for item in value)
+    return value

@@ -1,0 +1,147 @@
+"""Tensors as they come, checked: logits with a column for each class, labels, weights; and how many rows to look at in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import torch
+from torch import Tensor
+
+from .._extras import WeightKind, read_weights
+from ..errors import InputError, InputTypeError, LabelError, ShapeError
+from ..recalibration.binary import whole_total
+
+__all__ = ["TrainingRows", "as_classes", "at_least_single", "blocks", "check_logits", "read_labels", "wide"]
+
+# Numbers in a block: large enough to fill a device, small enough for several copies of it.
+BLOCK = 1 << 24
+
+
+def wide(device: torch.device) -> torch.dtype:
+    """The widest float of a device: double, where it has one."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def at_least_single(tensor: Tensor) -> Tensor:
+    """Half precision as float32; what is wider stays."""
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+def blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Slices that cover all rows."""
+    step = max(1, BLOCK // max(columns, 1))
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+def check_logits(logits: Any, classes: int | None = None, argument: str = "logits") -> None:
+    """Raise unless this is a floating tensor whose last dimension is the classes; nothing is read from the device."""
+    if not isinstance(logits, Tensor):
+        raise InputTypeError(
+            argument, f"must be a torch tensor; got {type(logits).__name__}", "use torch.as_tensor(...)"
+        )
+    if not logits.is_floating_point():
+        raise InputTypeError(
+            argument, f"must be floating point; got {logits.dtype}", "pass the logits, not the predicted classes"
+        )
+    if logits.ndim == 0 or logits.shape[-1] < 2:
+        raise ShapeError(
+            argument,
+            f"must have a column for each of two or more classes; the shape is {tuple(logits.shape)}",
+            "for one output z of two classes pass torch.stack([torch.zeros_like(z), z], dim=-1)",
+        )
+    if classes is not None and logits.shape[-1] != classes:
+        raise ShapeError(argument, f"have {logits.shape[-1]} classes, and the module was made for {classes}")
+
+
+def as_classes(output: Tensor, argument: str = "output") -> Tensor:
+    """(N, K) logits; a single output z of each row is the log-odds of the second class, and gives the columns 0 and z."""
+    if output.ndim == 1 or (output.ndim == 2 and output.shape[1] == 1):
+        z = output.reshape(-1)
+        return torch.stack([torch.zeros_like(z), z], dim=-1)
+    if output.ndim != 2:
+        raise ShapeError(
+            argument,
+            f"has shape {tuple(output.shape)}, and a row of logits for each prediction is needed",
+            "move the classes last: output=lambda out: out.movedim(1, -1).flatten(0, -2)",
+        )
+    return output
+
+
+def read_labels(labels: Any, rows: int, classes: int, *, argument: str = "labels") -> Tensor:
+    """Class numbers as int64, one for each row."""
+    if not isinstance(labels, Tensor):
+        labels = torch.as_tensor(np.asarray(labels))
+    if labels.ndim > 1 and labels.shape == (rows, classes):
+        raise ShapeError(
+            argument, f"have {classes} columns, and one class number per row is needed", "pass labels.argmax(dim=1)"
+        )
+    if labels.numel() != rows:
+        raise ShapeError(argument, f"have shape {tuple(labels.shape)}, and there are {rows} rows of logits")
+    labels = labels.detach().reshape(-1)
+    if labels.is_complex():
+        raise InputTypeError(argument, f"must be class numbers; got {labels.dtype}")
+    codes = labels.to(torch.int64)
+    bad = (codes < 0) | (codes >= classes)
+    if labels.is_floating_point():
+        bad |= codes != labels
+    if bool(bad.any()):
+        row = int(bad.to(torch.int8).argmax())
+        raise LabelError(
+            argument,
+            f"row {row} is {labels[row].item()}, and {classes} classes have the numbers 0 to {classes - 1}",
+            "drop the rows that are to be ignored, or check the number of classes",
+            row=row,
+        )
+    return codes
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """What a module is fitted on: finite logits in the widest float of their device, labels, and weights that sum to 1."""
+
+    logits: Tensor
+    labels: Tensor
+    weight: Tensor
+    kind: WeightKind
+    effective_size: float
+    """How many rows the weights are worth."""
+    total: float
+
+    @classmethod
+    def read(cls, logits: Any, labels: Any, sample_weight: Any, classes: int | None) -> TrainingRows:
+        """Check the tensors and widen them, on the device where the logits are."""
+        check_logits(logits, classes)
+        if logits.ndim != 2 or not len(logits):
+            raise ShapeError("logits", f"must be rows and classes; the shape is {tuple(logits.shape)}")
+        z = logits.detach().to(wide(logits.device))
+        codes = read_labels(labels, len(z), z.shape[1]).to(z.device)
+        bad = ~torch.isfinite(z).all(dim=1)
+        if bool(bad.any()):
+            row = int(bad.to(torch.int8).argmax())
+            raise InputError(
+                "logits",
+                f"row {row} holds a value that is not finite",
+                "drop the row; a class that is masked out gets a large negative number such as -1e4",
+                row=row,
+            )
+        if sample_weight is None:
+            weight = torch.full((len(z),), 1 / len(z), dtype=z.dtype, device=z.device)
+            return cls(z, codes, weight, "unit", float(len(z)), float(len(z)))
+        given = sample_weight.detach().cpu().numpy() if isinstance(sample_weight, Tensor) else np.asarray(sample_weight)
+        return cls._weighed(z, codes, given)
+
+    @classmethod
+    def _weighed(cls, z: Tensor, codes: Tensor, given: Any) -> TrainingRows:
+        scaled, _ = read_weights(given, None, len(z))
+        assert scaled is not None
+        total = float(np.asarray(given, np.float64).sum())
+        counted = whole_total(given)
+        size = counted if counted is not None else float(scaled.sum() ** 2 / np.square(scaled).sum())
+        weight = torch.as_tensor(scaled, device=z.device).to(z.dtype)
+        kept = weight > 0  # a row without weight is no row
+        weight = weight[kept] / weight.sum()
+        return cls(z[kept], codes[kept], weight, "counts" if counted is not None else "importance", size, total)

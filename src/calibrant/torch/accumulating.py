@@ -1,0 +1,355 @@
+"""What metric objects keep: the sums of sketches on the device, added over batches and processes, checked when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch.distributed as dist
+from numpy.typing import NDArray
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import (
+    ArgumentError,
+    CalibrantError,
+    GroupError,
+    InputTypeError,
+    LabelError,
+    LensError,
+    ProbabilityError,
+    UndefinedMetricError,
+)
+from ..sketch import Sketch
+from ..sketches import ALL, GroupSketch, Sketches
+from . import sketching
+from .fused import add_top_labels, can_fuse
+from .sketching import CARRY_ROWS, MOST_ROWS, NEVER, Cells, Plan, cells_of
+
+__all__ = ["SketchMetric", "SyncError"]
+
+Input = Literal["prob", "logit"]
+
+
+class SyncError(CalibrantError, RuntimeError):
+    """The processes could not add up what each has seen."""
+
+
+class SketchMetric(nn.Module):
+    """Sketches of everything that `update` was shown, as whole numbers on the device of the tensors.
+
+    Memory is constant, `update` never waits for the device, and processes are joined by one sum of one tensor of integers, so that
+    any split over batches and processes gives the same bits as `Sketch.of` for the same probabilities.
+
+    Rows that cannot be counted (an entry that is NaN or outside 0 and 1, a row that does not sum to 1, a label that is no class) are
+    set aside on the device and raise an error at `compute`, until `reset`. Rows labelled `ignore_index` are left out without one.
+
+    Parameters
+    ----------
+    num_classes
+        Number of classes, for preds of shape (N, classes, ...); None for the probability of one event, with preds of any shape.
+    lenses
+        Which questions: ``"top_label"`` (the default) and ``"classwise"``; for one event ``"binary"``.
+    input
+        ``"prob"`` or ``"logit"``. Logits go through a sigmoid or softmax, half precision in float32. Nothing is guessed.
+    ignore_index
+        Label of rows to leave out.
+    num_groups
+        Keep as many groups of rows apart, for example images; `update` then takes ``groups=``.
+    sum_tolerance
+        How far from 1 a row may sum; by default what its precision allows.
+    sync_on_compute, process_group, sync_timeout
+        Whether `compute` adds up all processes, of which group, and how many seconds it waits for the others.
+    fused
+        False to do without the Triton kernel where there is one.
+
+    >>> import torch
+    >>> from calibrant.torch.accumulating import SketchMetric
+    >>> metric = SketchMetric(3)
+    >>> metric.update(torch.tensor([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]]), torch.tensor([0, 1]))
+    >>> metric.sketch()
+    Sketch(top_label, 2 rows in 2 cells)
+    """
+
+    sums: Tensor
+    first_fault: Tensor
+
+    def __init__(
+        self,
+        num_classes: int | None = None,
+        *,
+        lenses: Iterable[str] | str | None = None,
+        input: Input = "prob",
+        ignore_index: int | None = None,
+        num_groups: int | None = None,
+        sum_tolerance: float | None = None,
+        sync_on_compute: bool = True,
+        process_group: Any = None,
+        sync_timeout: float | None = None,
+        fused: bool = True,
+        cells: Cells | None = None,
+    ) -> None:
+        super().__init__()
+        _check(num_classes, input, ignore_index, num_groups)
+        names = _lenses(lenses, num_classes)
+        self.num_classes, self.input, self.ignore_index, self.num_groups = num_classes, input, ignore_index, num_groups
+        self.sync_on_compute, self.process_group, self.sync_timeout = sync_on_compute, process_group, sync_timeout
+        self.fused = fused
+        top = "top_label" in names
+        groups = num_groups or 1
+        self.plan = Plan(
+            cells or cells_of(None), num_classes, top, "classwise" in names, groups, ignore_index, sum_tolerance
+        )
+        self.register_buffer("sums", sketching.new_sums(self.plan))
+        self.register_buffer("first_fault", torch.tensor(NEVER))
+        self._seen = 0
+        # Rows added since the low parts were last carried; as many as can be, where that is not known.
+        self._pending = 0
+
+    @property
+    def device(self) -> torch.device:
+        """Where the sums are; the first `update` takes them to its tensors."""
+        return self.sums.device
+
+    @property
+    def lenses(self) -> tuple[str, ...]:
+        """Names of the sketches, in the order in which they are kept."""
+        if self.num_classes is None:
+            return ("binary",)
+        names = ("top_label",) if self.plan.top_label else ()
+        return names + (tuple(f"class:{k}" for k in range(self.num_classes)) if self.plan.classwise else ())
+
+    def update(self, preds: Tensor, target: Tensor, groups: Tensor | None = None) -> None:
+        """Add a batch; nothing waits for the device.
+
+        Parameters
+        ----------
+        preds
+            Probabilities or logits: (N, classes, ...), such as (B, C, H, W), or any shape for one event.
+        target
+            Labels: (N, ...).
+        groups
+            The group of each row, from 0 up: shape of `target`, or (N,) for all of an image at once.
+        """
+        with _ordinary():
+            rows = sketching.as_rows(preds, target, groups, self.plan)
+            self._go_to(preds.device)
+            fused = self.fused and can_fuse(preds, self.plan)
+            fill, chunk = (add_top_labels, CARRY_ROWS) if fused else (sketching.add_block, None)
+            rows = rows._replace(start=self._seen)
+            for block in sketching.blocks_of(rows, self.plan, logits=self.input == "logit", chunk=chunk):
+                count = block.target.numel()
+                if self._pending + count > CARRY_ROWS:
+                    self._carry()
+                fill(self.sums, self.first_fault, block, self.plan)
+                self._pending += count
+            self._seen += target.numel()
+
+    def forward(self, preds: Tensor, target: Tensor, groups: Tensor | None = None) -> Any:
+        """Add a batch and give the value of it alone; waits for the device."""
+        return self._value(self._added(preds, target, groups))
+
+    def _added(self, preds: Tensor, target: Tensor, groups: Tensor | None) -> Tensor:
+        """The sums of a batch, which is added to the rest."""
+        with _ordinary():
+            before, self.sums = self.sums, torch.zeros_like(self.sums)
+            pending, self._pending = self._pending, 0
+            try:
+                self.update(preds, target, groups)
+                self._carry()
+            finally:
+                batch, self.sums = self.sums, before.to(self.sums.device)
+                # What the batch left in the low parts is less than one row can.
+                self._pending = pending + 1
+            self.sums += batch
+            return batch
+
+    def compute(self) -> Any:
+        """What all rows of all processes give: here the sketches."""
+        return self._value(self._total())
+
+    def reset(self) -> None:
+        """Forget all rows."""
+        self.sums.zero_()
+        self.first_fault.fill_(NEVER)
+        self._seen = self._pending = 0
+
+    def merge_state(self, incoming: Self | Mapping[str, Tensor]) -> None:
+        """Add what another metric of the same kind has seen, or its ``state_dict()``."""
+        if isinstance(incoming, SketchMetric):
+            if incoming._kind() != self._kind():
+                raise InputTypeError("incoming", "asks other questions than this metric", "merge like with like")
+            incoming._carry()
+            more = incoming.sums
+        else:
+            more = incoming["sums"]
+            if more.shape != self.sums.shape:
+                raise InputTypeError("incoming", "holds sums of another size", "merge like with like")
+        self._carry()
+        with _ordinary():
+            self.sums += more.to(self.sums.device)
+        self._carry()
+
+    def sketch(self, lens: str = "auto", group: int | None = None) -> Sketch:
+        """The sketch of one question, of all rows or of a group."""
+        return self.sketches().sketch(lens, group)
+
+    def sketches(self) -> Sketches:
+        """All sketches, of all processes; they stand wherever labels and probabilities do."""
+        return self._sketches(self._total())
+
+    def _go_to(self, device: torch.device) -> None:
+        if self.sums.device == device:
+            return
+        if self._seen:
+            raise ArgumentError(
+                "preds", f"are on {device}, and the sums are on {self.sums.device}", f"metric.to({str(device)!r})"
+            )
+        self.to(device)
+
+    def _carry(self) -> None:
+        with _ordinary():
+            sketching.carry(self.sums)
+        self._pending = 0
+
+    def _kind(self) -> tuple[Any, ...]:
+        """What two metrics must share to share their sums."""
+        return (self.plan, self.input)
+
+    def _shared(self) -> tuple[Any, ...]:
+        """What two metrics of a collection must share to be filled as one."""
+        return (*self._kind(), self.fused, self.sync_on_compute, id(self.process_group), self.sync_timeout)
+
+    def _follow(self, leader: SketchMetric) -> None:
+        """Read the sums of another from now on."""
+        self.sums, self.first_fault = leader.sums, leader.first_fault
+        self._seen, self._pending = leader._seen, leader._pending
+
+    def _total(self) -> Tensor:
+        """The sums of all processes."""
+        self._carry()
+        alone = not (self.sync_on_compute and dist.is_available() and dist.is_initialized())
+        if alone or dist.get_world_size(self.process_group) == 1:
+            return self.sums
+        return added_over_ranks(self.sums, self.process_group, self.sync_timeout)
+
+    def _checked(self, sums: Tensor) -> NDArray[np.int64]:
+        """The sums on the host, unless rows could not be counted."""
+        faults = sketching.tallies(sums, self.plan)
+        if any(faults[1:]):
+            raise _refusal(faults, int(self.first_fault), self.input)
+        kept: NDArray[np.int64] = sums.cpu().numpy()
+        if kept[0, : self.plan.trash].sum() > MOST_ROWS * self.plan.sections:
+            raise UndefinedMetricError("compute", f"has seen more than {MOST_ROWS} rows", "call reset() in between")
+        return kept
+
+    def _sketches(self, sums: Tensor) -> Sketches:
+        if not self.plan.cells.is_grid:
+            raise ArgumentError("n_bins", "keeps bins here, and no sketch", "use SketchMetric or CalibrationMetric")
+        kept = self._checked(sums)
+
+        def part(group: int | None) -> GroupSketch:
+            found = {
+                lens: Sketch.of_sums(sketching.section_sums(kept, self.plan, group, section), lens)
+                for section, lens in enumerate(self.lenses)
+            }
+            return GroupSketch(found, None)
+
+        parts: dict[Any, GroupSketch] = {ALL: part(None)}
+        for group in range(self.num_groups or 0):
+            one = part(group)
+            if next(iter(one.lenses.values())).n:
+                parts[group] = one
+        kind = "binary" if self.num_classes is None else "multiclass"
+        return Sketches(kind, tuple(range(self.num_classes or 2)), parts)
+
+    def _value(self, sums: Tensor) -> Any:
+        return self._sketches(sums)
+
+    def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *rest: Any) -> None:
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+        self._seen, self._pending = 0, CARRY_ROWS
+
+    def extra_repr(self) -> str:
+        """What is asked, for the representation of a module."""
+        return f"{'binary' if self.num_classes is None else self.num_classes}, input={self.input!r}"
+
+
+def _ordinary() -> AbstractContextManager[Any]:
+    """Where sums can be changed and made: a tensor born in inference mode could not be changed outside of it."""
+    return torch.inference_mode(False) if torch.is_inference_mode_enabled() else nullcontext()
+
+
+def added_over_ranks(sums: Tensor, group: Any, timeout: float | None) -> Tensor:
+    """The sums of all processes, by one addition of one tensor; each process gets the same."""
+    total = sums.clone()
+    if dist.get_backend(group) == "nccl" and not total.is_cuda:
+        total = total.cuda()
+    try:
+        work = dist.all_reduce(total, group=group, async_op=True)
+        if timeout is None:
+            work.wait()
+        else:
+            work.wait(timedelta(seconds=timeout))
+    except RuntimeError as error:
+        raise SyncError(
+            "process_group",
+            f"the processes could not add up their sums: {str(error).splitlines()[0]}",
+            "see whether one has ended or hangs; sync_timeout= says how long to wait",
+        ) from error
+    return total
+
+
+def _check(num_classes: Any, input: Any, ignore_index: Any, num_groups: Any) -> None:
+    if num_classes is not None and (not isinstance(num_classes, int) or num_classes < 2):
+        raise ArgumentError("num_classes", f"must be 2 or more, or None for one event; got {num_classes!r}")
+    if input not in ("prob", "logit"):
+        raise ArgumentError("input", f"must be 'prob' or 'logit'; got {input!r}", "the scale is said, never guessed")
+    if ignore_index is not None and not isinstance(ignore_index, int):
+        raise ArgumentError("ignore_index", f"must be a whole number or None; got {ignore_index!r}")
+    if num_groups is not None and (not isinstance(num_groups, int) or num_groups < 1):
+        raise ArgumentError("num_groups", f"must be 1 or more, or None; got {num_groups!r}")
+
+
+def _lenses(lenses: Iterable[str] | str | None, num_classes: int | None) -> tuple[str, ...]:
+    known = ("binary",) if num_classes is None else ("top_label", "classwise")
+    names = known[:1] if lenses is None else (lenses,) if isinstance(lenses, str) else tuple(lenses)
+    for name in names:
+        if name not in known:
+            more = "; num_classes= makes it one of several classes" if num_classes is None else ""
+            raise LensError("lenses", f"must be of {', '.join(known)}{more}; got {name!r}")
+    if not names:
+        raise LensError("lenses", "is empty", f"name at least one of {', '.join(known)}")
+    return names
+
+
+def _refusal(faults: list[int], first: int, input: str) -> CalibrantError:
+    """The error for rows that could not be counted."""
+    _, nan, outside, wrong_sum, label, group = faults
+    found = {
+        "hold NaN": nan,
+        "hold entries outside 0 and 1": outside,
+        "do not sum to 1": wrong_sum,
+        "have a label that is no class": label,
+        "have a group that is none": group,
+    }
+    causes = ", ".join(f"{count} {cause}" for cause, count in found.items() if count)
+    where = "the first is on another process" if first == NEVER else f"the first is row {first}"
+    if label:
+        return LabelError(
+            "target", f"rows could not be counted: {causes}; {where}", "ignore_index= leaves rows out", row=_row(first)
+        )
+    if group:
+        return GroupError(
+            "groups", f"rows could not be counted: {causes}; {where}", "num_groups= says how many", row=_row(first)
+        )
+    remedy = "check the model's output" if input == "logit" else "pass input='logit' if these are logits"
+    return ProbabilityError("preds", f"rows could not be counted: {causes}; {where}", remedy, row=_row(first))
+
+
+def _row(first: int) -> int | None:
+    return None if first == NEVER else first

@@ -1,0 +1,336 @@
+"""collect: the logits, labels and features of a whole loader, with everything left as it was found."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch.utils.data import DataLoader, IterableDataset
+
+import torch
+from torch import Tensor, nn
+
+from .._results import frame_of
+from ..errors import ArgumentError, CalibrantWarning, InputError, InputTypeError, ShapeError
+from ..predictions import Predictions
+from ._outputs import Output, Unpack, arguments, chosen_output, moved, unpacked
+from ._rows import as_classes, at_least_single, read_labels
+
+__all__ = ["Collected", "CollectedArrays", "UnstableOutputsWarning", "collect", "evaluating"]
+
+# How many rows of a dataset are read twice, to see whether they come out the same.
+LOOKED_AT = 4
+
+
+class UnstableOutputsWarning(CalibrantWarning):
+    """The same rows give different outputs: transforms are random, or something like dropout is still on."""
+
+
+@dataclass(frozen=True, eq=False)
+class CollectedArrays:
+    """The same as arrays."""
+
+    logits: NDArray[Any]
+    labels: NDArray[np.int64]
+    features: NDArray[Any] | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Collected:
+    """Logits and labels of all rows of a loader, in its order, and the features of a layer where one was named; on the CPU."""
+
+    logits: Tensor
+    labels: Tensor
+    features: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.logits)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.logits.shape[1])
+
+    def numpy(self) -> CollectedArrays:
+        """The same as arrays, without a copy."""
+        features = None if self.features is None else self.features.numpy()
+        return CollectedArrays(self.logits.numpy(), self.labels.numpy(), features)
+
+    def predictions(self, **words: Any) -> Predictions:
+        """What every function of the library takes in place of ``(y_true, y_prob)``; keywords as in `Predictions`."""
+        arrays = self.numpy()
+        if arrays.features is not None:
+            words.setdefault("features", arrays.features)
+        return Predictions(arrays.labels, arrays.logits, input="logit", **words)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        features = None if self.features is None else self.features.tolist()
+        return {"logits": self.logits.tolist(), "labels": self.labels.tolist(), "features": features}
+
+    def to_frame(self) -> Any:
+        """One row for each prediction, with a column for the label and for each logit and feature."""
+        columns: dict[str, Any] = {"label": self.labels.tolist()}
+        columns |= {f"logit_{k}": self.logits[:, k].tolist() for k in range(self.n_classes)}
+        if self.features is not None:
+            columns |= {f"feature_{j}": self.features[:, j].tolist() for j in range(self.features.shape[1])}
+        return frame_of(columns)
+
+    def __repr__(self) -> str:
+        features = "" if self.features is None else f", {self.features.shape[1]} features"
+        accuracy = float((self.logits.argmax(dim=1) == self.labels).double().mean())
+        return f"Collected({len(self):,} rows, {self.n_classes} classes{features}, accuracy {accuracy:.4f})"
+
+
+def collect(
+    model: Any,
+    loader: Iterable[Any],
+    *,
+    device: Any = None,
+    layer: str | None = None,
+    output: Output = None,
+    autocast: bool | torch.dtype | None = None,
+    unpack: Unpack = None,
+    progress: bool = False,
+    check: bool = True,
+) -> Collected:
+    """Run a model over a loader in evaluation mode, without gradients, and keep its logits and the labels.
+
+    The mode of the model and of every part of it is restored, also after an error. Half precision is kept as float32. A model with one
+    output z for each row gets the columns 0 and z, which mean the same.
+
+    Parameters
+    ----------
+    model
+        A module, or any callable, that gives logits.
+    loader
+        Batches: ``(inputs, labels)``, or mappings of which one entry is named labels, label, targets, target or y. A tuple of inputs
+        gives the model several arguments, a mapping of several gives it keywords.
+    device
+        Where the batches go; by default where the model's parameters are. The model is not moved.
+    layer
+        Name of a part of the model, such as ``"avgpool"``, whose output is kept as features.
+    output
+        Which of several outputs are the logits: an index, a key or a function. A ``logits`` entry is found by itself.
+    autocast
+        Mixed precision: True, or the dtype to use; None leaves it as it is around the call.
+    unpack
+        A function from a batch to (inputs, labels), where batches look different.
+    progress
+        Show a bar.
+    check
+        Run the first batch twice and read a few rows of the dataset twice; warn where they differ.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import collect
+    >>> model = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 3))
+    >>> batches = [(torch.zeros(5, 2), torch.zeros(5, dtype=torch.long)), (torch.ones(2, 2), torch.ones(2, dtype=torch.long))]
+    >>> found = collect(model, batches, layer="1")
+    >>> found.logits.shape, found.features.shape, model.training
+    (torch.Size([7, 3]), torch.Size([7, 4]), True)
+    """
+    if not callable(model):
+        raise InputTypeError("model", f"must be a module or a function; got {type(model).__name__}")
+    runner = _Runner(model, _device_of(model, device), output, unpack)
+    with evaluating(model), _hooked(model, layer) as kept, torch.no_grad(), _precision(autocast, runner.device):
+        parts = []
+        for number, batch in enumerate(_followed(loader, progress)):
+            parts.append(runner.batch(number, batch, kept, check and number == 0))
+    if check:
+        _check_dataset(loader)
+    return _joined(parts, layer)
+
+
+class _Runner:
+    """One model with how it is called."""
+
+    def __init__(self, model: Any, device: torch.device | None, output: Output, unpack: Unpack) -> None:
+        self.model, self.device, self.output, self.unpack = model, device, output, unpack
+
+    def batch(self, number: int, batch: Any, kept: dict[str, Any], twice: bool) -> tuple[Tensor, Tensor, Tensor | None]:
+        inputs, labels = unpacked(batch, self.unpack, number)
+        logits = self._logits(inputs)
+        features = _features(kept, len(logits), number)
+        if twice:
+            with _same_random_state(self.device):
+                again = self._logits(inputs)
+            _compare(logits, again)
+        if not isinstance(labels, Tensor):
+            labels = torch.as_tensor(np.asarray(labels))
+        if labels.numel() != len(logits) and labels.shape[:1] == logits.shape[:1]:
+            raise ShapeError(
+                "labels", f"of batch {number} have shape {tuple(labels.shape)}, and one class number per row is needed"
+            )
+        if labels.numel() != len(logits):
+            raise ShapeError("labels", f"of batch {number} are {labels.numel()}, and the model gave {len(logits)} rows")
+        return at_least_single(logits).cpu(), labels.detach().reshape(-1).cpu(), features
+
+    def _logits(self, inputs: Any) -> Tensor:
+        positional, named = arguments(moved(inputs, self.device))
+        return as_classes(chosen_output(self.model(*positional, **named), self.output))
+
+
+def _device_of(model: Any, device: Any) -> torch.device | None:
+    """Where batches go; the model must have something there."""
+    tensors = [*model.parameters(), *model.buffers()] if isinstance(model, nn.Module) else []
+    homes = list(dict.fromkeys(tensor.device for tensor in tensors))
+    if device is None:
+        return homes[0] if homes else None
+    wanted = torch.device(device)
+    near = [home for home in homes if home.type == wanted.type and wanted.index in (None, home.index)]
+    if homes and not near:
+        raise ArgumentError(
+            "device", f"is {wanted}, and the model lies on {homes[0]}", f"move it first: model.to({str(wanted)!r})"
+        )
+    return near[0] if near else wanted
+
+
+@contextmanager
+def evaluating(model: Any) -> Iterator[None]:
+    """Evaluation mode; every part of the model gets its own mode back, whatever happens."""
+    modes = [(part, part.training) for part in model.modules()] if isinstance(model, nn.Module) else []
+    try:
+        if modes:
+            model.eval()
+        yield
+    finally:
+        for part, mode in modes:
+            part.training = mode
+
+
+@contextmanager
+def _hooked(model: Any, layer: str | None) -> Iterator[dict[str, Any]]:
+    """Keeps what a layer gives; the hook is gone afterwards."""
+    kept: dict[str, Any] = {}
+    if layer is None:
+        yield kept
+        return
+    names = dict(model.named_modules()) if isinstance(model, nn.Module) else {}
+    if layer not in names:
+        near = get_close_matches(layer, names, 3) or [name for name in names if name][-3:]
+        raise ArgumentError("layer", f"{layer!r} is no part of the model", f"some of its parts: {', '.join(near)}")
+    kept["layer"] = layer
+    hook = names[layer].register_forward_hook(lambda part, given, out: kept.__setitem__("value", out))
+    try:
+        yield kept
+    finally:
+        hook.remove()
+
+
+def _features(kept: dict[str, Any], rows: int, number: int) -> Tensor | None:
+    if "layer" not in kept:
+        return None
+    value = kept.pop("value", None)
+    if isinstance(value, (tuple, list)) and len(value) == 1:
+        value = value[0]
+    if not isinstance(value, Tensor):
+        what = (
+            "was not reached by the model"
+            if value is None
+            else f"gave a {type(value).__name__}, and a tensor is needed"
+        )
+        raise ArgumentError("layer", f"{kept['layer']!r} {what}", "name another layer")
+    if value.ndim == 0 or len(value) != rows:
+        raise ShapeError(
+            "layer", f"{kept['layer']!r} gave shape {tuple(value.shape)} in batch {number}, and there are {rows} rows"
+        )
+    return at_least_single(value.detach()).flatten(1).cpu() if value.ndim > 1 else at_least_single(value)[:, None].cpu()
+
+
+def _precision(autocast: bool | torch.dtype | None, device: torch.device | None) -> Any:
+    if autocast is None:
+        return nullcontext()
+    if not isinstance(autocast, (bool, torch.dtype)):
+        raise ArgumentError("autocast", f"must be None, True, False or a dtype; got {autocast!r}")
+    kind = "cpu" if device is None else device.type
+    if isinstance(autocast, bool):
+        return torch.autocast(kind, enabled=autocast)
+    return torch.autocast(kind, dtype=autocast)
+
+
+@contextmanager
+def _same_random_state(device: torch.device | None) -> Iterator[None]:
+    """What is drawn in here is not missed afterwards."""
+    devices = [device] if device is not None and device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        yield
+
+
+def _followed(loader: Iterable[Any], progress: bool) -> Iterator[Any]:
+    if not progress:
+        yield from loader
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    try:
+        total: int | None = len(loader)  # type: ignore[arg-type]
+    except TypeError:
+        total = None
+    yield from track(loader, "collecting", total=total, console=Console(stderr=True), transient=True)
+
+
+def _joined(parts: list[tuple[Tensor, Tensor, Tensor | None]], layer: str | None) -> Collected:
+    rows = sum(len(part[0]) for part in parts)
+    if not rows:
+        raise InputError("loader", "gave no rows", "a loader that is an iterator can be run through only once")
+    classes = int(parts[0][0].shape[1])
+    for number, part in enumerate(parts):
+        if part[0].shape[1] != classes:
+            raise ShapeError("output", f"has {part[0].shape[1]} classes in batch {number}, and {classes} in batch 0")
+    labels = read_labels(torch.cat([part[1] for part in parts]), rows, classes)
+    features = [part[2] for part in parts if part[2] is not None]
+    if len({part.shape[1] for part in features}) > 1:
+        raise ShapeError("layer", f"{layer!r} gives rows of different lengths", "name a layer behind the pooling")
+    return Collected(torch.cat([part[0] for part in parts]), labels, torch.cat(features) if features else None)
+
+
+def _compare(first: Tensor, again: Tensor) -> None:
+    # Sums on a device may be added in another order; a dropped unit changes far more than that.
+    near = 1e-2 if first.dtype in (torch.float16, torch.bfloat16) else 1e-4
+    one, two = at_least_single(first), at_least_single(again)
+    scale = float(one[torch.isfinite(one)].abs().max()) if bool(torch.isfinite(one).any()) else 1.0
+    if one.shape != two.shape or not torch.allclose(one, two, rtol=near, atol=near * scale, equal_nan=True):
+        _warn(
+            "the model gives different outputs for the same batch in evaluation mode; look for dropout applied by a function",
+            5,
+        )
+
+
+def _check_dataset(loader: Any) -> None:
+    """Read a few rows twice, after the workers are done: a file opened before them would be shared by all."""
+    if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
+        return
+    dataset: Any = loader.dataset
+    with _same_random_state(None):
+        try:
+            rows = range(min(LOOKED_AT, len(dataset)))
+            unstable = any(_differ(dataset[row], dataset[row]) for row in rows)
+        except (TypeError, KeyError, IndexError):  # its rows have other names than numbers
+            return
+    if unstable:
+        _warn("the dataset gives the same rows differently each time; use transforms without randomness")
+
+
+def _differ(one: Any, two: Any) -> bool:
+    if isinstance(one, Tensor) and isinstance(two, Tensor):
+        return one.shape != two.shape or not bool(torch.isclose(one, two, rtol=0, atol=0, equal_nan=True).all())
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        return _differ(torch.as_tensor(one), torch.as_tensor(two)) if one.dtype.kind in "biuf" else False
+    if isinstance(one, dict) and isinstance(two, dict):
+        return one.keys() != two.keys() or any(_differ(one[key], two[key]) for key in one)
+    if isinstance(one, (tuple, list)) and isinstance(two, (tuple, list)):
+        return len(one) != len(two) or any(map(_differ, one, two))
+    return False
+
+
+def _warn(problem: str, level: int = 4) -> None:
+    warnings.warn(f"{problem}, or what is measured changes from run to run", UnstableOutputsWarning, stacklevel=level)

@@ -1,0 +1,121 @@
+"""MetricCollection: several metric objects fed together; those that ask the same of each row share one set of sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from torch import Tensor, nn
+
+from ..errors import ArgumentError, InputTypeError
+from .accumulating import SketchMetric
+
+__all__ = ["MetricCollection"]
+
+
+class MetricCollection(nn.Module):
+    """Several metrics as one, with the verbs of a metric; each gives its value under its name.
+
+    Metrics that ask the same of each row share one set of sums, which is filled and sent to the other processes once.
+
+    Parameters
+    ----------
+    metrics
+        A mapping from names to metrics, or metrics alone, named after the catalogue or their class.
+    prefix, postfix
+        What to put before and after the names in results.
+
+    >>> import torch
+    >>> from calibrant.torch.collection import MetricCollection
+    >>> from calibrant.torch.objects import CalibrationMetric
+    >>> both = MetricCollection([CalibrationMetric("ece", 3), CalibrationMetric("smece", 3)], prefix="val_")
+    >>> both.update(torch.tensor([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]]), torch.tensor([0, 1]))
+    >>> {name: round(float(value), 3) for name, value in both.compute().items()}
+    {'val_ece': 0.35, 'val_smece': 0.197}
+    """
+
+    def __init__(
+        self,
+        metrics: Mapping[str, SketchMetric] | Iterable[SketchMetric],
+        *,
+        prefix: str = "",
+        postfix: str = "",
+    ) -> None:
+        super().__init__()
+        named = dict(metrics) if isinstance(metrics, Mapping) else _named(metrics)
+        for name, metric in named.items():
+            if not isinstance(metric, SketchMetric):
+                raise InputTypeError("metrics", f"{name!r} must be a metric of calibrant; got {type(metric).__name__}")
+        self.prefix, self.postfix = prefix, postfix
+        self.metrics = nn.ModuleDict(named)
+        leaders: dict[Any, str] = {}
+        self._leader = {name: leaders.setdefault(metric._shared(), name) for name, metric in named.items()}
+        self._join()
+
+    def update(self, preds: Tensor, target: Tensor, groups: Tensor | None = None) -> None:
+        """Add a batch to all."""
+        for metric in self._leading():
+            metric.update(preds, target, groups)
+        self._join()
+
+    def forward(self, preds: Tensor, target: Tensor, groups: Tensor | None = None) -> dict[str, Any]:
+        """Add a batch and give the values of it alone; waits for the device."""
+        batch = {name: self[name]._added(preds, target, groups) for name in self._led()}
+        self._join()
+        return {self._label(name): self[name]._value(batch[lead]) for name, lead in self._leader.items()}
+
+    def compute(self) -> dict[str, Any]:
+        """The values of all rows of all processes."""
+        self._join()
+        totals = {name: self[name]._total() for name in self._led()}
+        return {self._label(name): self[name]._value(totals[lead]) for name, lead in self._leader.items()}
+
+    def reset(self) -> None:
+        """Forget all rows."""
+        for metric in self._leading():
+            metric.reset()
+        self._join()
+
+    def merge_state(self, incoming: MetricCollection) -> None:
+        """Add what another collection of the same metrics has seen."""
+        if not isinstance(incoming, MetricCollection) or incoming._leader != self._leader:
+            raise InputTypeError("incoming", "must be a collection of the same metrics")
+        for name in self._led():
+            self[name].merge_state(incoming[name])
+        self._join()
+
+    def _join(self) -> None:
+        """Give all the sums of those that are filled; moving to a device takes them apart."""
+        for name, lead in self._leader.items():
+            if name != lead:
+                self[name]._follow(self[lead])
+
+    def _led(self) -> list[str]:
+        return list(dict.fromkeys(self._leader.values()))
+
+    def _leading(self) -> Iterator[SketchMetric]:
+        return (self[name] for name in self._led())
+
+    def _label(self, name: str) -> str:
+        return f"{self.prefix}{name}{self.postfix}"
+
+    def __getitem__(self, name: str) -> SketchMetric:
+        if name not in self.metrics:
+            raise ArgumentError("name", f"there is no {name!r}", f"one of {', '.join(self.metrics)}")
+        found = self.metrics[name]
+        assert isinstance(found, SketchMetric)
+        return found
+
+    def __len__(self) -> int:
+        return len(self.metrics)
+
+
+def _named(metrics: Iterable[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for metric in metrics:
+        name = getattr(getattr(metric, "metric", None), "id", type(metric).__name__)
+        name = type(metric).__name__ if type(metric).__name__.endswith("CalibrationError") else name
+        if name in found:
+            raise ArgumentError("metrics", f"has two named {name!r}", "pass a mapping from names to metrics")
+        found[name] = metric
+    return found

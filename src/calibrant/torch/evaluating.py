@@ -1,0 +1,91 @@
+"""evaluate: a model over a loader, with the metrics of the library."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..errors import FittedOnTheseRowsWarning, InputError
+from ..evaluation import Evaluation
+from ..evaluation import evaluate as evaluate_arrays
+from ..recalibration.base import fingerprint
+from ._outputs import Output, Unpack
+from .collecting import Collected, collect
+from .modules import MapModule
+
+__all__ = ["COMPACT", "evaluate"]
+
+# With the accuracy and the mean confidence, which head every evaluation.
+COMPACT = ("nll", "brier", "ece")
+
+
+def evaluate(
+    model: Any,
+    loader: Iterable[Any] | None = None,
+    *,
+    map: Any = None,
+    metrics: Any = COMPACT,
+    device: Any = None,
+    layer: str | None = None,
+    output: Output = None,
+    autocast: bool | torch.dtype | None = None,
+    unpack: Unpack = None,
+    progress: bool = False,
+    check: bool = True,
+    **words: Any,
+) -> Evaluation:
+    """How right and how sure a model is: accuracy, mean confidence, negative log likelihood, Brier score and calibration error.
+
+    Parameters
+    ----------
+    model, loader
+        As in `collect`; or what `collect` returned, and no loader.
+    map
+        A fitted module or a fitted map of the library: what it makes of the logits is measured. Warns on the rows it was fitted on.
+    metrics
+        Ids of the catalogue, ``"recommended"`` or ``"all"``.
+    device, layer, output, autocast, unpack, progress, check
+        As in `collect`; the features of a layer serve the metrics that look at features.
+    words
+        Everything else that `calibrant.evaluate` takes: ``by``, ``lens``, ``bins``, ``interval``, ``assess``, ``sample_weight`` ...
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import evaluate
+    >>> logits, labels = torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0])
+    >>> found = evaluate(torch.nn.Identity(), [(logits, labels)])
+    >>> found.header.accuracy, round(found["nll"], 4)
+    (0.5, 0.7201)
+    """
+    rows = model if isinstance(model, Collected) else None
+    if rows is None:
+        if loader is None:
+            raise InputError("loader", "is missing", "pass a loader, or what collect returned in place of the model")
+        collecting: dict[str, Any] = {"device": device, "layer": layer, "output": output, "autocast": autocast}
+        rows = collect(model, loader, unpack=unpack, progress=progress, check=check, **collecting)
+    logits = rows.logits
+    if isinstance(map, nn.Module):
+        logits, map = _calibrated(rows, map), None
+    if rows.features is not None:
+        words.setdefault("features", rows.features.numpy())
+    return evaluate_arrays(rows.labels.numpy(), logits.numpy(), input="logit", metrics=metrics, map=map, **words)
+
+
+@torch.no_grad()
+def _calibrated(rows: Collected, module: nn.Module) -> torch.Tensor:
+    known = module.fit_record if isinstance(module, MapModule) else None
+    if known is not None and known.fingerprint and known.fingerprint == fingerprint(rows.logits.double().numpy()):
+        warnings.warn(
+            f"{type(module).__name__} was fitted on these very rows, so what it gives here looks better than it is; "
+            "measure it on rows that it has not seen",
+            FittedOnTheseRowsWarning,
+            stacklevel=4,
+        )
+    home = next(iter([*module.parameters(), *module.buffers()]), rows.logits).device
+    found: torch.Tensor = module(rows.logits.to(home))
+    return found.cpu()

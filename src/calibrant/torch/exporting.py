@@ -1,0 +1,75 @@
+"""A calibrated model as a program that runs without this library: `torch.export`, and ONNX where its packages are installed."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputTypeError, MissingDependencyError
+from ..files import write_atomic
+from .collecting import evaluating
+
+__all__ = ["export_onnx", "export_program"]
+
+
+def export_program(module: nn.Module, *example: Tensor, dynamic_batch: bool = True) -> torch.export.ExportedProgram:
+    """The computation of a module as an `ExportedProgram`: a map alone, or a model with its map.
+
+    Parameters
+    ----------
+    module
+        A `MapModule`, a `CalibratedModule` or any other module; exported in evaluation mode.
+    example
+        The tensors it is called with, at least two rows of them.
+    dynamic_batch
+        Leave the number of rows open.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import TemperatureModule, export_program
+    >>> program = export_program(TemperatureModule(temperature=2.0), torch.zeros(4, 3))
+    >>> program.module()(torch.full((7, 3), 3.0))[0].tolist()
+    [1.5, 1.5, 1.5]
+    """
+    _check(module, example)
+    with evaluating(module), torch.no_grad():
+        return torch.export.export(module, example, dynamic_shapes=_shapes(module, example, dynamic_batch))
+
+
+def export_onnx(module: nn.Module, path: str | os.PathLike[str], *example: Tensor, dynamic_batch: bool = True) -> Path:
+    """Write a module as an ONNX file; parameters as for `export_program`. Needs the packages onnx and onnxscript."""
+    for name in ("onnx", "onnxscript"):
+        if find_spec(name) is None:
+            raise MissingDependencyError("export_onnx", f"needs the package {name}", "pip install onnx onnxscript")
+    _check(module, example)
+    with evaluating(module), torch.no_grad():
+        shapes = _shapes(module, example, dynamic_batch)
+        program = torch.onnx.export(module, example, dynamo=True, dynamic_shapes=shapes, verbose=False)
+    assert program is not None
+    return write_atomic(path, program.model_proto.SerializeToString())
+
+
+def _check(module: Any, example: tuple[Any, ...]) -> None:
+    if not isinstance(module, nn.Module):
+        raise InputTypeError("module", f"must be a torch module; got {type(module).__name__}")
+    if not example or not all(isinstance(tensor, Tensor) for tensor in example):
+        raise InputTypeError("example", "must be the tensors that the module is called with")
+
+
+def _shapes(module: nn.Module, example: tuple[Tensor, ...], dynamic: bool) -> Any:
+    if not dynamic:
+        return None
+    rows = torch.export.Dim("rows")
+    given = inspect.signature(module.forward).bind(*example).arguments
+    # A forward that takes *inputs has one parameter that holds them all.
+    return {
+        name: tuple({0: rows} for _ in value) if isinstance(value, tuple) else {0: rows}
+        for name, value in given.items()
+    }

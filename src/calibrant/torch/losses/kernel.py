@@ -1,0 +1,378 @@
+"""Terms that compare each row with its neighbours in confidence, to be added to cross-entropy."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from ...errors import ArgumentError, LensError
+from ._module import LossModule
+from ._pairs import dirichlet_logs, kernel_means, likeliest_width, tiled
+from ._rows import Rows, check_number, gather_rows, in_full_precision, safe_power
+
+__all__ = [
+    "KDEECELoss",
+    "MMCELoss",
+    "SECELoss",
+    "WeightedMMCELoss",
+    "kde_ece_loss",
+    "mmce_loss",
+    "sece_loss",
+    "weighted_mmce_loss",
+]
+
+
+def _pair_sum(score: Tensor, residual: Tensor, width: float) -> Tensor:
+    """Sum over all pairs of the product of their residuals and exp(-distance / width)."""
+    near = tiled(lambda start, stop: torch.exp(-(score[start:stop, None] - score).abs() / width) @ residual, len(score))
+    return torch.relu((residual * near).sum())
+
+
+@in_full_precision
+def mmce_loss(
+    input: Tensor,
+    target: Tensor,
+    *,
+    bandwidth: float = 0.4,
+    squared: bool = False,
+    lens: str = "auto",
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Maximum mean calibration error of the batch: a kernel mean over all pairs of rows of their residuals.
+
+    Add it to cross-entropy; the paper takes beta from 2 to 8. It helps against errors that differ over the range of
+    confidence, without bins. It costs rows squared in time; in memory it is tiled. On rows the network already fits
+    it asks for confidence 1.
+
+    It equals `calibrant.mmce` at the same options, class weights as `sample_weight` of the rows.
+
+    Parameters
+    ----------
+    input, target, weight, ignore_index
+        As in `torch.nn.functional.cross_entropy`.
+    bandwidth : float
+        Distance between scores at which the kernel has fallen to 1/e.
+    squared : bool
+        Leave out the root, as the authors' training code does.
+    lens : {'auto', 'top_label', 'binary'}
+        Which confidence; ``'auto'`` is ``'binary'`` for two classes and ``'top_label'`` for more.
+    reduction : {'mean', 'sum'}
+        ``'sum'`` is the value times the weight of the batch.
+
+    References ---------- Kumar, Sarawagi and Jain (2018): Trainable calibration measures for neural networks from
+    kernel mean embeddings. ICML.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch.losses import mmce_loss
+    >>> logits, y = torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0])
+    >>> loss = torch.nn.functional.cross_entropy(logits, y) + 4 * mmce_loss(logits, y)
+    >>> round(mmce_loss(logits, y).item(), 6)
+    0.382887
+    """
+    width = check_number(bandwidth, "bandwidth", above=True)
+    rows = gather_rows(input, target, weight, ignore_index, reduction)
+    score, outcome = rows.seen(lens)
+    value = _pair_sum(score, rows.share * (score - outcome), width)
+    return rows.whole(value if squared else safe_power(value, 0.5), "mmce_loss")
+
+
+class MMCELoss(LossModule):
+    """Maximum mean calibration error, to be added to cross-entropy; see `mmce_loss`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch.losses import MMCELoss
+    >>> MMCELoss()(torch.zeros(2, 2), torch.tensor([0, 0])).item()
+    0.5
+    """
+
+    def __init__(
+        self,
+        *,
+        bandwidth: float = 0.4,
+        squared: bool = False,
+        lens: str = "auto",
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(mmce_loss, weight, ignore_index, reduction, bandwidth=bandwidth, squared=squared, lens=lens)
+
+
+@in_full_precision
+def weighted_mmce_loss(
+    input: Tensor,
+    target: Tensor,
+    *,
+    bandwidth: float = 0.4,
+    squared: bool = False,
+    normalisation: Literal["paper", "code"] = "paper",
+    lens: str = "auto",
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Maximum mean calibration error with the residuals of right and of wrong rows each divided by their number.
+
+    Add it to cross-entropy, with beta around 0.25; the 2 to 8 of the paper belong to its code, which divides twice,
+    and ruin accuracy with the form of the paper. It helps where a batch has few wrong rows, which the plain error all
+    but overlooks. It costs rows squared in time; in memory it is tiled. It is not 0 for calibrated forecasts, and 0
+    with gradient 0 for a batch that is all right or all wrong.
+
+    It equals `calibrant.mmce_w` at the same options, class weights as `sample_weight` of the rows. It needs class
+    indices.
+
+    Parameters
+    ----------
+    input, target, weight, ignore_index
+        As in `torch.nn.functional.cross_entropy`.
+    bandwidth : float
+        Distance between scores at which the kernel has fallen to 1/e.
+    squared : bool
+        Leave out the root.
+    normalisation : {'paper', 'code'}
+        ``'code'`` divides by the numbers of rows twice, as published code does.
+    lens : {'auto', 'top_label', 'binary'}
+        Which confidence; ``'auto'`` is ``'binary'`` for two classes and ``'top_label'`` for more.
+    reduction : {'mean', 'sum'}
+        ``'sum'`` is the value times the weight of the batch.
+
+    References ---------- Kumar, Sarawagi and Jain (2018): Trainable calibration measures for neural networks from
+    kernel mean embeddings. ICML.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch.losses import weighted_mmce_loss
+    >>> logits = torch.tensor([[2.0, 0.0], [0.0, 1.0]])
+    >>> round(weighted_mmce_loss(logits, torch.tensor([0, 1])).item(), 6)
+    0.269537
+    """
+    width = check_number(bandwidth, "bandwidth", above=True)
+    if normalisation not in ("paper", "code"):
+        raise ArgumentError("normalisation", f"must be 'paper' or 'code'; got {normalisation!r}")
+    rows = gather_rows(input, target, weight, ignore_index, reduction)
+    rows.right_labels("weighted_mmce_loss")
+    score, outcome = rows.seen(lens)
+    # Weights of mean 1, so that only their ratios matter to the doubly divided form too.
+    row_weight = rows.share * len(score)
+    right, wrong = row_weight * outcome, row_weight * (1 - outcome)
+    both = (right.sum() > 0) & (wrong.sum() > 0)
+    power = 1 if normalisation == "paper" else 2
+    numbers = [torch.where(both, part.sum(), 1.0) ** power for part in (right, wrong)]
+    residual = torch.where(both, right * (1 - score) / numbers[0] - wrong * score / numbers[1], 0.0)
+    value = _pair_sum(score, residual, width)
+    return rows.whole(value if squared else safe_power(value, 0.5), "weighted_mmce_loss")
+
+
+class WeightedMMCELoss(LossModule):
+    """Maximum mean calibration error in which right and wrong rows weigh the same; see `weighted_mmce_loss`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch.losses import WeightedMMCELoss
+    >>> WeightedMMCELoss()(torch.zeros(2, 2), torch.tensor([0, 0])).item()
+    0.0
+    """
+
+    def __init__(
+        self,
+        *,
+        bandwidth: float = 0.4,
+        squared: bool = False,
+        normalisation: Literal["paper", "code"] = "paper",
+        lens: str = "auto",
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+    ) -> None:
+        options: dict[str, Any] = {
+            "bandwidth": bandwidth,
+            "squared": squared,
+            "normalisation": normalisation,
+            "lens": lens,
+        }
+        super().__init__(weighted_mmce_loss, weight, ignore_index, reduction, **options)
+
+
+@in_full_precision
+def sece_loss(
+    input: Tensor,
+    target: Tensor,
+    *,
+    bandwidth: float = 0.05,
+    lens: str = "auto",
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Smooth expected calibration error: mean distance between each score and the kernel mean of outcomes near it.
+
+    Add it to cross-entropy, with beta from 0.1 to 1. It helps as the soft-binned error does, without bins. It costs
+    rows squared in time; in memory it is tiled. A batch needs rows within a bandwidth of each other to say anything.
+    The paper uses it on validation rows, to learn the gamma of a focal loss.
+
+    It equals `calibrant.sece` at the same options, class weights as `sample_weight` of the rows.
+
+    Parameters
+    ----------
+    input, target, weight, ignore_index
+        As in `torch.nn.functional.cross_entropy`.
+    bandwidth : float
+        Standard deviation of the Gaussian kernel; 0.05 is calibrant's choice, that of the paper is not known to us.
+    lens : {'auto', 'top_label', 'binary'}
+        Which confidence; ``'auto'`` is ``'binary'`` for two classes and ``'top_label'`` for more.
+    reduction : {'mean', 'sum', 'none'}
+        ``'none'`` gives the distance at each row, times its weight.
+
+    References
+    ----------
+    Wang and Golebiowski (2024): Towards unbiased calibration using meta-regularization. TMLR. arXiv:2303.15057
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch.losses import sece_loss
+    >>> round(sece_loss(torch.zeros(4, 2), torch.tensor([0, 1, 1, 1])).item(), 6)
+    0.25
+    """
+    width = check_number(bandwidth, "bandwidth", above=True)
+    rows = gather_rows(input, target, weight, ignore_index, reduction)
+    score, outcome = rows.seen(lens)
+    if len(score) == 0:
+        return rows.average(score)
+
+    def log_kernel(start: int, stop: int) -> Tensor:
+        return -(((score[start:stop, None] - score) / width) ** 2) / 2
+
+    means = kernel_means(log_kernel, outcome[:, None], rows.share)[:, 0]
+    return rows.average((means - score).abs())
+
+
+class SECELoss(LossModule):
+    """Smooth expected calibration error, to be added to cross-entropy; see `sece_loss`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch.losses import SECELoss
+    >>> SECELoss(bandwidth=0.1)(torch.zeros(2, 2), torch.tensor([0, 1])).item()
+    0.0
+    """
+
+    def __init__(
+        self,
+        *,
+        bandwidth: float = 0.05,
+        lens: str = "auto",
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(sece_loss, weight, ignore_index, reduction, bandwidth=bandwidth, lens=lens)
+
+
+@in_full_precision
+def kde_ece_loss(
+    input: Tensor,
+    target: Tensor,
+    *,
+    bandwidth: float | str = "likelihood",
+    norm: float = 1.0,
+    lens: str = "canonical",
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Distance between each forecast and the kernel mean of the labels of the other rows, by Dirichlet or Beta kernels.
+
+    Add it to cross-entropy, with beta from 0.001 to 0.2. It helps where the whole vector of probabilities is to be
+    right, not only the top. It costs rows squared times classes in time, and 20 times that for the search of a
+    bandwidth, so give a number in long runs; in memory it is tiled. It is computed in double precision where the
+    device has it. A single row has no others: value and gradient are 0.
+
+    It equals `calibrant.dkde` for ``lens='canonical'`` and `calibrant.bkde` for the other lenses at the same options,
+    class weights as `sample_weight` of the rows; with ``bandwidth='likelihood'`` up to 500 rows.
+
+    Parameters
+    ----------
+    input, target, weight, ignore_index
+        As in `torch.nn.functional.cross_entropy`.
+    bandwidth : float or 'likelihood'
+        Width of the kernels, or the value between 1e-5 and 1 under which the other rows make each of the first 500
+        likeliest; no gradient flows through the choice.
+    norm : float
+        Exponent of the distance, from 1 up; no root is taken.
+    lens : {'canonical', 'top_label', 'binary', 'auto'}
+        The whole vector, or one confidence.
+    reduction : {'mean', 'sum', 'none'}
+        ``'none'`` gives the distance at each row, times its weight.
+
+    References
+    ----------
+    Popordanoska, Sayer and Blaschko (2022): A consistent and differentiable Lp canonical calibration error estimator.
+    NeurIPS. arXiv:2210.07810
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch.losses import kde_ece_loss
+    >>> logits = torch.tensor([[2.0, 0.0], [0.0, 1.0], [0.5, 0.0]])
+    >>> round(kde_ece_loss(logits, torch.tensor([0, 1, 1]), bandwidth=0.1).item(), 6)
+    0.856442
+    """
+    power = check_number(norm, "norm", low=1)
+    if bandwidth != "likelihood":
+        bandwidth = check_number(bandwidth, "bandwidth", above=True)
+    single = isinstance(input, Tensor) and input.device.type == "mps"
+    rows = gather_rows(input, target, weight, ignore_index, reduction, dtype=None if single else torch.float64)
+    probs, score, outcome = _forecasts(rows, lens)
+    if len(probs) < 2:
+        distance = (probs * 0).sum(1)
+    else:
+        width = likeliest_width(probs, rows.share) if bandwidth == "likelihood" else float(bandwidth)
+        means = kernel_means(dirichlet_logs(probs, width), outcome, rows.share)
+        distance = ((means - score).abs() ** power).sum(1)
+    return rows.average(distance).to(torch.promote_types(input.dtype, torch.float32))
+
+
+def _forecasts(rows: Rows, lens: str) -> tuple[Tensor, Tensor, Tensor]:
+    """The vectors between which kernels measure, the scores to be compared, and their outcomes."""
+    if lens == "canonical":
+        return rows.probs, rows.probs, rows.targets
+    if lens not in ("auto", "binary", "top_label"):
+        raise LensError("lens", f"must be 'canonical', 'top_label', 'binary' or 'auto'; got {lens!r}")
+    score, outcome = rows.seen(lens)
+    return torch.stack([1 - score, score], 1), score[:, None], outcome[:, None]
+
+
+class KDEECELoss(LossModule):
+    """Kernel density calibration error, to be added to cross-entropy; see `kde_ece_loss`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch.losses import KDEECELoss
+    >>> KDEECELoss(bandwidth=0.1)(torch.zeros(1, 2), torch.tensor([0])).item()
+    0.0
+    """
+
+    def __init__(
+        self,
+        *,
+        bandwidth: float | str = "likelihood",
+        norm: float = 1.0,
+        lens: str = "canonical",
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(kde_ece_loss, weight, ignore_index, reduction, bandwidth=bandwidth, norm=norm, lens=lens)

@@ -1,0 +1,182 @@
+"""Focal loss with constraints on moments of the forecast, and the multipliers that maximum entropy gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from ...errors import ArgumentError
+from ._module import LossModule
+from ._rows import Rows, check_number, gather_rows, in_full_precision
+from .focal import _focal
+
+__all__ = ["MaxEntLoss", "max_ent_loss"]
+
+CONSTRAINTS = ("mean", "second_moment", "both")
+STEPS, HALVINGS, EXACT = 100, 40, 1e-12
+
+
+@in_full_precision
+def max_ent_loss(
+    input: Tensor,
+    target: Tensor,
+    *,
+    class_share: Sequence[float] | None = None,
+    constraint: Literal["mean", "second_moment", "both"] = "mean",
+    gamma: float = 2.0,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Focal loss plus a penalty on how far the mean class number of the forecast is from that of the data and of the row.
+
+    Use it in place of cross-entropy. The paper finds that it helps under shift of the data. It costs one product per
+    row; the multipliers are found once. It depends on how classes are numbered, which has a meaning only for ordered
+    classes.
+
+    The multiplier of a true class c solves sum_k x_k exp(-1 - lambda x_k) = (mean over the data + c) / 2, with x_k =
+    k, as in the authors' code, here to full precision. With fewer than five classes some come out negative, and would
+    reward breaking the constraint; those count as 0. With ``constraint='both'`` finding them needs classes squared in
+    memory.
+
+    Parameters
+    ----------
+    input, target, weight, ignore_index, reduction
+        As in `torch.nn.functional.cross_entropy`.
+    class_share : sequence of float, optional
+        How frequent each class is in the training data, above 0 and summing to 1; None for all the same.
+    constraint : {'mean', 'second_moment', 'both'}
+        Which moments of the class number: the mean, the mean square, or mean and variance (M, V and M+V of the paper).
+    gamma : float
+        Exponent of the focal loss, from 0 up; 2 in the authors' code.
+
+    References ---------- Neo, Winkler and Chen (2024): MaxEnt loss: constrained maximum entropy for calibration under
+    out-of-distribution shift. AAAI. arXiv:2310.17159
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch.losses import max_ent_loss
+    >>> round(max_ent_loss(torch.zeros(1, 5), torch.tensor([0]), gamma=0).item(), 4)
+    2.5585
+    """
+    power = check_number(gamma, "gamma")
+    if constraint not in CONSTRAINTS:
+        raise ArgumentError("constraint", f"must be 'mean', 'second_moment' or 'both'; got {constraint!r}")
+    rows = gather_rows(input, target, weight, ignore_index, reduction)
+    share = _check_share(class_share, rows.logits.shape[1])
+    found = _multipliers(share, constraint).to(rows.logits)
+    penalty = ((rows.targets @ found) * _distances(rows, share, constraint)).sum(1)
+    return rows.reduce(_focal(rows, power) + rows.row_weight * penalty)
+
+
+def _check_share(class_share: Sequence[float] | None, classes: int) -> tuple[float, ...]:
+    if class_share is None:
+        return (1 / classes,) * classes
+    try:
+        share = tuple(float(value) for value in class_share)
+    except (TypeError, ValueError):
+        share = ()
+    if len(share) != classes or not all(value > 0 for value in share) or not abs(sum(share) - 1) <= 1e-4:
+        raise ArgumentError(
+            "class_share",
+            f"must be {classes} numbers above 0 that sum to 1; got {class_share!r}",
+            "leave it out for even shares",
+        )
+    return share
+
+
+def _distances(rows: Rows, share: tuple[float, ...], constraint: str) -> Tensor:
+    """(M, J): for each moment its distance from that of the data plus that from the target of the row."""
+    numbers = torch.arange(len(share), device=rows.logits.device, dtype=rows.logits.dtype)
+    data = rows.logits.new_tensor(share)
+    if constraint == "second_moment":
+        return _both_ways(rows.probs @ numbers**2, data @ numbers**2, rows.targets @ numbers**2)[:, None]
+    mean, data_mean, own_mean = rows.probs @ numbers, data @ numbers, rows.targets @ numbers
+    first = _both_ways(mean, data_mean, own_mean)
+    if constraint == "mean":
+        return first[:, None]
+    spread = (rows.probs * (numbers - mean[:, None]) ** 2).sum(1)
+    own_spread = (rows.targets * (numbers - own_mean[:, None]) ** 2).sum(1)
+    return torch.stack([first, _both_ways(spread, data @ (numbers - data_mean) ** 2, own_spread)], 1)
+
+
+def _both_ways(value: Tensor, of_data: Tensor, of_row: Tensor) -> Tensor:
+    return (value - of_data).abs() + (value - of_row).abs()
+
+
+@lru_cache(maxsize=32)
+def _multipliers(share: tuple[float, ...], constraint: str) -> Tensor:
+    """(K, J): for each true class the multiplier of each moment, not below 0."""
+    data = torch.tensor(share, dtype=torch.float64)
+    numbers = torch.arange(len(share), dtype=torch.float64)
+    halfway = (data + torch.eye(len(share), dtype=torch.float64)) / 2
+    if constraint == "both":
+        middle = halfway @ numbers
+        features = torch.stack([numbers.expand(len(share), -1), (numbers - middle[:, None]) ** 2], 2)
+    else:
+        features = (numbers if constraint == "mean" else numbers**2)[None, :, None].expand(len(share), -1, 1)
+    aims = torch.einsum("ck,ckj->cj", halfway, features)
+    return _solved(features, aims).clamp(min=0.0)
+
+
+def _solved(features: Tensor, aims: Tensor) -> Tensor:
+    """Multipliers with sum_k f_k exp(-1 - lambda f_k) = aim, which minimise a convex function: Newton's steps, halved as needed."""
+    scale = features.amax(1, keepdim=True)
+    features, aims = features / scale, aims / scale[:, 0]
+    found = torch.zeros_like(aims)
+
+    def mass(at: Tensor) -> Tensor:
+        return torch.exp(-1 - torch.einsum("ckj,cj->ck", features, at))
+
+    def height(at: Tensor) -> Tensor:
+        return mass(at).sum(1) + (at * aims).sum(1)
+
+    for _ in range(STEPS):
+        weight = mass(found)
+        slope = aims - torch.einsum("ck,ckj->cj", weight, features)
+        if float(slope.abs().max()) < EXACT:
+            break
+        bend = torch.einsum("ck,cki,ckj->cij", weight, features, features)
+        bend = bend + 1e-14 * torch.eye(aims.shape[1], dtype=bend.dtype)
+        step = -torch.linalg.solve(bend, slope[:, :, None])[:, :, 0]
+        now, size = height(found), torch.ones(len(aims), 1, dtype=aims.dtype)
+        for _ in range(HALVINGS):
+            worse = ~(height(found + size * step) <= now + EXACT)
+            if not bool(worse.any()):
+                break
+            size = torch.where(worse[:, None], size / 2, size)
+        found = found + size * step
+    return found / scale[:, 0]
+
+
+class MaxEntLoss(LossModule):
+    """Focal loss with constraints on moments of the class number; see `max_ent_loss`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch.losses import MaxEntLoss
+    >>> round(MaxEntLoss(gamma=0)(torch.zeros(1, 5), torch.tensor([0])).item(), 4)
+    2.5585
+    """
+
+    def __init__(
+        self,
+        *,
+        class_share: Sequence[float] | None = None,
+        constraint: Literal["mean", "second_moment", "both"] = "mean",
+        gamma: float = 2.0,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+    ) -> None:
+        share = None if class_share is None else _check_share(class_share, len(class_share))
+        options: dict[str, Any] = {"class_share": share, "constraint": constraint, "gamma": gamma}
+        super().__init__(
+            max_ent_loss, weight, ignore_index, reduction, classes=2 if share is None else len(share), **options
+        )

@@ -1,0 +1,374 @@
+"""Maps as `nn.Module`s: ``forward(logits)`` gives calibrated logits, whose softmax is the calibrated probability.
+
+Each is the twin of a map of the library: fitted on the device where the logits are, to the same optimum, and turned into the map and
+back. `CalibratedModule` puts one behind a model.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import ArgumentError, InputTypeError, NotFittedError
+from ..recalibration.base import SMALLEST, CalibrationMap, FitRecord, fingerprint
+from ..recalibration.scaling import (
+    BiasCorrectedTemperature,
+    DirichletCalibration,
+    MatrixScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+from ._outputs import Output, chosen_output
+from ._rows import TrainingRows, as_classes, check_logits
+from ._solving import DeviceSoftmax, best_bias_corrected, best_matrix, best_scale, best_vector
+
+__all__ = [
+    "BiasCorrectedTemperatureModule",
+    "CalibratedModule",
+    "DirichletModule",
+    "MapModule",
+    "MatrixModule",
+    "TemperatureModule",
+    "VectorModule",
+]
+
+Input = Literal["logit", "prob"]
+LOG_SMALLEST = math.log(SMALLEST)
+TWINS: dict[type[CalibrationMap], type[MapModule]] = {}
+
+
+class MapModule(nn.Module):
+    """What the maps for tensors have in common: ``fit(logits, labels)``, then ``forward(logits) -> calibrated logits``.
+
+    Parameters
+    ----------
+    n_classes
+        Number of classes.
+    input
+        What the twin of this map reads. ``"logit"``: the logits as they are. ``"prob"``: logits are turned into log-probabilities
+        first, as a map fitted on probabilities needs it. `forward` and `fit` take logits in both cases.
+    """
+
+    map_type: ClassVar[type[CalibrationMap]]
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "map_type" in cls.__dict__:
+            TWINS[cls.map_type] = cls
+
+    def __init__(self, n_classes: int | None, *, input: Input = "logit") -> None:
+        super().__init__()
+        if n_classes is not None and (isinstance(n_classes, bool) or not isinstance(n_classes, int) or n_classes < 2):
+            raise ArgumentError("n_classes", f"must be a whole number from 2 up; got {n_classes!r}")
+        if input not in ("logit", "prob"):
+            raise ArgumentError("input", f"must be 'prob' or 'logit'; got {input!r}")
+        self.n_classes = n_classes
+        self.input: Input = input
+        self.fit_record: FitRecord | None = None
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """Calibrated logits, in the wider of the precisions of `logits` and of this module; never less than float32 for a module of float32."""
+        check_logits(logits, self.n_classes)
+        return self._calibrated(self._read(logits))
+
+    def predict_proba(self, logits: Tensor) -> Tensor:
+        """Calibrated probabilities: the softmax of what `forward` gives."""
+        return torch.softmax(self(logits), dim=-1)
+
+    def fit(self, logits: Tensor, labels: Any, sample_weight: Any = None) -> Self:
+        """Fit to the logits and labels of validation rows that the model was not trained on, on the device of the logits."""
+        rows = TrainingRows.read(logits, labels, sample_weight, self.n_classes)
+        self.to(rows.logits.device)
+        with torch.no_grad():
+            self._fit(rows if self.input == "logit" else _of_probabilities(rows))
+        self.n_classes = int(rows.logits.shape[1])
+        # A map knows its rows again, so that it can warn; of probabilities the bits differ with who computed them.
+        name = fingerprint(host(logits)) if self.input == "logit" else ""
+        self.fit_record = FitRecord(len(logits), rows.total, name)
+        return self
+
+    @classmethod
+    def from_map(cls, map: CalibrationMap, *, dtype: torch.dtype = torch.float32, device: Any = None) -> MapModule:
+        """The module of a fitted map: ``predict_proba(logits)`` gives what the map gives for these logits, or for their softmax."""
+        twin = TWINS.get(type(map))
+        if twin is None or not issubclass(twin, cls):
+            known = ", ".join(sorted(kind.__name__ for kind, other in TWINS.items() if issubclass(other, cls)))
+            raise InputTypeError("map", f"must be one of {known}; got {type(map).__name__}")
+        if not hasattr(map, "fit_record_"):
+            raise NotFittedError(type(map).__name__, "is not fitted yet", "call fit(scores, y) first")
+        module = twin._like(map).to(device=device, dtype=dtype)
+        with torch.no_grad():
+            module._take(map)
+        module.fit_record = map.fit_record_
+        return module
+
+    def to_map(self) -> CalibrationMap:
+        """The map of the library with the same parameters; it can be saved with `calibrant.save` and used without torch."""
+        if self.n_classes is None:
+            raise ArgumentError("n_classes", "is not known yet", "fit the module, or give n_classes to its constructor")
+        map = self.map_type(**self._map_parameters())
+        map.classes_ = np.arange(self.n_classes)
+        map.n_features_in_ = self.n_classes
+        for name, value in self._fitted_values().items():
+            setattr(map, name, value)
+        map.fit_record_ = self.fit_record or FitRecord(0, 0.0, "")
+        return map
+
+    def extra_repr(self) -> str:
+        return f"n_classes={self.n_classes}" + ("" if self.input == "logit" else f", input={self.input!r}")
+
+    # What each map says for itself.
+
+    def _calibrated(self, z: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _fit(self, rows: TrainingRows) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def _like(cls, map: CalibrationMap) -> Self:
+        """A module of the same shape, its values not set yet."""
+        return cls(len(map.classes_), input=map.input)
+
+    def _take(self, map: CalibrationMap) -> None:
+        raise NotImplementedError
+
+    def _fitted_values(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _map_parameters(self) -> dict[str, Any]:
+        return {"input": self.input}
+
+    # What they share.
+
+    def _own_dtype(self) -> torch.dtype:
+        first = next(self.parameters(), None)
+        return (first if first is not None else next(self.buffers())).dtype
+
+    def _read(self, logits: Tensor) -> Tensor:
+        z = logits.to(torch.promote_types(logits.dtype, self._own_dtype()))
+        return z if self.input == "logit" else torch.log_softmax(z, dim=-1).clamp(min=LOG_SMALLEST)
+
+    def _set(self, name: str, value: Any) -> None:
+        getattr(self, name).copy_(torch.as_tensor(value, dtype=torch.float64))
+
+
+def _of_probabilities(rows: TrainingRows) -> TrainingRows:
+    logs = torch.log_softmax(rows.logits, dim=1).clamp(min=LOG_SMALLEST)
+    return TrainingRows(logs, rows.labels, rows.weight, rows.kind, rows.effective_size, rows.total)
+
+
+def host(tensor: Tensor) -> Any:
+    """A tensor as an array of doubles."""
+    return tensor.detach().cpu().double().numpy()
+
+
+class TemperatureModule(MapModule):
+    """logits / T: one number for how sure to be (Guo et al. 2017); its parameter is ``log_temperature``.
+
+    >>> import torch
+    >>> from calibrant.torch import TemperatureModule
+    >>> logits = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0]])
+    >>> module = TemperatureModule().fit(logits, torch.tensor([0, 1, 1, 1]))
+    >>> round(module.temperature, 4)
+    1.8205
+    >>> module(torch.tensor([[1.8205, 0.0]])).round(decimals=3).tolist()
+    [[1.0, 0.0]]
+    """
+
+    map_type: ClassVar[type[CalibrationMap]] = TemperatureScaling
+    log_temperature: nn.Parameter
+
+    def __init__(self, n_classes: int | None = None, *, temperature: float = 1.0, input: Input = "logit") -> None:
+        super().__init__(n_classes, input=input)
+        if not (isinstance(temperature, (int, float)) and 0 < temperature < math.inf):
+            raise ArgumentError("temperature", f"must be a finite number above 0; got {temperature!r}")
+        self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature)))
+
+    @property
+    def temperature(self) -> float:
+        """T: above 1 the model was too sure."""
+        return math.exp(self.log_temperature.item())
+
+    def _calibrated(self, z: Tensor) -> Tensor:
+        return z * torch.exp(-self.log_temperature)
+
+    def _fit(self, rows: TrainingRows) -> None:
+        self._set("log_temperature", -math.log(best_scale(rows)))
+
+    def _take(self, map: Any) -> None:
+        self._set("log_temperature", math.log(map.temperature_))
+
+    def _fitted_values(self) -> dict[str, Any]:
+        return {"temperature_": self.temperature}
+
+
+class BiasCorrectedTemperatureModule(TemperatureModule):
+    """logits / T + b: a temperature and one bias for each class (Alexandari et al. 2020)."""
+
+    map_type = BiasCorrectedTemperature
+    bias: nn.Parameter
+
+    def __init__(self, n_classes: int, *, input: Input = "logit") -> None:
+        super().__init__(n_classes, input=input)
+        self.bias = nn.Parameter(torch.zeros(n_classes))
+
+    def _calibrated(self, z: Tensor) -> Tensor:
+        return z * torch.exp(-self.log_temperature) + self.bias
+
+    def _fit(self, rows: TrainingRows) -> None:
+        scale, bias = best_bias_corrected(rows)
+        self._set("log_temperature", -math.log(scale))
+        self._set("bias", bias)
+
+    def _take(self, map: Any) -> None:
+        super()._take(map)
+        self._set("bias", map.bias_)
+
+    def _fitted_values(self) -> dict[str, Any]:
+        return {"temperature_": self.temperature, "bias_": host(self.bias)}
+
+
+class VectorModule(MapModule):
+    """w * logits + b: one factor and one bias for each class (Guo et al. 2017)."""
+
+    map_type = VectorScaling
+    weight: nn.Parameter
+    bias: nn.Parameter
+
+    def __init__(self, n_classes: int, *, input: Input = "logit") -> None:
+        super().__init__(n_classes, input=input)
+        self.weight = nn.Parameter(torch.ones(n_classes))
+        self.bias = nn.Parameter(torch.zeros(n_classes))
+
+    def _calibrated(self, z: Tensor) -> Tensor:
+        return z * self.weight + self.bias
+
+    def _fit(self, rows: TrainingRows) -> None:
+        weight, bias = best_vector(rows)
+        self._set("weight", weight)
+        self._set("bias", bias)
+
+    def _take(self, map: Any) -> None:
+        self._set("weight", map.weight_)
+        self._set("bias", map.bias_)
+
+    def _fitted_values(self) -> dict[str, Any]:
+        return {"weight_": host(self.weight), "bias_": host(self.bias)}
+
+
+class MatrixModule(MapModule):
+    """W logits + b, with a penalty on what is off the diagonal and on the bias (Guo et al. 2017; Kull et al. 2019).
+
+    Parameters
+    ----------
+    n_classes, input
+        As for every map.
+    off_diagonal, intercept
+        Weights of the penalties; None chooses one number for both by five-fold cross-validation, as `calibrant.MatrixScaling` does.
+    """
+
+    map_type = MatrixScaling
+    weight: nn.Parameter
+    bias: nn.Parameter
+    penalty: Tensor
+
+    def __init__(
+        self,
+        n_classes: int,
+        *,
+        off_diagonal: float | None = None,
+        intercept: float | None = None,
+        input: Input = "logit",
+    ) -> None:
+        super().__init__(n_classes, input=input)
+        self.off_diagonal, self.intercept = off_diagonal, intercept
+        MatrixScaling(off_diagonal=off_diagonal, intercept=intercept)._check_params()
+        self.weight = nn.Parameter(torch.eye(n_classes))
+        self.bias = nn.Parameter(torch.zeros(n_classes))
+        self.register_buffer("penalty", torch.tensor(math.nan))
+
+    def _features(self, z: Tensor) -> Tensor:
+        return z
+
+    def _calibrated(self, z: Tensor) -> Tensor:
+        z = self._features(z)
+        weight, bias = self.weight.to(z.dtype), self.bias.to(z.dtype)
+        # Mixed precision would do this product in half; what is calibrated to the fourth digit needs more.
+        if torch.is_autocast_enabled(z.device.type):
+            with torch.autocast(z.device.type, enabled=False):
+                return nn.functional.linear(z, weight, bias)
+        return nn.functional.linear(z, weight, bias)
+
+    def _fit(self, rows: TrainingRows) -> None:
+        linear = DeviceSoftmax(self._features(rows.logits), rows.labels, rows.weight)
+        weight, bias, penalty = best_matrix(linear, self.off_diagonal, self.intercept)
+        self._set("weight", weight)
+        self._set("bias", bias)
+        self._set("penalty", penalty)
+
+    @classmethod
+    def _like(cls, map: Any) -> Self:
+        return cls(len(map.classes_), off_diagonal=map.off_diagonal, intercept=map.intercept, input=map.input)
+
+    def _take(self, map: Any) -> None:
+        self._set("weight", map.matrix_)
+        self._set("bias", map.bias_)
+        self._set("penalty", map.penalty_)
+
+    def _fitted_values(self) -> dict[str, Any]:
+        return {"matrix_": host(self.weight), "bias_": host(self.bias), "penalty_": float(self.penalty)}
+
+    def _map_parameters(self) -> dict[str, Any]:
+        return {"input": self.input, "off_diagonal": self.off_diagonal, "intercept": self.intercept}
+
+
+class DirichletModule(MatrixModule):
+    """W ln p + b of the log-probabilities, with the off-diagonal and intercept penalty (Kull et al. 2019)."""
+
+    map_type = DirichletCalibration
+
+    def _features(self, z: Tensor) -> Tensor:
+        return torch.log_softmax(z, dim=-1) if self.input == "logit" else z
+
+
+class CalibratedModule(nn.Module):
+    """A model and the map behind it: what the model is called with goes in, calibrated logits come out.
+
+    Parameters
+    ----------
+    model
+        Any module that gives logits.
+    map_module
+        A fitted `MapModule`, or any module from logits to logits.
+    output
+        Which of several outputs of the model are the logits: an index, a key or a function.
+    """
+
+    def __init__(self, model: nn.Module, map_module: nn.Module, *, output: Output = None) -> None:
+        super().__init__()
+        for name, value in (("model", model), ("map_module", map_module)):
+            if not isinstance(value, nn.Module):
+                raise InputTypeError(
+                    name,
+                    f"must be a torch module; got {type(value).__name__}",
+                    "MapModule.from_map(map) makes one of a map",
+                )
+        self.model = model
+        self.map_module = map_module
+        self.output = output
+
+    def forward(self, *inputs: Any, **named: Any) -> Tensor:
+        """Calibrated logits."""
+        logits = as_classes(chosen_output(self.model(*inputs, **named), self.output))
+        calibrated: Tensor = self.map_module(logits)
+        return calibrated
+
+    def predict_proba(self, *inputs: Any, **named: Any) -> Tensor:
+        """Calibrated probabilities: the softmax of what `forward` gives."""
+        return torch.softmax(self(*inputs, **named), dim=-1)

@@ -1,0 +1,314 @@
+"""Modules that keep the order of the classes in every row: one rising function for all of them, and a network (Rahimi et al. 2020)."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+import torch
+from torch import Tensor, nn
+
+from .._checks import check_positive, check_whole
+from .._logistic import CLIP
+from ..curves import NODE_RIDGE
+from ..errors import ArgumentError, UndefinedMetricError
+from ..recalibration.ordered import LEAST_SLOPE, IntraOrderPreserving
+from ._rows import TrainingRows, blocks, check_logits
+from ._solving import best_scale
+from .modules import Input, MapModule, host
+
+__all__ = ["IntraOrderPreservingModule", "OrderPreservingNetwork"]
+
+LOG_CLIP = math.log(CLIP)
+# What a gap is multiplied with at least: a flat piece would make a tie of classes that differ.
+LEAST_FACTOR = 1e-3
+
+
+class IntraOrderPreservingModule(MapModule):
+    """One rising function of straight pieces for the log-probabilities of all classes: the diagonal form, by greatest likelihood.
+
+    Parameters
+    ----------
+    n_classes, input
+        As for every map.
+    pieces
+        Number of straight pieces; 1 is temperature scaling.
+    """
+
+    map_type = IntraOrderPreserving
+    knots: Tensor
+    heights: Tensor
+
+    def __init__(self, n_classes: int, *, pieces: int = 5, input: Input = "logit") -> None:
+        super().__init__(n_classes, input=input)
+        self.pieces = check_whole(pieces, "pieces")
+        line = torch.linspace(LOG_CLIP, 0.0, self.pieces + 1)
+        self.register_buffer("knots", line)
+        self.register_buffer("heights", line.clone())
+
+    def _calibrated(self, z: Tensor) -> Tensor:
+        x = torch.log_softmax(z, dim=-1).clamp(LOG_CLIP, 0.0)
+        width = self.knots.diff()
+        slope = self.heights.diff() / width
+        out = self.heights[0] + torch.zeros_like(x)
+        last = len(width) - 1
+        # Piece by piece, the first and the last continued beyond the knots: no search, which exporters do not know.
+        for j in range(last + 1):
+            part = x - self.knots[j]
+            part = part if j == 0 else part.clamp(min=0.0)
+            out = out + slope[j] * (part if j == last else torch.minimum(part, width[j]))
+        return out
+
+    def _fit(self, rows: TrainingRows) -> None:
+        logs = torch.log_softmax(rows.logits, dim=1).clamp(LOG_CLIP, 0.0)
+        knots = _knots(logs, rows, self.pieces)
+        if len(knots) < 2:  # every forecast is uniform, and stays so
+            self._hold(np.array([LOG_CLIP, 0.0]), np.array([LOG_CLIP, 0.0]))
+            return
+        slopes = np.maximum(_Likelihood(logs, rows, knots).best_slopes(), LEAST_SLOPE)
+        self._hold(knots, np.append(0.0, np.cumsum(slopes * np.diff(knots))))
+
+    def _hold(self, knots: Any, heights: Any) -> None:
+        """Keep new points, of which there may be fewer where many log-probabilities are equal."""
+        for name, values in (("knots", knots), ("heights", heights)):
+            old = getattr(self, name)
+            setattr(self, name, torch.as_tensor(np.asarray(values)).to(old))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Take as many points as were saved."""
+        for name in ("knots", "heights"):
+            saved = state_dict.get(prefix + name)
+            if isinstance(saved, Tensor) and saved.ndim == 1 and len(saved) > 1:
+                setattr(self, name, getattr(self, name).new_zeros(len(saved)))
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    @classmethod
+    def _like(cls, map: Any) -> Self:
+        return cls(len(map.classes_), pieces=map.pieces, input=map.input)
+
+    def _take(self, map: Any) -> None:
+        self._hold(map.knots_, map.heights_)
+
+    def _fitted_values(self) -> dict[str, Any]:
+        return {"knots_": host(self.knots), "heights_": host(self.heights)}
+
+    def _map_parameters(self) -> dict[str, Any]:
+        return {"input": self.input, "pieces": self.pieces}
+
+
+def _knots(logs: Tensor, rows: TrainingRows, pieces: int) -> Any:
+    """The range of all log-probabilities, cut into pieces that hold equally many; each row stands in the middle of its weight."""
+    distinct, group, count = torch.unique(logs.flatten(), return_inverse=True, return_counts=True)
+    mass = torch.zeros_like(distinct)
+    mass.scatter_add_(0, group.flatten(), rows.weight.repeat_interleave(logs.shape[1]))
+    size = count.to(mass) if rows.kind != "counts" else mass * rows.effective_size
+    ends, half = torch.cumsum(mass, 0), mass / size / 2
+    place = torch.stack([ends - mass + half, ends - half], dim=1).flatten()
+    width = place[-1] - place[0]
+    if float(width) <= 0:
+        return host(distinct[:1])
+    place = (place - place[0]) / width
+    heights = distinct.repeat_interleave(2)
+    share = torch.arange(pieces + 1, device=logs.device, dtype=logs.dtype) / pieces
+    at = (torch.searchsorted(place, share, right=True) - 1).clamp(0, len(place) - 2)
+    step = place[at + 1] - place[at]
+    within = torch.where(step > 0, (share - place[at]) / step, 0.0).clamp(0.0, 1.0)
+    return np.unique(host(heights[at] + within * (heights[at + 1] - heights[at])))
+
+
+class _Likelihood:
+    """Minus the log-likelihood with the price of slopes off 1; rows stay on their device."""
+
+    def __init__(self, logs: Tensor, rows: TrainingRows, knots: Any) -> None:
+        self.logs, self.labels = logs, rows.labels
+        self.weight = rows.weight * rows.effective_size
+        self.knots = torch.as_tensor(knots).to(logs)
+        self.width = self.knots.diff()
+
+    def __call__(self, slopes: Any) -> tuple[float, Any, Any]:
+        slope, count = torch.as_tensor(slopes).to(self.logs), len(slopes)
+        value, first, second = slope.new_zeros(()), slope.new_zeros(count), slope.new_zeros((count, count))
+        for part in blocks(len(self.logs), 2 * self.logs.shape[1] * count):
+            below = torch.minimum((self.logs[part, :, None] - self.knots[:-1]).clamp(min=0.0), self.width)
+            labels, weight = self.labels[part], self.weight[part]
+            logs = torch.log_softmax(below @ slope, dim=1)
+            share = torch.exp(logs)
+            own = below[torch.arange(len(labels), device=labels.device), labels]
+            mean = torch.einsum("nk,nkj->nj", share, below)
+            value -= logs.gather(1, labels[:, None])[:, 0] @ weight
+            first += weight @ (mean - own)
+            flat = below.flatten(0, 1)
+            second += (flat * (share * weight[:, None]).flatten()[:, None]).T @ flat - mean.T @ (mean * weight[:, None])
+        off = np.asarray(slopes) - 1
+        return (
+            float(value) + NODE_RIDGE / 2 * float(off @ off),
+            host(first) + NODE_RIDGE * off,
+            host(second) + NODE_RIDGE * np.eye(count),
+        )
+
+    def best_slopes(self) -> Any:
+        """Slopes from 0 up under which the labels are likeliest: a convex problem, solved by projected Newton steps."""
+        slopes = np.ones(len(self.width))
+        value, gradient, curvature = self(slopes)
+        small = 0
+        for _ in range(100):
+            free = (slopes > 0) | (gradient < 0)
+            step = np.zeros(len(slopes))
+            if free.any():
+                step[free] = -np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
+            for _ in range(40):
+                ahead = np.maximum(slopes + step, 0)
+                found = self(ahead)
+                if found[0] <= value + 1e-12 * (1 + abs(value)):
+                    break
+                step /= 2
+            small += bool(np.abs(ahead - slopes).max() <= 1e-10 * max(1.0, float(ahead.max())))
+            slopes, (value, gradient, curvature) = ahead, found
+            if small == 3:
+                return slopes
+        raise UndefinedMetricError(
+            "IntraOrderPreservingModule", "the likelihood has no maximum that could be found", "use fewer pieces"
+        )
+
+
+class OrderPreservingNetwork(nn.Module):
+    """A network whose calibrated logits keep the order of the classes in every row: the full form of Rahimi et al. 2020.
+
+    The gaps between neighbouring sorted logits are multiplied by positive numbers that a network finds from the whole row, and added up
+    again from the smallest. Equal logits stay equal. `forward` gives calibrated logits. There is no map for arrays with the same form.
+
+    Parameters
+    ----------
+    n_classes
+        Number of classes.
+    hidden
+        Widths of the hidden layers.
+    invariant
+        The network sees the sorted logits, so that classes are treated alike; otherwise it sees which class has which.
+    """
+
+    scale: Tensor
+
+    def __init__(self, n_classes: int, *, hidden: Sequence[int] = (150, 150), invariant: bool = True) -> None:
+        super().__init__()
+        self.n_classes = check_whole(n_classes, "n_classes", 2)
+        self.invariant = bool(invariant)
+        layers: list[nn.Module] = []
+        before = self.n_classes
+        for size in hidden:
+            layers += [nn.Linear(before, check_whole(size, "hidden")), nn.ReLU()]
+            before = size
+        self.network = nn.Sequential(*layers, nn.Linear(before, self.n_classes - 1))
+        self.register_buffer("scale", torch.ones(()))
+        self._start(1.0, torch.Generator().manual_seed(0))
+
+    def _start(self, factor: float, generator: torch.Generator) -> None:
+        """Every gap times one factor: the identity, or a temperature."""
+        with torch.no_grad():
+            linear = [layer for layer in self.network if isinstance(layer, nn.Linear)]
+            for layer in linear:
+                bound = 1 / math.sqrt(layer.in_features)
+                drawn = torch.rand(layer.weight.shape, generator=generator) * (2 * bound) - bound
+                layer.weight.copy_(drawn)
+                layer.bias.zero_()
+            linear[-1].weight.zero_()
+            # The inverse of softplus, written so that a large factor does not overflow.
+            above = max(factor - LEAST_FACTOR, LEAST_FACTOR)
+            linear[-1].bias.fill_(above + math.log(-math.expm1(-above)))
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """Calibrated logits; each row has its classes in the same order as before."""
+        check_logits(logits, self.n_classes)
+        z = logits.to(torch.promote_types(logits.dtype, self.scale.dtype))
+        ordered, order = torch.sort(z, dim=-1, descending=True)  # equal logits get equal values, whichever comes first
+        # Seen from its largest, a row is the same whatever constant was added to it.
+        seen = (ordered if self.invariant else z) - ordered[..., :1]
+        gaps = ordered[..., :-1] - ordered[..., 1:]
+        wider = gaps * (LEAST_FACTOR + nn.functional.softplus(self.network(seen / self.scale)))
+        above = wider.flip(-1).cumsum(-1).flip(-1)
+        lifted = torch.cat([above, torch.zeros_like(ordered[..., :1])], dim=-1) + ordered[..., -1:]
+        return torch.zeros_like(z).scatter(-1, order, lifted)
+
+    def predict_proba(self, logits: Tensor) -> Tensor:
+        """Calibrated probabilities: the softmax of what `forward` gives."""
+        return torch.softmax(self(logits), dim=-1)
+
+    def fit(
+        self,
+        logits: Tensor,
+        labels: Any,
+        sample_weight: Any = None,
+        *,
+        epochs: int = 40,
+        batch_size: int = 256,
+        learning_rate: float = 0.005,
+        weight_decay: float = 5e-4,
+        held_out: float = 0.2,
+        rng: int = 0,
+    ) -> Self:
+        """Fit by Adam from the best temperature on, and keep the epoch of least loss on rows held out, the start among them.
+
+        The same `rng`, device and number of threads give the same network. Nothing touches the global random state.
+        """
+        rows = TrainingRows.read(logits, labels, sample_weight, self.n_classes)
+        if not 0 < held_out < 1 or round(held_out * len(rows.logits)) in (0, len(rows.logits)):
+            raise ArgumentError(
+                "held_out", f"must leave rows on both sides; got {held_out!r} of {len(rows.logits)} rows"
+            )
+        (
+            check_whole(epochs, "epochs"),
+            check_whole(batch_size, "batch_size"),
+            check_positive(learning_rate, "learning_rate"),
+        )
+        generator = torch.Generator().manual_seed(check_whole(rng, "rng", 0))
+        mixed = torch.randperm(len(rows.logits), generator=generator).to(rows.logits.device)
+        cut = round(held_out * len(mixed))
+        self.to(rows.logits.device)
+        self._begin(rows, mixed[cut:], generator)
+        optimizer = torch.optim.Adam(self.network.parameters(), lr=learning_rate, weight_decay=weight_decay)
+        best, best_loss = copy.deepcopy(self.state_dict()), self._loss(rows, mixed[:cut]).item()
+        for _ in range(epochs):
+            self._epoch(rows, mixed[cut:], batch_size, optimizer, generator)
+            loss = self._loss(rows, mixed[:cut]).item()
+            if loss < best_loss:
+                best, best_loss = copy.deepcopy(self.state_dict()), loss
+        self.load_state_dict(best)
+        return self
+
+    def _begin(self, rows: TrainingRows, train: Tensor, generator: torch.Generator) -> None:
+        part = TrainingRows(
+            rows.logits[train], rows.labels[train], rows.weight[train] / rows.weight[train].sum(), "unit", 1.0, 1.0
+        )
+        with torch.no_grad():
+            spread = part.logits.max(dim=1, keepdim=True).values - part.logits
+            self.scale.copy_(spread.mean().clamp(min=1e-6))
+        self._start(best_scale(part), generator)
+
+    @torch.no_grad()
+    def _loss(self, rows: TrainingRows, chosen: Tensor) -> Tensor:
+        return self._mean_loss(rows, chosen)
+
+    def _mean_loss(self, rows: TrainingRows, chosen: Tensor) -> Tensor:
+        weight = rows.weight[chosen]
+        logits = self(rows.logits[chosen].to(self.scale.dtype))
+        each = nn.functional.cross_entropy(logits, rows.labels[chosen], reduction="none").to(weight)
+        return each @ weight / weight.sum()
+
+    def _epoch(
+        self,
+        rows: TrainingRows,
+        train: Tensor,
+        batch_size: int,
+        optimizer: torch.optim.Optimizer,
+        generator: torch.Generator,
+    ) -> None:
+        mixed = train[torch.randperm(len(train), generator=generator).to(train.device)]
+        with torch.enable_grad():
+            for batch in torch.split(mixed, batch_size):
+                optimizer.zero_grad()
+                self._mean_loss(rows, batch).backward()  # type: ignore[no-untyped-call]
+                optimizer.step()

@@ -1,0 +1,561 @@
+"""Collecting logits, evaluating a model over a loader, and abstaining: right numbers, everything left as it was, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="NO TORCH: pip install 'calibrant[torch]' to test the modules")
+
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset  # noqa: E402
+
+import calibrant as cal  # noqa: E402
+import calibrant.torch as ct  # noqa: E402
+from calibrant.errors import (  # noqa: E402
+    ArgumentError,
+    FittedOnTheseRowsWarning,
+    InputError,
+    InputTypeError,
+    LabelError,
+    ShapeError,
+    UndefinedMetricError,
+)
+from torch import nn  # noqa: E402
+
+DEVICE = os.environ.get("CALIBRANT_TEST_DEVICE", "cpu")
+
+
+def rows(n: int = 23, classes: int = 3) -> tuple[Any, Any]:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(n, 5, generator=generator), torch.randint(classes, (n,), generator=generator)
+
+
+class Net(nn.Module):
+    """Has batch normalisation and dropout, both of which change with the mode."""
+
+    def __init__(self, classes: int = 3) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.body = nn.Sequential(nn.Linear(5, 8), nn.BatchNorm1d(8), nn.ReLU())
+        self.drop = nn.Dropout(0.5)
+        self.head = nn.Linear(8, classes)
+
+    def forward(self, x: Any) -> Any:
+        return self.head(self.drop(self.body(x)))
+
+
+def net(classes: int = 3) -> Any:
+    return Net(classes).to(DEVICE)
+
+
+def expected(model: Any, x: Any) -> Any:
+    model.eval()
+    with torch.no_grad():
+        found = model(x.to(DEVICE)).cpu()
+    model.train()
+    return found
+
+
+@pytest.mark.parametrize("batch", [1, 4, 23, 50])
+def test_all_rows_in_order_whatever_the_batches(batch: int) -> None:
+    x, y = rows()
+    model = net()
+    found = ct.collect(model, DataLoader(TensorDataset(x, y), batch_size=batch))
+    assert torch.allclose(found.logits, expected(model, x), atol=1e-6)
+    assert torch.equal(found.labels, y)
+    assert found.features is None
+    assert (len(found), found.n_classes) == (23, 3)
+    assert not found.logits.requires_grad
+    assert found.logits.device.type == "cpu"
+    # What was collected may be trained on: it is an ordinary tensor.
+    weight = torch.ones(3, requires_grad=True)
+    (found.logits * weight).sum().backward()
+    assert weight.grad is not None
+
+
+def test_features_of_a_layer_and_the_hook_is_gone() -> None:
+    x, y = rows()
+    model = net()
+    found = ct.collect(model, [(x[:20], y[:20]), (x[20:], y[20:])], layer="body", device=DEVICE)
+    model.eval()
+    with torch.no_grad():
+        assert torch.allclose(found.features, model.body(x.to(DEVICE)).cpu(), atol=1e-6)
+    assert not model.body._forward_hooks
+    assert found.predictions().features.shape == (23, 8)
+
+
+class Pooled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(1, 2, 3)
+        self.pool = nn.AdaptiveAvgPool2d(1)
+        self.unused = nn.Linear(1, 1)
+        self.pair = Pair()
+
+    def forward(self, x: Any) -> Any:
+        self.pair(x)
+        return self.pool(self.conv(x)).flatten(1)
+
+
+class Pair(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x, x
+
+
+def test_features_are_flat_and_their_layer_must_be_reached() -> None:
+    model, loader = Pooled().to(DEVICE), [(torch.zeros(4, 1, 6, 6), torch.zeros(4, dtype=torch.long))]
+    assert ct.collect(model, loader, layer="pool").features.shape == (4, 2)
+    assert ct.collect(model, loader, layer="conv").features.shape == (4, 2 * 4 * 4)
+    with pytest.raises(ArgumentError, match="layer: 'unused' was not reached"):
+        ct.collect(model, loader, layer="unused")
+    with pytest.raises(ArgumentError, match="layer: 'pair' gave a tuple"):
+        ct.collect(model, loader, layer="pair")
+    with pytest.raises(ArgumentError, match="layer: 'pol' is no part of the model; some of its parts: pool"):
+        ct.collect(model, loader, layer="pol")
+    assert not any(part._forward_hooks for part in model.modules())
+
+
+def test_every_part_gets_its_own_mode_back() -> None:
+    x, y = rows()
+    model = net()
+    model.train()
+    model.body.eval()  # a frozen body stays frozen
+    before = [part.training for part in model.modules()]
+    assert any(before)
+    assert not all(before)
+    statistics = model.body[1].running_mean.clone()
+    ct.collect(model, [(x, y)])
+    assert [part.training for part in model.modules()] == before
+    assert torch.equal(model.body[1].running_mean, statistics)
+
+    def broken() -> Any:
+        yield x, y
+        assert not model.drop.training
+        raise RuntimeError("no more disk")
+
+    with pytest.raises(RuntimeError, match="no more disk"):
+        ct.collect(model, broken(), layer="head")
+    assert [part.training for part in model.modules()] == before
+    assert not model.head._forward_hooks
+    assert torch.is_grad_enabled()
+
+
+# Outputs and batches of every shape.
+
+
+class Told(nn.Module):
+    def __init__(self, form: str) -> None:
+        super().__init__()
+        self.form = form
+
+    def forward(self, x: Any, mask: Any = None) -> Any:
+        z = x[:, :3] if mask is None else x[:, :3] * mask
+        return {
+            "tuple": (x[:, 3:], z),
+            "dict": {"aux": x[:, 3:], "logits": z},
+            "single": (z,),
+            "object": type("Out", (), {"logits": z, "other": 1})(),
+            "numbers": z.argmax(dim=1),
+        }[self.form]
+
+
+@pytest.mark.parametrize(
+    ("form", "output"),
+    [
+        ("tuple", 1),
+        ("tuple", lambda out: out[1]),
+        ("dict", None),
+        ("dict", "logits"),
+        ("single", None),
+        ("object", None),
+        ("object", "logits"),
+    ],
+)
+def test_one_of_several_outputs(form: str, output: Any) -> None:
+    x, y = rows()
+    assert torch.equal(ct.collect(Told(form), [(x, y)], output=output).logits, x[:, :3])
+
+
+@pytest.mark.parametrize(
+    ("form", "output", "error", "message"),
+    [
+        (
+            "tuple",
+            None,
+            ArgumentError,
+            "output: must say which is meant: the model gave 2 outputs; choose with output=0",
+        ),
+        ("tuple", 5, ArgumentError, "output: is 5, and the model gave 2 outputs"),
+        ("dict", "probs", ArgumentError, "output: is 'probs', and the model gave entries named 'aux', 'logits'"),
+        ("object", "other", InputTypeError, "output: must be a tensor; the model gave a int"),
+        ("numbers", None, InputTypeError, "output: must be floating point"),
+    ],
+)
+def test_an_output_that_is_none(form: str, output: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        ct.collect(Told(form), [rows()], output=output)
+
+
+def test_batches_that_are_mappings_or_need_taking_apart() -> None:
+    x, y = rows()
+    model = Told("dict")
+    for batch in ({"image": x, "label": y}, {"x": x, "mask": torch.full((23, 1), 2.0), "labels": y}, [x, y]):
+        found = ct.collect(model, [batch])
+        assert torch.equal(found.logits, x[:, :3] * (2 if "mask" in batch else 1))
+        assert torch.equal(found.labels, y)
+    several = ct.collect(model, [((x, torch.full((23, 1), 2.0)), y)])
+    assert torch.equal(several.logits, x[:, :3] * 2)
+    apart = ct.collect(model, [("name", y, x)], unpack=lambda batch: (batch[2], batch[1]))
+    assert torch.equal(apart.labels, y)
+    for batch, message in [
+        ((x, y, y), "loader: batch 0 has 3 parts.*unpack=lambda batch"),
+        (
+            {"image": x, "class": y},
+            "loader: batch 0 has the entries 'image', 'class', and one of them must be the labels",
+        ),
+        ({"x": x, "y": y, "label": y}, "one of them must be the labels"),
+        (x, "loader: batch 0 is a Tensor"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            ct.collect(model, [batch])
+
+
+def test_one_output_is_two_classes() -> None:
+    x, _ = rows()
+    y = (x[:, 1] > 0).float()  # as for a binary cross-entropy
+    for model in (lambda x: x[:, 0], lambda x: x[:, :1]):
+        found = ct.collect(model, [(x, y[:, None])])
+        assert torch.equal(found.logits, torch.stack([torch.zeros(23), x[:, 0]], dim=1))
+        assert found.labels.dtype == torch.int64
+        assert cal.brier(found.predictions()) == pytest.approx(
+            float(((torch.sigmoid(x[:, 0].double()) - y) ** 2).mean()), abs=1e-12
+        )
+
+
+def test_pixels_are_rows_once_the_classes_are_last() -> None:
+    z, y = torch.randn(2, 3, 4, 4, generator=torch.Generator().manual_seed(0)), torch.zeros(2, 4, 4, dtype=torch.long)
+    with pytest.raises(ShapeError, match=r"output: has shape \(2, 3, 4, 4\).*movedim"):
+        ct.collect(nn.Identity(), [(z, y)])
+    found = ct.collect(nn.Identity(), [(z, y)], output=lambda out: out.movedim(1, -1).flatten(0, -2))
+    assert found.logits.shape == (32, 3)
+    assert torch.equal(found.logits[1], z[0, :, 0, 1])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_kept_as_single(dtype: Any) -> None:
+    x, y = rows()
+    assert ct.collect(nn.Identity(), [(x.to(dtype), y % 5)]).logits.dtype == torch.float32
+    assert ct.collect(nn.Identity(), [(x.double(), y)]).logits.dtype == torch.float64
+    model = net()
+    mixed = ct.collect(model, [(x, y)], autocast=dtype, layer="head")
+    assert mixed.logits.dtype == mixed.features.dtype == torch.float32
+    plain = ct.collect(model, [(x, y)], autocast=False)
+    assert not torch.equal(mixed.logits, plain.logits)
+    assert torch.allclose(mixed.logits, plain.logits, atol=0.05)
+    assert not torch.is_autocast_enabled(DEVICE)
+    with pytest.raises(ArgumentError, match="autocast: must be None, True, False or a dtype"):
+        ct.collect(model, [(x, y)], autocast="half")  # type: ignore[arg-type]
+
+
+# Outputs that change from run to run.
+
+
+class AlwaysDropping(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return nn.functional.dropout(x, 0.5, training=True)
+
+
+class Jittered(Dataset[Any]):
+    def __init__(self, random: bool) -> None:
+        self.x, self.y = rows()
+        self.random = random
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, row: int) -> Any:
+        if row >= len(self.x):
+            raise IndexError(row)
+        noise = torch.randn(5) if self.random else torch.zeros(5)
+        return {"x": self.x[row] + noise, "y": self.y[row], "name": np.array([row])}
+
+
+def taken(batch: Any) -> tuple[Any, Any]:
+    return batch["x"], batch["y"]
+
+
+def test_unstable_outputs_are_noticed() -> None:
+    x, y = rows()
+    state = torch.random.get_rng_state()
+    with pytest.warns(ct.UnstableOutputsWarning, match="different outputs for the same batch"):
+        ct.collect(AlwaysDropping(), [(x, y)])
+    torch.random.set_rng_state(state)
+    ct.collect(AlwaysDropping(), [(x, y)], check=False)
+    drawn = torch.random.get_rng_state()
+    torch.random.set_rng_state(state)
+    with pytest.warns(ct.UnstableOutputsWarning):
+        ct.collect(AlwaysDropping(), [(x, y)])
+    assert torch.equal(torch.random.get_rng_state(), drawn)  # looking twice draws nothing that is missed later
+
+
+def test_random_transforms_are_noticed_and_shuffling_is_not_one() -> None:
+    with pytest.warns(ct.UnstableOutputsWarning, match="use transforms without randomness"):
+        ct.collect(nn.Identity(), DataLoader(Jittered(True), batch_size=5), unpack=taken)
+    generator = torch.Generator().manual_seed(0)
+    loader = DataLoader(Jittered(False), batch_size=5, shuffle=True, generator=generator)
+    assert len(ct.collect(nn.Identity(), loader, unpack=taken)) == 23
+    ct.collect(nn.Identity(), DataLoader(Jittered(True), batch_size=5), unpack=taken, check=False)
+
+
+class Streamed(IterableDataset[Any]):
+    def __iter__(self) -> Any:
+        return iter(zip(*rows(), strict=True))
+
+
+class Named(Dataset[Any]):
+    """Rows that have names, not numbers."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, row: str) -> Any:
+        return {"a": (torch.zeros(3), 0), "b": (torch.ones(3), 1)}[row]
+
+
+def test_other_datasets() -> None:
+    assert len(ct.collect(nn.Identity(), DataLoader(Streamed(), batch_size=4))) == 23
+    assert ct.collect(nn.Identity(), DataLoader(Named(), sampler=["a", "b"], batch_size=2)).labels.tolist() == [0, 1]  # type: ignore[arg-type]
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("loader", "error", "message"),
+    [
+        ([], InputError, "loader: gave no rows"),
+        ([(torch.zeros(0, 3), torch.zeros(0))], InputError, "loader: gave no rows"),
+        ([(torch.zeros(2, 3), torch.tensor([0, 3]))], LabelError, "labels: row 1 is 3, and 3 classes"),
+        ([(torch.zeros(2, 3), torch.tensor([0, -100]))], LabelError, "row 1 is -100.*drop the rows"),
+        ([(torch.zeros(2, 3), torch.tensor([0.0, 0.5]))], LabelError, "row 1 is 0.5"),
+        ([(torch.zeros(2, 3), torch.eye(3)[:2])], ShapeError, "labels: of batch 0 have shape"),
+        ([(torch.zeros(2, 3), torch.zeros(3))], ShapeError, "labels: of batch 0 are 3, and the model gave 2 rows"),
+        (
+            [(torch.zeros(2, 3), torch.zeros(2)), (torch.zeros(2, 4), torch.zeros(2))],
+            ShapeError,
+            "output: has 4 classes in batch 1, and 3 in batch 0",
+        ),
+    ],
+)
+def test_loaders_that_cannot_be_used(loader: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        ct.collect(nn.Identity(), loader)
+
+
+def test_the_device_is_where_the_model_is() -> None:
+    with pytest.raises(ArgumentError, match=r"device: is meta, and the model lies on .*model.to\('meta'\)"):
+        ct.collect(net(), [rows()], device="meta")
+    with pytest.raises(InputTypeError, match="model: must be a module or a function"):
+        ct.collect("resnet50", [rows()])
+
+
+def test_a_bar_is_shown_only_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    ct.collect(net(), [rows(), rows()])
+    assert capsys.readouterr() == ("", "")
+    found = ct.collect(net(), [rows(), rows()], progress=True)
+    assert len(found) == 46
+    assert capsys.readouterr().out == ""
+    assert len(ct.collect(net(), iter([rows()]), progress=True)) == 23
+
+
+def test_collected_rows_are_arrays_predictions_and_a_frame() -> None:
+    x, y = rows()
+    found = ct.collect(nn.Identity(), [(x, y)], layer="")
+    arrays = found.numpy()
+    assert np.array_equal(arrays.logits, x.numpy())
+    assert np.array_equal(arrays.labels, y.numpy())
+    assert np.array_equal(arrays.features, x.numpy())
+    assert cal.nll(found.predictions()) == pytest.approx(float(nn.functional.cross_entropy(x.double(), y)), abs=1e-12)
+    assert found.predictions(groups=["a"] * 23).groups is not None
+    frame = found.to_frame()
+    assert list(frame.columns) == ["label", *(f"logit_{k}" for k in range(5)), *(f"feature_{j}" for j in range(5))]
+    assert found.to_dict()["labels"] == y.tolist()
+    accuracy = float((x.argmax(1) == y).double().mean())
+    assert repr(found) == f"Collected(23 rows, 5 classes, 5 features, accuracy {accuracy:.4f})"
+    with pytest.raises(FrozenInstanceError):
+        found.labels = y  # type: ignore[misc]
+
+
+# Evaluation.
+
+
+def compact(logits: Any, labels: Any) -> dict[str, float]:
+    """The five numbers of the usual evaluation loop, by the formulas in plain tensors."""
+    logits = logits.double()
+    probs = torch.softmax(logits, dim=1)
+    confidence, predicted = probs.max(dim=1)
+    correct = (predicted == labels).double()
+    gaps = 0.0
+    for k in range(15):
+        mask = (confidence > k / 15) & (confidence <= (k + 1) / 15)
+        if mask.any():
+            gaps += float(mask.double().mean() * (correct[mask].mean() - confidence[mask].mean()).abs())
+    one_hot = nn.functional.one_hot(labels, logits.shape[1])
+    return {
+        "accuracy": float(correct.mean()),
+        "nll": float(nn.functional.cross_entropy(logits, labels)),
+        "brier": float(((probs - one_hot) ** 2).sum(dim=1).mean()),
+        "ece": gaps,
+        "mean_confidence": float(confidence.mean()),
+    }
+
+
+def test_the_compact_evaluation() -> None:
+    x, y = rows(200)
+    model = net()
+    found = ct.evaluate(model, DataLoader(TensorDataset(x, y), batch_size=32))
+    wanted = compact(expected(model, x), y)
+    assert [result.metric for result in found.results] == ["nll", "brier", "ece"]
+    for name in ("nll", "brier", "ece"):
+        assert found[name] == pytest.approx(wanted[name], abs=1e-6)
+    assert found.header.accuracy == pytest.approx(wanted["accuracy"])
+    assert found.header.mean_confidence == pytest.approx(wanted["mean_confidence"], abs=1e-6)
+
+
+def test_the_whole_catalogue_is_behind_it() -> None:
+    x, y = rows(120)
+    model = net()
+    kept = ct.collect(model, [(x, y)])
+    found = ct.evaluate(kept, metrics=["cwce", "brier"], bins=5, interval=0.9, n_resamples=100)
+    direct = cal.evaluate(
+        kept.labels.numpy(), kept.logits.numpy(), input="logit", metrics=["cwce", "brier"], bins=5, interval=0.9,
+        n_resamples=100,
+    )  # fmt: skip
+    assert found == direct
+    by = ct.evaluate(kept, metrics="ece", by=["a", "b"] * 60)
+    assert set(by.groups) == {"a", "b"}
+    features = ct.evaluate(model, [(x, y)], metrics=["lce"], layer="body")
+    assert features.results[0].value is not None
+
+
+def test_a_map_is_measured_and_its_own_rows_are_noticed() -> None:
+    x, y = rows(300)
+    model = net()
+    y = torch.where(torch.arange(300) % 3 == 0, y, expected(model, x).argmax(dim=1))
+    kept, other = ct.collect(model, [(x[:150], y[:150])]), ct.collect(model, [(x[150:], y[150:])])
+    module = ct.TemperatureModule().fit(kept.logits, kept.labels)
+    found = ct.evaluate(other, map=module.to(DEVICE))
+    wanted = compact(other.logits / module.temperature, other.labels)
+    assert found["nll"] == pytest.approx(wanted["nll"], abs=1e-6)
+    assert ct.evaluate(other, map=module.to_map())["nll"] == pytest.approx(wanted["nll"], abs=1e-6)
+    for map in (module, module.to_map()):
+        with pytest.warns(FittedOnTheseRowsWarning, match="fitted on these very rows"):
+            ct.evaluate(kept, map=map)
+
+
+def test_a_stream_is_evaluated_and_a_missing_loader_is_named() -> None:
+    found = ct.evaluate(nn.Identity(), DataLoader(Streamed(), batch_size=4), check=False)
+    assert found["nll"] == pytest.approx(compact(*rows())["nll"], abs=1e-6)
+    with pytest.raises(InputError, match="loader: is missing; pass a loader, or what collect returned"):
+        ct.evaluate(nn.Identity())
+
+
+def test_a_map_of_probabilities_is_measured_too() -> None:
+    x, y = rows(200, classes=5)
+    kept = ct.collect(nn.Identity(), [(x, torch.where(torch.arange(200) % 2 == 0, y, x.argmax(dim=1)))])
+    map = cal.VectorScaling().fit(torch.softmax(x[:100].double(), 1).numpy(), kept.labels[:100].numpy())
+    other = ct.Collected(kept.logits[100:].double(), kept.labels[100:])
+    module = ct.MapModule.from_map(map, dtype=torch.float64)
+    assert ct.evaluate(other, map=map)["nll"] == pytest.approx(ct.evaluate(other, map=module)["nll"], abs=1e-10)
+
+
+def test_warnings_point_to_the_caller() -> None:
+    x, y = rows()
+    for loader in ([(x, y)], DataLoader(Jittered(True), batch_size=23)):
+        unpack = taken if isinstance(loader, DataLoader) else None
+        model = nn.Identity() if unpack else AlwaysDropping()
+        with pytest.warns(ct.UnstableOutputsWarning) as caught:
+            ct.collect(model, loader, unpack=unpack)
+        assert caught[0].filename == __file__
+
+
+# Abstention.
+
+
+def test_rows_below_the_threshold_are_not_answered() -> None:
+    x, y = rows(60)
+    model = net()
+    model.drop.train()
+    found = ct.predict_with_threshold(model, x.to(DEVICE), 0.45)
+    assert model.drop.training
+    probs = torch.softmax(expected(model, x), dim=1)
+    assert torch.equal(found.label.cpu(), probs.argmax(dim=1))
+    assert torch.allclose(found.confidence.cpu(), probs.max(dim=1).values, atol=1e-6)
+    sure = probs.max(dim=1).values >= 0.45
+    assert torch.equal(found.accepted.cpu(), sure)
+    assert 0 < found.coverage < 1
+    assert found.coverage == pytest.approx(float(sure.double().mean()))
+    right = (probs.argmax(dim=1) == y)[sure].double().mean()
+    assert found.selective_accuracy(y) == pytest.approx(float(right))
+    assert found.selective_accuracy(y) == pytest.approx(
+        cal.selective_accuracy(y.numpy(), expected(model, x).numpy(), input="logit", threshold=0.45)
+    )
+    assert repr(found) == f"ThresholdedPrediction({int(sure.sum())} of 60 rows accepted at threshold 0.45)"
+    assert list(found.to_frame().columns) == ["label", "confidence", "accepted"]
+    assert found.to_dict()["threshold"] == 0.45
+    assert not found.confidence.requires_grad
+
+
+def test_a_threshold_is_compared_as_a_double_and_includes_itself() -> None:
+    z = torch.tensor([[0.0, 0.0], [5.0, 0.0]], device=DEVICE)
+    assert ct.predict_with_threshold(nn.Identity(), z, 0.5).accepted.tolist() == [True, True]
+    sure = float(torch.softmax(z.cpu(), 1).max())
+    assert ct.predict_with_threshold(nn.Identity(), z.cpu(), sure).accepted.tolist() == [False, True]
+    assert ct.predict_with_threshold(nn.Identity(), z.cpu(), np.nextafter(sure, 2)).accepted.tolist() == [False, False]
+    half = ct.predict_with_threshold(nn.Identity(), z.half(), 0.5)
+    assert half.confidence.dtype == torch.float32
+
+
+def test_a_threshold_with_a_promise_or_none() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(2000)
+    y = (rng.random(2000) < p).astype(int)
+    choice = cal.choose_threshold(y, p, accuracy=0.9)
+    z = torch.tensor([[0.0, 8.0], [0.0, 0.1]], device=DEVICE)
+    assert ct.predict_with_threshold(nn.Identity(), z, choice).accepted.tolist() == [True, False]
+    none = cal.choose_threshold(y[:20], p[:20], accuracy=0.999)
+    assert none.threshold is None
+    found = ct.predict_with_threshold(nn.Identity(), z, none)
+    assert not found.accepted.any()
+    assert "threshold none" in repr(found)
+    with pytest.raises(UndefinedMetricError, match="no row is accepted"):
+        found.selective_accuracy([1, 1])
+    for wrong in (None, float("nan"), "0.9", True):
+        with pytest.raises(ArgumentError, match="threshold: must be a number or a ThresholdChoice"):
+            ct.predict_with_threshold(nn.Identity(), z, wrong)  # type: ignore[arg-type]
+
+
+# The package.
+
+
+def test_without_torch_the_error_says_how_to_get_it() -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import calibrant\n"
+        "try:\n    import calibrant.torch\n"
+        "except calibrant.MissingDependencyError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "torch: is not installed; pip install 'calibrant[torch]'", done.stderr
+
+
+def test_names() -> None:
+    assert all(getattr(ct, name) is not None for name in ct.__all__)
+    with pytest.raises(AttributeError, match=r"calibrant.torch has no 'ecee'"):
+        ct.ecee  # noqa: B018

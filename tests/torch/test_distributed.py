@@ -1,0 +1,141 @@
+"""Metric objects over several processes: the same bits as in one, also where one has no rows; an error, not a hang, where one dies."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="NO TORCH: pip install 'calibrant[torch]' to test processes together")
+if not torch.distributed.is_available():
+    pytest.skip("NO torch.distributed in this build of torch", allow_module_level=True)
+
+import torch.distributed as dist  # noqa: E402
+
+import calibrant as cal  # noqa: E402
+from calibrant.torch.accumulating import SketchMetric  # noqa: E402
+from calibrant.torch.collection import MetricCollection  # noqa: E402
+from calibrant.torch.objects import CalibrationMetric, MulticlassCalibrationError  # noqa: E402
+
+# Rows of the first process: none, and few.
+SPLITS = (0, 13)
+# Seconds that nobody waits longer than, whatever happens to the others.
+LIMIT = 30.0
+
+
+def drawn(n: int = 501, k: int = 4) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(n, k)) * 3
+    probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return probs.astype(np.float32), rng.integers(0, k, n)
+
+
+def share(rank: int, split: int) -> tuple[Any, Any]:
+    probs, labels = drawn()
+    rows = slice(0, split) if rank == 0 else slice(split, None)
+    return torch.as_tensor(probs[rows]), torch.as_tensor(labels[rows])
+
+
+def join(rank: int, folder: str, name: str) -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()
+    meet = f"file://{folder}/{name}"
+    dist.init_process_group("gloo", init_method=meet, rank=rank, world_size=2, timeout=timedelta(seconds=20))
+
+
+def add_up(rank: int, folder: str, split: int) -> None:
+    """Add the share of one process, and write what it computes."""
+    join(rank, folder, f"meet{split}")
+    metric = MulticlassCalibrationError(4)
+    every = MetricCollection([CalibrationMetric("smece", 4), CalibrationMetric("cwce", 4)])
+    alone = SketchMetric(4, sync_on_compute=False)
+    for preds, target in zip(*(part.split(97) for part in share(rank, split)), strict=True):
+        metric.update(preds, target)
+        every.update(preds, target)
+        alone.update(preds, target)
+    values = [float(metric.compute()), float(metric.compute()), *map(float, every.compute().values())]
+    np.save(f"{folder}/values{split}_{rank}.npy", np.array([*values, alone.sketch().n]))
+    Path(folder, f"sketch{split}_{rank}").write_bytes(metric.sketch().to_bytes())
+
+
+def fail(rank: int, folder: str, how: str) -> None:
+    """The second process has rows that cannot be counted, comes late, or dies; write what is told, and after how long."""
+    join(rank, folder, how)
+    metric = SketchMetric(4, sync_timeout=2.0 if how == "late" else None)
+    preds, target = share(rank, 200)
+    if how == "faulty" and rank == 1:
+        preds[3] = float("nan")
+    metric.update(preds, target)
+    if rank == 1 and how == "dies":
+        os._exit(0)
+    if rank == 1 and how == "late":
+        time.sleep(4)
+        return
+    start = time.monotonic()
+    try:
+        metric.compute()
+        told = "nothing"
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+    Path(folder, f"{how}_{rank}").write_text(f"{time.monotonic() - start}\n{told}")
+
+
+def process(rank: int, folder: str) -> None:
+    """Everything that one process does; starting it takes longer than the rest."""
+    torch.set_num_threads(1)
+    for split in SPLITS:
+        add_up(rank, folder, split)
+    for how in ("faulty", "late", "dies"):
+        fail(rank, folder, how)
+    os._exit(0)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What two processes have written, which both ended in time."""
+    folder = tmp_path_factory.mktemp("ranks")
+    context = torch.multiprocessing.get_context("spawn")
+    children = [context.Process(target=process, args=(rank, str(folder))) for rank in range(2)]
+    for child in children:
+        child.start()
+    end = time.monotonic() + 120
+    for child in children:
+        child.join(max(0.1, end - time.monotonic()))
+    hung = [child for child in children if child.is_alive()]
+    for child in hung:
+        child.kill()
+    assert not hung
+    assert [child.exitcode for child in children] == [0, 0]
+    return folder
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_two_processes_give_the_bits_of_one(split: int, written: Path) -> None:
+    probs, labels = drawn()
+    sketches = cal.Sketches.of(labels, probs, lenses=["top_label", "classwise"], scores=False)
+    for rank in range(2):
+        first, again, smece, cwce, own = np.load(written / f"values{split}_{rank}.npy")
+        assert first == again == cal.ece(sketches)
+        assert smece == cal.smece(sketches)
+        assert cwce == cal.cwce(sketches)
+        assert own == (split if rank == 0 else 501 - split)
+        assert cal.Sketch.from_bytes((written / f"sketch{split}_{rank}").read_bytes()) == sketches["top_label"]
+
+
+@pytest.mark.parametrize("how", ["late", "dies"])
+def test_a_lost_process_is_an_error_and_no_hang(how: str, written: Path) -> None:
+    seconds, told = (written / f"{how}_0").read_text().split("\n", 1)
+    assert told.startswith("SyncError: process_group: the processes could not add up their sums")
+    assert "sync_timeout=" in told
+    assert float(seconds) < LIMIT
+
+
+def test_a_faulty_row_is_an_error_in_every_process(written: Path) -> None:
+    here, there = ((written / f"faulty_{rank}").read_text() for rank in range(2))
+    assert "ProbabilityError: preds: rows could not be counted: 1 hold NaN; the first is on another process" in here
+    assert "ProbabilityError: preds: rows could not be counted: 1 hold NaN; the first is row 3" in there

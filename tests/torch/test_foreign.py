@@ -1,0 +1,248 @@
+"""Scores of foreign rows for tensors: the numbers of the scores for arrays, on the device of the tensors."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="NO TORCH: pip install 'calibrant[torch]' to test the modules")
+
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+
+import calibrant as cal  # noqa: E402
+import calibrant.torch as ct  # noqa: E402
+from calibrant.errors import (  # noqa: E402
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    NotFittedError,
+    ProbabilityError,
+    ShapeError,
+    UndefinedMetricError,
+)
+
+DEVICE = os.environ.get("CALIBRANT_TEST_DEVICE", "cpu")
+DTYPES = [torch.float32, torch.float64]
+Z = [[2, 0, -1], [0.5, 0.4, 0.3], [5, 1, 1], [1, 1.2, -0.5]]
+E = [[[0.7, 0.2, 0.1], [0.6, 0.3, 0.1]], [[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]]]
+KNOWN = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4], [4, 5]]
+
+
+def tensor(values: Any, dtype: Any = torch.float64) -> Any:
+    return torch.as_tensor(np.asarray(values, dtype=np.float64), dtype=dtype, device=DEVICE)
+
+
+def near(found: Any, expected: Any, dtype: Any = torch.float64) -> bool:
+    tolerance = 1e-6 if dtype == torch.float32 else 1e-12
+    return found.cpu().double().numpy() == pytest.approx(np.asarray(expected), abs=tolerance, rel=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (lambda: ct.ood_msp(tensor(Z)), [0.1562052655, 0.6328345989, 0.035336844, 0.5003533194]),
+        (lambda: ct.ood_entropy(tensor(Z)), [0.5242666167, 1.0952872687, 0.1773236759, 0.9308405577]),
+        (lambda: ct.ood_energy(tensor(Z)), [-2.1698460196, -1.5019428482, -5.0359762997, -1.8938540692]),
+        (
+            lambda: ct.ood_energy(tensor(Z), temperature=2),
+            [-2.9287375682, -2.5988908969, -5.4790895324, -2.8936689489],
+        ),
+        (lambda: ct.ood_max_logit(tensor(Z)), [-2, -0.5, -5, -1.2]),
+        (lambda: ct.ood_mutual_information(tensor(E), input="prob"), [0.021901179, 0.1564194946]),
+        (lambda: ct.ood_variance(tensor(E), input="prob"), [0.015, 0.105]),
+    ],
+)
+def test_published_values(found: Any, expected: Any) -> None:
+    assert found().cpu().numpy() == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [2, 10, 200])
+def test_scores_of_outputs_are_those_of_arrays(dtype: Any, k: int) -> None:
+    z = tensor(np.random.default_rng(k).normal(size=(300, k)) * 4, dtype)
+    arrays = z.cpu().double().numpy()
+    assert near(ct.ood_msp(z), cal.ood_msp(arrays, input="logit"), dtype)
+    assert near(ct.ood_entropy(z), cal.ood_entropy(arrays, input="logit"), dtype)
+    assert near(ct.ood_entropy(z, relative=True), cal.ood_entropy(arrays, input="logit", relative=True), dtype)
+    assert near(ct.ood_energy(z), cal.ood_energy(arrays), dtype)
+    assert near(ct.ood_energy(z, temperature=3.0), cal.ood_energy(arrays, temperature=3.0), dtype)
+    assert near(ct.ood_max_logit(z), cal.ood_max_logit(arrays), dtype)
+    probs = torch.softmax(z.double(), 1)
+    assert near(ct.ood_msp(probs, input="prob"), cal.ood_msp(probs.cpu().numpy()))
+    assert ct.ood_msp(z).dtype == dtype
+    assert ct.ood_msp(z).device == z.device
+    assert torch.equal(ct.ood_msp(z, check=False), ct.ood_msp(z))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scores_of_ensembles_are_those_of_arrays(dtype: Any) -> None:
+    members = tensor(np.random.default_rng(0).normal(size=(5, 100, 4)) * 2, dtype)
+    arrays = members.cpu().double().numpy()
+    for input in ("logit", "prob"):
+        given = members if input == "logit" else torch.softmax(members, dim=2)
+        same = arrays if input == "logit" else given.cpu().double().numpy()
+        same = same if input == "logit" else same / same.sum(axis=2, keepdims=True)
+        assert near(ct.ood_mutual_information(given, input=input), cal.ood_mutual_information(same, input=input), dtype)
+        assert near(ct.ood_variance(given, input=input), cal.ood_variance(same, input=input), dtype)
+        assert near(
+            ct.ood_variance(given, mean=True, input=input), cal.ood_variance(same, mean=True, input=input), dtype
+        )
+    assert torch.equal(ct.ood_variance(list(members)), ct.ood_variance(members))
+    assert not ct.ood_mutual_information(torch.stack([members[0]] * 3)).round(decimals=5).any()
+
+
+def test_half_precision_is_widened_and_certainty_keeps_its_digits() -> None:
+    z = tensor(np.random.default_rng(0).normal(size=(50, 3)), torch.float16)
+    for score in (ct.ood_msp, ct.ood_entropy, ct.ood_energy, ct.ood_max_logit):
+        assert score(z).dtype == torch.float32
+        assert torch.allclose(score(z), score(z.float()))
+    # 1 - max p would be 0 for all three in single precision.
+    sure = tensor([[20, 0], [30, 0], [40, 0]], torch.float32)
+    assert ct.ood_msp(sure).cpu().numpy() == pytest.approx(np.exp([-20.0, -30.0, -40.0]), rel=1e-5)
+    assert ct.ood_entropy(tensor([[1.0, 0.0]]), input="prob").tolist() == [0.0]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.lists(st.floats(-30, 30), min_size=3, max_size=3), min_size=1, max_size=6), st.permutations(range(3))
+)
+def test_the_order_of_classes_does_not_matter(rows: Any, order: Any) -> None:
+    z = torch.tensor(rows, dtype=torch.float64)
+    for score in (ct.ood_msp, ct.ood_entropy):
+        assert torch.allclose(score(z), score(z[:, order]), atol=1e-12)
+    energy = ct.ood_energy(z, check=False)
+    assert torch.allclose(energy, ct.ood_max_logit(z, check=False) + torch.log1p(-ct.ood_msp(z)), atol=1e-9)
+
+
+def test_graphs_and_gradients() -> None:
+    z = tensor(Z).requires_grad_()
+    ct.ood_energy(z, check=False).sum().backward()
+    assert torch.allclose(z.grad, -torch.softmax(z, 1))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: ct.ood_energy(torch.log_softmax(tensor(Z), 1)), InputError, "are logarithms of probabilities"),
+        (lambda: ct.ood_max_logit(torch.log_softmax(tensor(Z, torch.float32), 1)), InputError, "are logarithms"),
+        (lambda: ct.ood_energy(torch.softmax(tensor(Z), 1)), InputError, "logits: are probabilities"),
+        (lambda: ct.ood_energy(tensor([[1, float("inf")]])), InputError, "row 0 holds a value that is not finite"),
+        (lambda: ct.ood_energy(tensor(Z), temperature=0), ArgumentError, "temperature"),
+        (lambda: ct.ood_msp(tensor([[0, 1], [0, float("nan")]])), InputError, "logits: row 1 is not finite"),
+        (lambda: ct.ood_msp(tensor(Z), input="prob"), ProbabilityError, 'row 0 is no distribution; pass input="logit"'),
+        (lambda: ct.ood_msp(tensor(Z), input="probs"), ArgumentError, "input: must be 'prob' or 'logit'"),
+        (lambda: ct.ood_msp(tensor([1.0, 2.0])[:1]), ShapeError, "a column for each"),
+        (lambda: ct.ood_msp(np.zeros((2, 2))), InputTypeError, "must be a torch tensor"),
+        (lambda: ct.ood_variance(tensor(E)[:1], input="prob"), UndefinedMetricError, "needs at least two members"),
+        (lambda: ct.ood_variance(tensor(Z)), ShapeError, "must be members, rows and classes"),
+        (lambda: ct.ood_variance([tensor(Z), tensor(Z)[:2]]), ShapeError, "differ in shape"),
+    ],
+)
+def test_outputs_that_cannot_be_scored(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+# Features.
+
+
+def test_published_distances() -> None:
+    asked, labels = tensor([[0, 0], [2, 2], [6, 6]]), torch.tensor([0, 0, 0, 1, 1, 1])
+    plain = ct.ood_mahalanobis(shrinkage="none").fit(tensor(KNOWN), labels)
+    assert plain.score(asked).tolist() == pytest.approx([2, 50, 50])
+    relative = ct.ood_mahalanobis(relative=True, shrinkage="none").fit(tensor(KNOWN), labels)
+    assert relative.score(asked).tolist() == pytest.approx([0.6575342466, 49.9726027397, 46.6849315068])
+    for k, expected in ((1, [0, 5**0.5, 5**0.5]), (2, [1, 5**0.5, 5**0.5])):
+        assert ct.ood_knn(k=k, normalise=False).fit(tensor(KNOWN)).score(asked).tolist() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shrinkage", ["auto", "none", "ledoit_wolf", "ridge"])
+@pytest.mark.parametrize("relative", [False, True])
+def test_mahalanobis_is_that_of_arrays(dtype: Any, shrinkage: Any, relative: bool) -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, 400)
+    # Far from the origin, where subtracting squares would lose most digits.
+    features = tensor(rng.normal(size=(400, 6)) @ rng.normal(size=(6, 6)) + 1000 + labels[:, None] * 3, dtype)
+    asked = tensor(rng.normal(size=(90, 6)) * 5 + 1003, dtype)
+    array = cal.ood_mahalanobis(relative=relative, shrinkage=shrinkage).fit(features.cpu().double().numpy(), labels)
+    fitted = ct.ood_mahalanobis(relative=relative, shrinkage=shrinkage).fit(features, torch.as_tensor(labels))
+    found = fitted.score(asked)
+    assert found.device == asked.device
+    assert found.cpu().numpy() == pytest.approx(array.score(asked.cpu().double().numpy()), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("columns", [3, 40])
+@pytest.mark.parametrize("normalise", [False, True])
+@pytest.mark.parametrize("exclude_self", [False, True])
+def test_neighbours_are_those_of_arrays(dtype: Any, columns: int, normalise: bool, exclude_self: bool) -> None:
+    rng = np.random.default_rng(1)
+    known = tensor(np.repeat(rng.normal(size=(150, columns)) + 5, 2, axis=0), dtype)
+    asked = known if exclude_self else torch.cat([known[:20], tensor(rng.normal(size=(50, columns)) + 5, dtype)])
+    for k in (1, 7, 1000):
+        array = cal.ood_knn(k=k, normalise=normalise).fit(known.cpu().double().numpy())
+        expected = array.score(asked.cpu().double().numpy(), exclude_self=exclude_self)
+        found = ct.ood_knn(k=k, normalise=normalise).fit(known).score(asked, exclude_self=exclude_self)
+        assert found.cpu().numpy() == pytest.approx(expected, abs=1e-6)
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    known, asked, labels = tensor(rng.normal(size=(80, 4))), tensor(rng.normal(size=(30, 4))), torch.arange(80) % 3
+
+    def scores() -> list[Any]:
+        distance = ct.ood_mahalanobis(relative=True, shrinkage="ledoit_wolf").fit(known, labels).score(asked)
+        return [distance, ct.ood_knn(k=5).fit(known).score(asked)]
+
+    whole = scores()
+    monkeypatch.setattr("calibrant.torch._rows.BLOCK", 100)
+    assert all(torch.allclose(one, two) for one, two in zip(whole, scores(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: ct.ood_mahalanobis(shrinkage="half"), ArgumentError, "shrinkage: must be"),
+        (lambda: ct.ood_mahalanobis().score(tensor(KNOWN)), NotFittedError, "call fit"),
+        (
+            lambda: ct.ood_mahalanobis().fit(tensor(KNOWN), [0, 1]),
+            ShapeError,
+            "y: must hold one class for each of the 6",
+        ),
+        (lambda: ct.ood_mahalanobis().fit(tensor([[1, 2]]), [0]), UndefinedMetricError, "do not vary"),
+        (
+            lambda: ct.ood_mahalanobis(shrinkage="none").fit(tensor([[0, 0], [1, 1], [2, 2]]), [0, 0, 0]),
+            UndefinedMetricError,
+            "covariance of the features is singular; use shrinkage='auto'",
+        ),
+        (lambda: ct.ood_knn(k=0), ArgumentError, "k: must be a whole number"),
+        (lambda: ct.ood_knn().score(tensor(KNOWN)), NotFittedError, "call fit"),
+        (lambda: ct.ood_knn().fit(tensor(KNOWN)), InputError, "row 0 has length 0.*normalise=False"),
+        (lambda: ct.ood_knn().fit(tensor([[1, float("nan")]])), InputError, "row 0 holds a value that is not finite"),
+        (lambda: ct.ood_knn().fit(torch.zeros(2, 3, 4)), ShapeError, r"features.flatten\(1\)"),
+        (lambda: ct.ood_knn().fit(np.ones((2, 2))), ShapeError, "must be a tensor of rows and columns; got ndarray"),
+        (
+            lambda: ct.ood_knn(normalise=False).fit(tensor(KNOWN)).score(tensor([[1, 2, 3]])),
+            ShapeError,
+            "has 3 columns, and 2 were fitted",
+        ),
+        (
+            lambda: ct.ood_knn().fit(tensor([[1, 2]])).score(tensor([[1, 2]]), exclude_self=True),
+            UndefinedMetricError,
+            "no neighbour but itself",
+        ),
+    ],
+)
+def test_features_that_cannot_be_scored(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_repr() -> None:
+    assert repr(ct.ood_mahalanobis()) == repr(cal.ood_mahalanobis())
+    assert repr(ct.ood_knn(k=3)) == repr(cal.ood_knn(k=3))

@@ -1,0 +1,248 @@
+"""Losses in training: gradients, half precision, odd batches, reductions and modules."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch.nn.functional as F
+
+import torch
+from calibrant.errors import ArgumentError
+from calibrant.torch import losses
+from torch import Tensor, nn
+
+from .loss_cases import ALL, CLASSES, HARD_ONLY, ONE_VALUE, batch, loss_of, named
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+# Gradients.
+
+
+@pytest.mark.parametrize("case", ALL, ids=named)
+@pytest.mark.parametrize("classes", [2, 4])
+def test_gradients(case: tuple[str, dict[str, Any]], classes: int) -> None:
+    name, options = case
+    if options.get("bandwidth") == 0.001:
+        options = {"bandwidth": 0.02}  # differences of a narrower kernel are too rough for the check
+    logits, y = batch(classes, rows=7)
+    weight = torch.linspace(0.5, 2, classes, dtype=torch.float64) if classes == 4 else None
+    logits.requires_grad_()
+    assert torch.autograd.gradcheck(lambda z: loss_of(name)(z, y, weight=weight, **options), (logits,), atol=1e-5)
+
+
+@pytest.mark.parametrize("case", [case for case in ALL if case[0] not in HARD_ONLY], ids=named)
+def test_gradients_with_soft_targets(case: tuple[str, dict[str, Any]]) -> None:
+    name, options = case
+    if options.get("bandwidth") == 0.001:
+        options = {"bandwidth": 0.02}
+    logits, _ = batch(rows=5)
+    shares = torch.softmax(batch(rows=5, seed=1)[0], 1)
+    logits.requires_grad_()
+    assert torch.autograd.gradcheck(lambda z: loss_of(name)(z, shares, **options), (logits,), atol=1e-5)
+
+
+@pytest.mark.parametrize("case", ALL, ids=named)
+def test_a_gradient_reaches_the_logits(case: tuple[str, dict[str, Any]]) -> None:
+    name, options = case
+    logits, y = batch(rows=40)
+    logits = (3 * logits).requires_grad_()
+    loss_of(name)(logits, y, **options).backward()
+    assert logits.grad is not None
+    assert logits.grad.abs().max().item() > 1e-6
+
+
+# Half precision and odd batches.
+
+
+def odd_batches() -> dict[str, tuple[Tensor, Tensor]]:
+    draw = torch.Generator().manual_seed(0)
+    wide = (torch.rand(12, 4, generator=draw) * 2 - 1) * 60
+    steep = torch.where(torch.arange(4) == torch.randint(4, (12, 1), generator=draw), 60.0, -60.0)
+    top = steep.argmax(1)
+    y = torch.randint(4, (12,), generator=draw)
+    return {
+        "wide": (wide, y),
+        "steep": (steep, y),
+        "one row": (wide[:1], y[:1]),
+        "one steep row, wrong": (steep[:1], (top[:1] + 1) % 4),
+        "one steep row, right": (steep[:1], top[:1]),
+        "one class": (wide, torch.full((12,), 2)),
+        "all right": (steep, top),
+        "all wrong": (steep, (top + 1) % 4),
+        "all equal": (torch.zeros(12, 4), y),
+        "one zero row": (torch.zeros(1, 4), y[:1]),
+        "same rows": (wide[:1].expand(12, 4), y),
+        "two classes": (torch.tensor([[60.0, -60.0], [-60.0, 60.0], [60.0, 60.0]]), torch.tensor([0, 0, 1])),
+        "all ignored": (wide, torch.full((12,), -100)),
+        "some ignored": (wide, torch.where(y == 0, -100, y)),
+        "a class shut out": (wide.index_fill(1, torch.tensor([3]), -torch.inf), y % 3),
+        "empty": (wide[:0], y[:0]),
+    }
+
+
+ODD = list(odd_batches())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+@pytest.mark.parametrize("case", ALL, ids=named)
+def test_value_and_gradient_are_finite(case: tuple[str, dict[str, Any]], dtype: torch.dtype) -> None:
+    name, options = case
+    for title, (logits, y) in odd_batches().items():
+        if title == "a class shut out" and name in (
+            "label_smoothing_loss",
+            "margin_label_smoothing_loss",
+            "logit_norm_loss",
+        ):
+            continue  # infinitely bad by definition
+        leaf = logits.to(dtype).clone().requires_grad_()
+        value = loss_of(name)(leaf, y, **options)
+        assert value.dtype == torch.float32, title
+        assert value.isfinite(), (title, value)
+        value.backward()
+        assert leaf.grad is not None, title
+        assert leaf.grad.dtype == dtype
+        assert leaf.grad.isfinite().all(), title
+        if title in ("all ignored", "empty"):
+            assert value.item() == 0, title
+            assert not leaf.grad.any(), title
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("case", ALL, ids=named)
+def test_half_precision_is_widened_first(case: tuple[str, dict[str, Any]], dtype: torch.dtype) -> None:
+    name, options = case
+    logits, y = batch(rows=30)
+    half = logits.to(dtype)
+    wide = loss_of(name)(half.float(), y, **options)
+    torch.testing.assert_close(loss_of(name)(half, y, **options), wide, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", ALL, ids=named)
+def test_under_autocast(case: tuple[str, dict[str, Any]]) -> None:
+    name, options = case
+    logits, y = batch(rows=30)
+    plain = loss_of(name)(logits.float(), y, **options)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        value = loss_of(name)(logits.float(), y, **options)
+    torch.testing.assert_close(value.float(), plain, rtol=1e-4, atol=1e-5)
+
+
+# Rows.
+
+
+@pytest.mark.parametrize("case", ALL, ids=named)
+def test_ignored_rows_are_as_if_they_were_not_there(case: tuple[str, dict[str, Any]]) -> None:
+    name, options = case
+    logits, y = batch(rows=20)
+    gone = torch.arange(20) % 3 == 0
+    expected = loss_of(name)(logits[~gone], y[~gone], **options)
+    torch.testing.assert_close(loss_of(name)(logits, y.masked_fill(gone, -100), **options), expected)
+    marked = loss_of(name)(logits, y.masked_fill(gone, 7), ignore_index=7, **options)
+    torch.testing.assert_close(marked, expected)
+    # A row of a class without weight is not there either.
+    weight = torch.tensor([0.0, 1.0, 1.0, 1.0], dtype=torch.float64)
+    if name not in (
+        "label_smoothing_loss",
+        "kde_ece_loss",
+    ):  # smoothing weighs every class; a bandwidth found by likelihood may jump
+        left = loss_of(name)(logits[y > 0], y[y > 0], **options)
+        torch.testing.assert_close(loss_of(name)(logits, y, weight=weight, **options), left)
+
+
+@pytest.mark.parametrize("case", ALL, ids=named)
+def test_images_of_rows(case: tuple[str, dict[str, Any]]) -> None:
+    """(N, classes, height, width) is the same rows in another shape."""
+    name, options = case
+    logits, y = batch(rows=24)
+    images = logits.reshape(2, 3, 4, 4).movedim(-1, 1)
+    labels = y.reshape(2, 3, 4)
+    torch.testing.assert_close(loss_of(name)(images, labels, **options), loss_of(name)(logits, y, **options))
+    if name not in HARD_ONLY:
+        shares = torch.softmax(logits.flip(0), 1)
+        torch.testing.assert_close(
+            loss_of(name)(images, shares.reshape(2, 3, 4, 4).movedim(-1, 1), **options),
+            loss_of(name)(logits, shares, **options),
+        )
+
+
+@pytest.mark.parametrize("case", ALL, ids=named)
+def test_reductions(case: tuple[str, dict[str, Any]]) -> None:
+    name, options = case
+    logits, y = batch(rows=12)
+    y = torch.where(torch.arange(12) == 5, -100, y)
+    weight = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
+    mean, total = (loss_of(name)(logits, y, weight=weight, reduction=kind, **options) for kind in ("mean", "sum"))
+    left = weight[y[y >= 0]].sum()
+    torch.testing.assert_close(total, mean * left)
+    if name in ONE_VALUE or (name == "ecd_loss" and options.get("form") != "signed"):
+        with pytest.raises(ArgumentError, match="has one value for the batch"):
+            loss_of(name)(logits, y, reduction="none", **options)
+        return
+    each = loss_of(name)(
+        logits.reshape(3, 4, 4).movedim(-1, 1), y.reshape(3, 4), weight=weight, reduction="none", **options
+    )
+    assert each.shape == (3, 4)
+    assert each[1, 1].item() == 0  # the ignored row
+    torch.testing.assert_close(each.sum(), total)
+
+
+# Modules.
+
+
+@pytest.mark.parametrize("case", ALL, ids=named)
+def test_modules_do_what_functions_do(case: tuple[str, dict[str, Any]]) -> None:
+    name, options = case
+    logits, y = batch()
+    weight = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
+    module = CLASSES[name](weight=weight, ignore_index=0, reduction="sum", **options)
+    expected = loss_of(name)(logits, y, weight=weight, ignore_index=0, reduction="sum", **options)
+    torch.testing.assert_close(module(logits, y), expected)
+    torch.testing.assert_close(pickle.loads(pickle.dumps(module))(logits, y), expected)
+    torch.testing.assert_close(copy.deepcopy(module)(logits, y), expected)
+    assert isinstance(module, nn.Module)
+    assert list(module.state_dict()) == ["weight"]
+    assert "ignore_index=0" in repr(module)
+    assert all(f"{key}={value!r}" in repr(module) for key, value in options.items())
+    assert module.float().weight is not None
+    assert module.weight.dtype == torch.float32
+    assert not list(module.parameters())
+
+
+def test_every_loss_has_both_forms_and_says_what_matters() -> None:
+    functions = {name for name in losses.__all__ if name.endswith("_loss")} - {"mixed_loss"}
+    assert functions == set(CLASSES)
+    assert {name for name in losses.__all__ if name.endswith("Loss")} - {"MixedLoss"} == {
+        one.__name__ for one in CLASSES.values()
+    }
+    for name in functions:
+        text = " ".join(loss_of(name).__doc__.split())
+        for part in ("It costs", "References", "Examples", "reduction"):
+            assert part in text, (name, part)
+        assert "help" in text, name
+
+
+def test_a_term_is_added_to_cross_entropy() -> None:
+    logits, y = batch()
+    ce, mmce = nn.CrossEntropyLoss(), losses.MMCELoss()
+    logits.requires_grad_()
+    loss = ce(logits, y) + 4 * mmce(logits, y)
+    loss.backward()
+    assert loss.item() > ce(logits, y).item()
+
+
+def test_cross_entropy_of_half_rows_is_that_of_torch() -> None:
+    """The float32 value of half logits, as autocast gives it."""
+    logits, y = batch()
+    half = logits.half()
+    torch.testing.assert_close(losses.focal_loss(half, y, gamma=0), F.cross_entropy(half.float(), y))

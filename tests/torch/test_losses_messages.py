@@ -1,0 +1,162 @@
+"""What a loss says to input or options it cannot use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import torch
+from calibrant.errors import (
+    ArgumentError,
+    CalibrantError,
+    InputTypeError,
+    LabelError,
+    LensError,
+    ProbabilityError,
+    ShapeError,
+    WeightError,
+)
+from calibrant.torch import losses
+
+from .loss_cases import CLASSES, HARD_ONLY, batch, loss_of
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_wrong_input_is_told(name: str) -> None:
+    logits, y = batch()
+    loss = loss_of(name)
+    with pytest.raises(
+        InputTypeError, match=r"input: must hold logits in floating point; got int64; logits come first"
+    ):
+        loss(y, logits)
+    with pytest.raises(ShapeError, match=r"input: must have shape \(N, classes\).*got \(9,\); for one logit"):
+        loss(logits[:, 0], y)
+    with pytest.raises(ShapeError, match=r"at least two classes; got \(9, 1\)"):
+        loss(logits[:, :1], y)
+    with pytest.raises(
+        ShapeError, match=r"target: must have one class for each row of input, shape \(9,\); got \(8,\)"
+    ):
+        loss(logits, y[:8])
+    with pytest.raises(
+        ShapeError, match=r"target: holds shares, and must have the shape of input, \(9, 4\); got \(9,\)"
+    ):
+        loss(logits, y.double())
+    wrong = y.clone()
+    wrong[3] = 4
+    with pytest.raises(LabelError, match=r"target: must lie from 0 to 3; got 4 at row 3") as caught:
+        loss(logits, wrong)
+    assert caught.value.row == 3
+    wrong[3] = -1
+    with pytest.raises(LabelError, match=r"got -1 at row 3; .* only ignore_index=-100 is left out"):
+        loss(logits, wrong)
+    with pytest.raises(
+        InputTypeError, match="target: must be a tensor of class indices or of shares; got a bool tensor"
+    ):
+        loss(logits, y > 1)
+    with pytest.raises(InputTypeError, match=r"target: must be a tensor.*got list"):
+        loss(logits, y.tolist())
+    with pytest.raises(InputTypeError, match="input: must be a tensor of logits; got ndarray"):
+        loss(logits.numpy(), y)
+    with pytest.raises(ArgumentError, match="reduction: must be 'none', 'mean' or 'sum'; got 'median'"):
+        loss(logits, y, reduction="median")
+    with pytest.raises(
+        WeightError, match=r"weight: must be a tensor with one number for each of 4 classes; got \(3,\)"
+    ):
+        loss(logits, y, weight=torch.ones(3))
+    with pytest.raises(WeightError, match="weight: must be finite and not negative"):
+        loss(logits, y, weight=torch.tensor([1.0, -1, 1, 1]))
+    with pytest.raises(ArgumentError, match="ignore_index: must be a whole number"):
+        loss(logits, y, ignore_index=1.5)
+
+
+@pytest.mark.parametrize("name", sorted(set(CLASSES) - HARD_ONLY))
+def test_wrong_shares_are_told(name: str) -> None:
+    logits, _ = batch()
+    shares = torch.softmax(logits, 1)
+    shares[2] *= 1.1
+    with pytest.raises(ProbabilityError, match=r"sum to 1 over classes; row 2 does not \(sum 1\.1\)") as caught:
+        loss_of(name)(logits, shares)
+    assert caught.value.row == 2
+    with pytest.raises(ArgumentError, match="ignore_index: has no meaning for soft targets"):
+        loss_of(name)(logits, torch.softmax(logits, 1), ignore_index=2)
+
+
+@pytest.mark.parametrize("name", sorted(HARD_ONLY))
+def test_soft_targets_are_refused_where_they_mean_nothing(name: str) -> None:
+    logits, _ = batch()
+    with pytest.raises(InputTypeError, match=f"target: must be class indices: {name} is not defined for soft targets"):
+        loss_of(name)(logits, torch.softmax(logits, 1))
+
+
+def test_a_position_in_an_image_is_told() -> None:
+    logits = torch.zeros(2, 3, 4, 4)
+    y = torch.zeros(2, 4, 4, dtype=torch.long)
+    y[1, 2, 3] = 9
+    with pytest.raises(LabelError, match=r"got 9 at position \[1, 2, 3\]"):
+        losses.focal_loss(logits, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "kind", "message"),
+    [
+        ("label_smoothing_loss", {"smoothing": 1.5}, ArgumentError, "smoothing: must be a number from 0 up, at most 1"),
+        ("label_smoothing_loss", {"smoothing": 0.9, "spread": "others"}, ArgumentError, "leave the true class"),
+        ("label_smoothing_loss", {"spread": "some"}, ArgumentError, "spread: must be"),
+        ("margin_label_smoothing_loss", {"margin": -1}, ArgumentError, "margin: must be a number from 0 up; got -1"),
+        ("margin_label_smoothing_loss", {"over_classes": "max"}, ArgumentError, "over_classes"),
+        ("focal_loss", {"gamma": -1}, ArgumentError, "gamma: must be a number from 0 up; got -1"),
+        ("focal_loss", {"gamma": "2"}, ArgumentError, "gamma: must be a number"),
+        ("flsd_loss", {"cut": 2}, ArgumentError, "cut: must be a number from 0 up, at most 1"),
+        ("dual_focal_loss", {"gamma": float("nan")}, ArgumentError, "gamma"),
+        ("confidence_penalty_loss", {"beta": -0.1}, ArgumentError, "beta"),
+        ("logit_norm_loss", {"temperature": 0}, ArgumentError, "temperature: must be a number above 0; got 0"),
+        ("max_ent_loss", {"constraint": "median"}, ArgumentError, "constraint: must be"),
+        ("max_ent_loss", {"class_share": [0.5, 0.6]}, ArgumentError, "class_share: must be"),
+        ("mmce_loss", {"bandwidth": 0}, ArgumentError, "bandwidth: must be a number above 0"),
+        ("mmce_loss", {"lens": "canonical"}, LensError, "lens: must be"),
+        ("weighted_mmce_loss", {"normalisation": "both"}, ArgumentError, "normalisation"),
+        ("dca_loss", {"lens": "rank:2"}, LensError, "lens: must be"),
+        ("ecd_loss", {"form": "square"}, ArgumentError, "form: must be"),
+        ("ecd_loss", {"multiclass": "top"}, ArgumentError, "multiclass: must be"),
+        ("soft_binned_ece_loss", {"bins": 0}, ArgumentError, "bins: must be a whole number from 1 up"),
+        ("soft_binned_ece_loss", {"norm": float("inf")}, ArgumentError, "norm: must be a number from 1 up"),
+        ("soft_binned_ece_loss", {"form": "hard"}, ArgumentError, "form: must be"),
+        ("dece_loss", {"bin_temperature": -1}, ArgumentError, "bin_temperature"),
+        ("sece_loss", {"bandwidth": "silverman"}, ArgumentError, "bandwidth"),
+        ("kde_ece_loss", {"bandwidth": "scott"}, ArgumentError, "bandwidth"),
+        ("kde_ece_loss", {"lens": "classwise"}, LensError, "lens: must be 'canonical'"),
+        ("avuc_loss", {"threshold": -1}, ArgumentError, "threshold"),
+    ],
+)
+def test_wrong_options_are_told_at_once(
+    name: str, options: dict[str, Any], kind: type[CalibrantError], message: str
+) -> None:
+    logits, y = batch(2)
+    with pytest.raises(kind, match=message):
+        loss_of(name)(logits, y, **options)
+    with pytest.raises(kind, match=message):
+        CLASSES[name](**options)
+
+
+def test_the_binary_lens_needs_two_classes() -> None:
+    with pytest.raises(LensError, match=r"'binary' needs two classes, and input has 4; use lens='top_label'"):
+        losses.mmce_loss(*batch(4), lens="binary")
+
+
+def test_mixing_tells_wrong_input() -> None:
+    rows, y = torch.eye(3), torch.arange(3)
+    with pytest.raises(InputTypeError, match=r"input: must be a floating-point tensor; got torch\.int64"):
+        losses.mixup(y, y)
+    with pytest.raises(ShapeError, match="target: must be a tensor with one entry for each of 3 rows"):
+        losses.mixup(rows, y[:2])
+    with pytest.raises(ShapeError, match=r"input: must have shape \(N, \.\.\., height, width\); got \(3, 3\)"):
+        losses.cutmix(rows, y)
+    with pytest.raises(ArgumentError, match="alpha: must be a number above 0"):
+        losses.mixup(rows, y, alpha=0)
+    with pytest.raises(ArgumentError, match="rng: must be"):
+        losses.mixup(rows, y, rng="seed")
+    with pytest.raises(InputTypeError, match="batch: must be a MixedBatch; got Tensor; make it with mixup or cutmix"):
+        losses.mixed_loss(rows, y)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="criterion"):
+        losses.mixed_loss(rows, losses.mixup(rows, y), criterion=3)  # type: ignore[arg-type]

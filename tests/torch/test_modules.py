@@ -1,0 +1,538 @@
+"""Maps as modules: the same numbers as the maps for arrays, fitted to the same optimum, kept, moved and exported."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="NO TORCH: pip install 'calibrant[torch]' to test the modules")
+
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+
+import calibrant as cal  # noqa: E402
+import calibrant.torch as ct  # noqa: E402
+from calibrant.errors import (  # noqa: E402
+    ArgumentError,
+    CalibrantWarning,
+    FittedOnTheseRowsWarning,
+    InputError,
+    InputTypeError,
+    LabelError,
+    MissingDependencyError,
+    NotFittedError,
+    ShapeError,
+    WeightError,
+)
+from torch import nn  # noqa: E402
+
+DEVICE = os.environ.get("CALIBRANT_TEST_DEVICE", "cpu")
+
+
+def drawn(n: int = 800, k: int = 4, seed: int = 0, sharp: float = 2.5) -> tuple[Any, Any]:
+    """Logits that are too sure, and labels of what they should have been."""
+    rng = np.random.default_rng(seed)
+    true = rng.normal(size=(n, k)) * 1.5
+    probs = np.exp(true) / np.exp(true).sum(axis=1, keepdims=True)
+    labels = (rng.random((n, 1)) > probs.cumsum(axis=1)).sum(axis=1).clip(max=k - 1)
+    return sharp * true + rng.normal(size=k) * 0.5, labels
+
+
+def tensors(logits: Any, labels: Any, dtype: Any = None) -> tuple[Any, Any]:
+    return torch.as_tensor(logits, dtype=dtype or torch.float64, device=DEVICE), torch.as_tensor(labels, device=DEVICE)
+
+
+# The map, its module, and how a module of this kind is made.
+PAIRS: list[tuple[str, Any, Any]] = [
+    ("temperature", cal.TemperatureScaling, lambda k, **w: ct.TemperatureModule(k, **w)),
+    ("bcts", cal.BiasCorrectedTemperature, lambda k, **w: ct.BiasCorrectedTemperatureModule(k, **w)),
+    ("vector", cal.VectorScaling, lambda k, **w: ct.VectorModule(k, **w)),
+    ("matrix", partial(cal.MatrixScaling, off_diagonal=0.1), lambda k, **w: ct.MatrixModule(k, off_diagonal=0.1, **w)),
+    (
+        "dirichlet",
+        partial(cal.DirichletCalibration, off_diagonal=0.1, intercept=0.3),
+        lambda k, **w: ct.DirichletModule(k, off_diagonal=0.1, intercept=0.3, **w),
+    ),
+    ("beta", cal.BetaCalibration, lambda k, **w: ct.BetaModule(k, **w)),
+    ("ordered", cal.IntraOrderPreserving, lambda k, **w: ct.IntraOrderPreservingModule(k, **w)),
+]
+pairs = pytest.mark.parametrize(("kind", "module_of"), [pair[1:] for pair in PAIRS], ids=[pair[0] for pair in PAIRS])
+
+
+def probabilities(module: Any, logits: Any) -> Any:
+    with torch.no_grad():
+        return module.predict_proba(logits).cpu().double().numpy()
+
+
+@pairs
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("given", ["logit", "prob"])
+def test_a_map_becomes_a_module_and_comes_back(kind: Any, module_of: Any, k: int, given: str) -> None:
+    logits, labels = drawn(k=k)
+    fresh, _ = drawn(k=k, seed=1)
+    softmax = torch.softmax(torch.as_tensor(logits), 1).numpy(), torch.softmax(torch.as_tensor(fresh), 1).numpy()
+    known, asked = (logits, fresh) if given == "logit" else softmax
+    map = kind(input=given).fit(known, labels)
+    wide = ct.MapModule.from_map(map, dtype=torch.float64, device=DEVICE)
+    assert type(wide) is type(module_of(k))
+    found, expected = probabilities(wide, tensors(fresh, labels)[0]), map.predict_proba(asked)
+    # Of probabilities that are all but 1, arrays hold 1 - p to fewer digits than logits do.
+    exact = softmax[1].min(axis=1) > 1e-4 if isinstance(wide, ct.BetaModule) else np.ones(len(fresh), bool)
+    assert found[exact] == pytest.approx(expected[exact], abs=1e-12)
+    assert found == pytest.approx(expected, abs=1e-9)
+    single = type(wide).from_map(map, device=DEVICE)
+    assert probabilities(single, tensors(fresh, labels, torch.float32)[0]) == pytest.approx(expected, abs=1e-6)
+    back = wide.to_map()
+    assert type(back) is type(map)
+    assert back.get_params() == map.get_params()
+    assert back.predict_proba(asked) == pytest.approx(expected, abs=1e-12)
+    with pytest.warns(FittedOnTheseRowsWarning):
+        back.predict_proba(known)
+
+
+@pairs
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("weighed", [None, "counts", "real"])
+def test_fitting_finds_the_optimum_of_the_map(kind: Any, module_of: Any, k: int, weighed: str | None) -> None:
+    logits, labels = drawn(n=400, k=k, seed=2)
+    rng = np.random.default_rng(3)
+    weight = {None: None, "counts": rng.integers(0, 4, 400), "real": rng.random(400) + 0.1}[weighed]
+    map = kind(input="logit").fit(logits, labels, sample_weight=weight)
+    module = module_of(k).double()
+    given = None if weight is None else torch.as_tensor(weight)
+    assert module.fit(*tensors(logits, labels), sample_weight=given) is module
+    fresh, _ = drawn(k=k, seed=4)
+    assert probabilities(module, tensors(fresh, labels)[0]) == pytest.approx(map.predict_proba(fresh), abs=2e-7)
+    assert next(iter(module.state_dict().values())).device.type == torch.device(DEVICE).type
+
+
+@pairs
+def test_single_precision_and_probabilities_fit_alike(kind: Any, module_of: Any) -> None:
+    logits, labels = drawn(n=300)
+    fresh, _ = drawn(seed=5)
+    asked = tensors(fresh, labels, torch.float32)[0]
+    wide = module_of(4).double().fit(*tensors(logits, labels))
+    single = module_of(4).fit(*tensors(logits, labels, torch.float32))
+    assert single(asked).dtype == torch.float32
+    assert probabilities(single, asked) == pytest.approx(probabilities(wide, asked.double()), abs=3e-6)
+    of_probs = module_of(4, input="prob").double().fit(*tensors(logits, labels))
+    softmax = torch.softmax(torch.as_tensor(logits), 1).numpy()
+    expected = kind(input="prob").fit(softmax, labels).predict_proba(torch.softmax(torch.as_tensor(fresh), 1).numpy())
+    assert probabilities(of_probs, asked.double()) == pytest.approx(expected, abs=1e-6)
+
+
+@pairs
+def test_half_precision_is_widened(kind: Any, module_of: Any) -> None:
+    logits, labels = drawn(n=300)
+    half = tensors(logits, labels, torch.float16)
+    exact = module_of(4).fit(half[0].double(), half[1])
+    module = module_of(4).fit(*half)
+    out = module(half[0])
+    assert out.dtype == torch.float32
+    assert torch.allclose(out, exact(half[0].float()), atol=1e-5)
+    assert probabilities(module, half[0]).sum(axis=1) == pytest.approx(np.ones(300), abs=1e-6)
+
+
+@pairs
+def test_the_state_is_kept(kind: Any, module_of: Any) -> None:
+    logits, labels = tensors(*drawn(n=300))
+    module = module_of(4).fit(logits, labels)
+    kept = io.BytesIO()
+    torch.save(module.state_dict(), kept)
+    kept.seek(0)
+    other = module_of(4).to(DEVICE)
+    assert not torch.equal(other(logits), module(logits))
+    other.load_state_dict(torch.load(kept, weights_only=True))
+    assert torch.equal(other(logits), module(logits))
+    # Without the record of its rows a map cannot warn, but it gives the same.
+    expected = probabilities(module, logits)
+    assert other.to_map().predict_proba(logits.cpu().numpy()) == pytest.approx(expected, abs=1e-6)
+
+
+@pairs
+def test_a_module_starts_as_the_identity(kind: Any, module_of: Any) -> None:
+    logits = tensors(*drawn(n=50))[0]
+    out = probabilities(module_of(4).double().to(DEVICE), logits)
+    assert out == pytest.approx(torch.softmax(logits, 1).cpu().numpy(), abs=1e-6)
+
+
+@pairs
+def test_gradients_reach_the_logits(kind: Any, module_of: Any) -> None:
+    logits, labels = tensors(*drawn(n=100))
+    module = module_of(4).double().fit(logits, labels)
+    asked = logits.clone().requires_grad_()
+    nn.functional.cross_entropy(module(asked), labels).backward()
+    assert torch.isfinite(asked.grad).all()
+    assert asked.grad.abs().sum() > 0
+
+
+@pytest.mark.skipif(
+    not DEVICE.startswith("cuda"), reason="NO GPU: set CALIBRANT_TEST_DEVICE=cuda to see that none waits"
+)
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
+@pairs
+def test_forward_does_not_wait_for_the_device(kind: Any, module_of: Any) -> None:
+    logits, labels = tensors(*drawn(n=200), torch.float32)
+    for module in (module_of(4).fit(logits, labels), ct.OrderPreservingNetwork(4).to(DEVICE)):
+        module(logits)
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            out = module(logits)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        assert out.device == logits.device
+
+
+@pairs
+def test_export(kind: Any, module_of: Any) -> None:
+    logits, labels = tensors(*drawn(n=200), torch.float32)
+    module = module_of(4).fit(logits, labels)
+    program = ct.export_program(module, logits[:5])
+    for rows in (logits[:2], logits):
+        assert torch.allclose(program.module()(rows), module(rows), atol=1e-6)
+    whole = ct.CalibratedModule(nn.Linear(3, 4).to(DEVICE), module)
+    x = torch.randn(6, 3, generator=torch.Generator().manual_seed(0)).to(DEVICE)
+    assert torch.allclose(ct.export_program(whole, x).module()(x[:3]), whole(x[:3]), atol=1e-6)
+    assert whole.training
+
+
+ONNX = find_spec("onnx") is not None and find_spec("onnxscript") is not None
+
+
+@pytest.mark.skipif(not ONNX, reason="NO ONNX: pip install onnx onnxscript to test the export to ONNX")
+@pytest.mark.filterwarnings("ignore")  # what the exporter itself warns of
+@pairs
+def test_onnx(kind: Any, module_of: Any, tmp_path: Path) -> None:
+    from onnx.reference import ReferenceEvaluator
+
+    logits, labels = tensors(*drawn(n=200), torch.float32)
+    module = module_of(4).fit(logits, labels).cpu()
+    path = ct.export_onnx(module, tmp_path / "map.onnx", logits[:5].cpu())
+    run = ReferenceEvaluator(str(path))
+    found = run.run(None, {run.input_names[0]: logits[:9].cpu().numpy()})[0]
+    assert found == pytest.approx(module(logits[:9].cpu()).detach().numpy(), abs=1e-4)
+
+
+@pytest.mark.skipif(not ONNX, reason="NO ONNX: pip install onnx onnxscript to test the export to ONNX")
+@pytest.mark.filterwarnings("ignore")
+def test_onnx_of_a_network_and_of_a_whole_model(tmp_path: Path) -> None:
+    from onnx.reference import ReferenceEvaluator
+
+    logits, labels = (values.cpu() for values in tensors(*drawn(n=200), torch.float32))
+    network = ct.OrderPreservingNetwork(4, hidden=(8,)).fit(logits, labels, epochs=2)
+    for module, x in ((network, logits[:9]), (ct.CalibratedModule(nn.Linear(3, 4), network), logits[:9, :3])):
+        run = ReferenceEvaluator(str(ct.export_onnx(module, tmp_path / "model.onnx", x[:5])))
+        found = run.run(None, {run.input_names[0]: x.numpy()})[0]
+        assert found == pytest.approx(module(x).detach().numpy(), abs=1e-4)
+
+
+@pytest.mark.skipif(ONNX, reason="onnx is here, so its absence cannot be tested")
+def test_onnx_without_its_packages(tmp_path: Path) -> None:
+    with pytest.raises(MissingDependencyError, match="pip install onnx onnxscript"):
+        ct.export_onnx(ct.TemperatureModule(), tmp_path / "map.onnx", torch.zeros(2, 2))
+
+
+def test_export_says_what_is_missing() -> None:
+    with pytest.raises(InputTypeError, match="example: must be the tensors"):
+        ct.export_program(ct.TemperatureModule())
+    with pytest.raises(InputTypeError, match="module: must be a torch module"):
+        ct.export_program(cal.TemperatureScaling(), torch.zeros(2, 2))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_the_temperature_is_the_best_of_a_dense_grid(seed: int, dtype: Any) -> None:
+    logits, labels = tensors(*drawn(seed=seed, n=500, k=5), dtype)
+    module = ct.TemperatureModule().double().fit(logits, labels)
+    z = logits.double()
+    low, high = 1e-3, 1e3
+    for _ in range(8):  # ever finer grids around the best point
+        grid = torch.linspace(np.log(low), np.log(high), 41, dtype=torch.float64).exp()
+        loss = torch.stack([nn.functional.cross_entropy(z / t, labels) for t in grid])
+        best = int(loss.argmin())
+        low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, 40)])
+    assert module.temperature == pytest.approx(float(grid[best]), rel=1e-6)
+    with torch.no_grad():  # where the loss is least, the mean logit of the label is what the probabilities say
+        probs = module.predict_proba(z)
+    surplus = z.gather(1, labels[:, None])[:, 0] - (probs * z).sum(dim=1)
+    assert float(surplus.mean()) == pytest.approx(0, abs=1e-9)
+
+
+def test_temperature_by_hand() -> None:
+    # Three of four rows are right with log-odds 2, so the best log-odds are ln 3.
+    logits, labels = tensors([[2.0, 0]] * 4, [0, 0, 0, 1])
+    assert ct.TemperatureModule().double().fit(logits, labels).temperature == pytest.approx(2 / np.log(3), rel=1e-9)
+    level = ct.TemperatureModule().double().fit(torch.zeros(4, 3), torch.tensor([0, 1, 2, 0]))
+    assert level.temperature == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("sign", "bound"), [(1, 1e-3), (-1, 1e3)])
+def test_labels_that_the_logits_separate_do_not_run_away(sign: int, bound: float) -> None:
+    logits, _ = drawn(n=100)
+    labels = (sign * logits).argmax(axis=1)
+    with pytest.warns(CalibrantWarning, match=f"{bound:g} is used"):
+        module = ct.TemperatureModule().fit(*tensors(logits, labels))
+    assert module.temperature == pytest.approx(bound, rel=1e-5)
+    with pytest.warns(CalibrantWarning):
+        vector = ct.VectorModule(4).fit(*tensors(logits, logits.argmax(axis=1)))
+    assert torch.isfinite(vector.weight).all()
+
+
+def test_beta_of_separated_labels_is_refused() -> None:
+    logits, _ = drawn(n=100, k=2)
+    with pytest.raises(cal.UndefinedMetricError, match="separates the outcomes"):
+        ct.BetaModule(2).fit(*tensors(logits, logits.argmax(axis=1)))
+    with pytest.raises(cal.UndefinedMetricError, match="only one outcome"):
+        ct.BetaModule(3).fit(*tensors(drawn(n=100, k=3)[0], np.arange(100) % 2))
+
+
+def test_beta_stays_exact_where_the_model_is_all_but_sure() -> None:
+    z = torch.tensor([[0.0, 20.0], [0.0, -20.0], [25.0, 0.0]], device=DEVICE)
+    module = ct.BetaModule(2).to(DEVICE)
+    assert module(z).detach().diff(dim=1)[:, 0].cpu().numpy() == pytest.approx([20, -20, -25], rel=1e-6)
+
+
+def test_the_penalty_is_chosen_in_the_same_folds() -> None:
+    logits, labels = drawn(n=200, k=3)
+    map = cal.MatrixScaling(input="logit").fit(logits, labels)
+    module = ct.MatrixModule(3).double().fit(*tensors(logits, labels))
+    assert float(module.penalty) == map.penalty_
+    assert module.weight.detach().cpu().numpy() == pytest.approx(map.matrix_, abs=1e-6)
+
+
+def test_more_classes_than_newton_steps_are_for() -> None:
+    logits, labels = drawn(n=400, k=21)
+    map = cal.MatrixScaling(input="logit", off_diagonal=10.0).fit(logits, labels)
+    module = ct.MatrixModule(21, off_diagonal=10.0).double().fit(*tensors(logits, labels))
+    fresh, _ = drawn(n=100, k=21, seed=1)
+    assert probabilities(module, tensors(fresh, labels)[0]) == pytest.approx(map.predict_proba(fresh), abs=1e-5)
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    logits, labels = tensors(*drawn(n=100, k=3))
+    made = (ct.TemperatureModule, ct.VectorModule, lambda k: ct.MatrixModule(k, off_diagonal=0.1))
+    whole = [make(3).double().fit(logits, labels)(logits) for make in made]
+    ordered = ct.IntraOrderPreservingModule(3).double().fit(logits, labels)(logits)
+    monkeypatch.setattr("calibrant.torch._rows.BLOCK", 128)
+    for make, expected in zip(made, whole, strict=True):
+        assert torch.allclose(make(3).double().fit(logits, labels)(logits), expected, atol=1e-7)
+    assert torch.allclose(ct.IntraOrderPreservingModule(3).double().fit(logits, labels)(logits), ordered, atol=1e-8)
+
+
+def test_mixed_precision_around_a_matrix() -> None:
+    logits, labels = tensors(*drawn(n=200), torch.float32)
+    module = ct.MatrixModule(4, off_diagonal=0.1).fit(logits, labels)
+    expected = module(logits)
+    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        assert torch.equal(module(logits), expected)
+
+
+def test_a_map_made_with_torch_is_saved_and_used_without(tmp_path: Path) -> None:
+    logits, labels = drawn(n=200)
+    module = ct.VectorModule(4).fit(*tensors(logits, labels))
+    cal.save(module.to_map(), tmp_path / "map.json")
+    loaded = cal.load(tmp_path / "map.json")
+    fresh, _ = drawn(n=50, seed=1)
+    assert loaded.predict_proba(fresh) == pytest.approx(probabilities(module, tensors(fresh, labels)[0]), abs=1e-6)
+    assert ct.VectorModule.from_map(loaded, device=DEVICE).weight.tolist() == module.weight.tolist()
+
+
+# Order preserving.
+
+rows_of_logits = st.lists(
+    st.lists(st.integers(-400, 400).map(lambda x: x / 16), min_size=4, max_size=4), min_size=1, max_size=8
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows_of_logits, st.booleans())
+def test_a_network_keeps_the_order_and_ties(rows: list[list[float]], invariant: bool) -> None:
+    network = ct.OrderPreservingNetwork(4, hidden=(8,), invariant=invariant).double()
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for weight in network.network.parameters():
+            weight.copy_(torch.randn(weight.shape, generator=generator))
+        z = torch.tensor(rows, dtype=torch.float64)
+        out = network(z)
+        gap, before = out[:, :, None] - out[:, None, :], z[:, :, None] - z[:, None, :]
+        assert torch.equal(torch.sign(gap), torch.sign(before))
+        # A constant added to a row changes nothing but that constant.
+        assert torch.allclose(network(z + 3), out + 3)
+        if invariant:
+            assert torch.allclose(network(z[:, [2, 0, 3, 1]]), out[:, [2, 0, 3, 1]])
+
+
+def test_a_network_starts_as_the_identity_and_is_no_worse_than_a_temperature() -> None:
+    logits, labels = tensors(*drawn(n=1500, sharp=1.0), torch.float32)
+    network = ct.OrderPreservingNetwork(4, hidden=(32,)).to(DEVICE)
+    assert torch.allclose(network(logits), logits, atol=1e-5)
+    # The second class is believed too little by a factor that depends on the row: no temperature can mend that.
+    bent = logits.sign() * logits.abs().sqrt() * 3
+    state = torch.random.get_rng_state()
+    network.fit(bent, labels, epochs=15, rng=1)
+    assert torch.equal(state, torch.random.get_rng_state())
+    fresh, fresh_labels = tensors(*drawn(n=1500, sharp=1.0, seed=9), torch.float32)
+    fresh = fresh.sign() * fresh.abs().sqrt() * 3
+    with torch.no_grad():
+        loss = float(nn.functional.cross_entropy(network(fresh), fresh_labels))
+        plain = ct.TemperatureModule().fit(bent, labels)(fresh)
+        assert loss < float(nn.functional.cross_entropy(plain, fresh_labels)) - 1e-3
+        assert torch.equal(network(fresh).argmax(dim=1), fresh.argmax(dim=1))
+        assert torch.allclose(network.predict_proba(fresh), torch.softmax(network(fresh), 1))
+    again = ct.OrderPreservingNetwork(4, hidden=(32,)).fit(bent, labels, epochs=15, rng=1)
+    assert torch.allclose(again(fresh), network(fresh), atol=1e-5)
+
+
+def test_a_network_exports_and_keeps_its_state() -> None:
+    logits, labels = tensors(*drawn(n=200), torch.float32)
+    network = ct.OrderPreservingNetwork(4, hidden=(8,), invariant=False).fit(logits, labels, epochs=2)
+    assert torch.allclose(ct.export_program(network, logits[:4]).module()(logits), network(logits), atol=1e-5)
+    other = ct.OrderPreservingNetwork(4, hidden=(8,), invariant=False).to(DEVICE)
+    other.load_state_dict(network.state_dict())
+    assert torch.equal(other(logits), network(logits))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"held_out": 0.0}, "held_out: must leave rows on both sides"),
+        ({"held_out": 0.001}, "held_out: must leave rows on both sides"),
+        ({"epochs": 0}, "epochs: must be a whole number"),
+        ({"rng": -1}, "rng: must be a whole number"),
+    ],
+)
+def test_a_network_refuses(words: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        ct.OrderPreservingNetwork(4, hidden=(4,)).fit(*tensors(*drawn(n=50)), **words)
+
+
+def test_one_piece_is_a_temperature_and_equal_rows_stay() -> None:
+    logits, labels = tensors(*drawn(n=2000))
+    one = ct.IntraOrderPreservingModule(4, pieces=1).double().fit(logits, labels)
+    plain = ct.TemperatureModule().double().fit(logits, labels)
+    assert one.predict_proba(logits).detach().cpu().numpy() == pytest.approx(probabilities(plain, logits), abs=2e-3)
+    flat = ct.IntraOrderPreservingModule(3).fit(torch.zeros(5, 3), torch.tensor([0, 1, 2, 0, 1]))
+    assert flat.predict_proba(torch.zeros(1, 3)).tolist()[0] == pytest.approx([1 / 3] * 3)
+    # Fewer points than pieces: as many are loaded as were saved.
+    other = ct.IntraOrderPreservingModule(3)
+    other.load_state_dict(flat.state_dict())
+    assert torch.equal(other.knots, flat.knots)
+
+
+# A model and its map.
+
+
+class TwoHeads(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(3, 4)
+        self.second = nn.Linear(3, 1)
+
+    def forward(self, x: Any) -> Any:
+        return self.first(x), self.second(x)
+
+
+def test_a_calibrated_module_is_the_map_of_the_model() -> None:
+    torch.manual_seed(0)
+    model, x = TwoHeads().to(DEVICE), torch.randn(7, 3).to(DEVICE)
+    scaled = ct.TemperatureModule(temperature=2.0).to(DEVICE)
+    whole = ct.CalibratedModule(model, scaled, output=0)
+    assert torch.allclose(whole(x), model.first(x) / 2)
+    assert torch.allclose(whole.predict_proba(x), torch.softmax(model.first(x) / 2, 1))
+    # One output is the log-odds of the second class.
+    binary = ct.CalibratedModule(model, scaled, output=lambda out: out[1])
+    assert torch.allclose(binary.predict_proba(x)[:, 1], torch.sigmoid(model.second(x)[:, 0] / 2))
+    with pytest.raises(ArgumentError, match="output: must say which is meant: the model gave 2 outputs"):
+        ct.CalibratedModule(model, scaled)(x)
+    with pytest.raises(
+        InputTypeError, match=r"map_module: must be a torch module; got TemperatureScaling; MapModule.from_map"
+    ):
+        ct.CalibratedModule(model, cal.TemperatureScaling())  # type: ignore[arg-type]
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("logits", "labels", "error", "message"),
+    [
+        (torch.zeros(3), [0, 1, 1], ShapeError, r"logits: must have a column|must be rows and classes"),
+        (torch.zeros(3, 1), [0, 1, 1], ShapeError, "a column for each of two or more classes.*torch.stack"),
+        (torch.zeros(0, 3), [], ShapeError, "must be rows and classes"),
+        (torch.zeros(2, 3, 3), [0, 1], ShapeError, "must be rows and classes"),
+        (np.zeros((2, 3)), [0, 1], InputTypeError, "must be a torch tensor; got ndarray"),
+        (torch.zeros(2, 3, dtype=torch.long), [0, 1], InputTypeError, "must be floating point"),
+        (torch.zeros(2, 3), [0], ShapeError, "labels: have shape"),
+        (torch.zeros(2, 3), [[0, 0, 1], [1, 0, 0]], ShapeError, r"labels.argmax\(dim=1\)"),
+        (torch.zeros(2, 3), [0, 3], LabelError, "row 1 is 3, and 3 classes have the numbers 0 to 2"),
+        (torch.zeros(2, 3), [-100, 1], LabelError, "row 0 is -100.*drop the rows that are to be ignored"),
+        (torch.zeros(2, 3), [0.0, 0.5], LabelError, "row 1 is 0.5"),
+        (
+            torch.tensor([[0.0, 1, 2], [0, float("nan"), 1]]),
+            [0, 1],
+            InputError,
+            "row 1 holds a value that is not finite",
+        ),
+        (torch.tensor([[0.0, 1, -float("inf")]]), [0], InputError, "row 0 holds a value that is not finite.*-1e4"),
+        (torch.zeros(2, 4), [0, 1], ShapeError, "have 4 classes, and the module was made for 3"),
+    ],
+)
+def test_rows_that_cannot_be_fitted(logits: Any, labels: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        ct.VectorModule(3).fit(logits, torch.as_tensor(labels))
+
+
+def test_weights_that_cannot_be_used() -> None:
+    with pytest.raises(WeightError, match="row 1"):
+        ct.TemperatureModule().fit(torch.zeros(2, 3), [0, 1], sample_weight=[1.0, -1.0])
+    with pytest.raises(ShapeError, match="sample_weight"):
+        ct.TemperatureModule().fit(torch.zeros(2, 3), [0, 1], sample_weight=torch.ones(3))
+
+
+def test_labels_may_be_whole_floats_or_a_list() -> None:
+    logits, labels = drawn(n=60)
+    z = torch.as_tensor(logits)
+    one = ct.TemperatureModule().fit(z, labels.tolist())
+    assert ct.TemperatureModule().fit(z, torch.as_tensor(labels).double()).temperature == one.temperature
+
+
+def test_what_is_no_module_or_no_map_is_named() -> None:
+    with pytest.raises(ShapeError, match="made for 3"):
+        ct.VectorModule(3)(torch.zeros(2, 4))
+    with pytest.raises(ArgumentError, match="n_classes: must be a whole number from 2 up"):
+        ct.VectorModule(1)
+    with pytest.raises(ArgumentError, match="input: must be 'prob' or 'logit'"):
+        ct.VectorModule(3, input="logits")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="temperature: must be a finite number above 0"):
+        ct.TemperatureModule(temperature=0)
+    with pytest.raises(ArgumentError, match="off_diagonal"):
+        ct.MatrixModule(3, off_diagonal=-1)
+    with pytest.raises(NotFittedError, match="TemperatureScaling: is not fitted yet"):
+        ct.MapModule.from_map(cal.TemperatureScaling())
+    with pytest.raises(InputTypeError, match=r"must be one of BetaCalibration.*got IsotonicCalibration"):
+        ct.MapModule.from_map(cal.IsotonicCalibration())
+    with pytest.raises(InputTypeError, match="must be one of VectorScaling; got TemperatureScaling"):
+        ct.VectorModule.from_map(cal.TemperatureScaling())
+    with pytest.raises(ArgumentError, match="n_classes: is not known yet"):
+        ct.TemperatureModule().to_map()
+    logits, labels = drawn(n=100)
+    pooled = cal.BetaCalibration(input="logit", multiclass="pooled").fit(logits, labels)
+    with pytest.raises(ArgumentError, match="one_vs_rest only"):
+        ct.MapModule.from_map(pooled)
+
+
+def test_forward_takes_rows_of_any_shape_and_says_what_it_is() -> None:
+    module = ct.VectorModule(3)
+    assert module(torch.zeros(2, 5, 3)).shape == (2, 5, 3)
+    assert repr(module) == "VectorModule(n_classes=3)"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "input='prob'" in repr(ct.TemperatureModule(3, input="prob"))
