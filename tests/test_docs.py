@@ -13,7 +13,8 @@ import pytest
 import calibrant as cal
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"]
+DOCS = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+PAGES = [ROOT / "README.md", *DOCS, ROOT / "CONTRIBUTING.md"]
 
 
 def blocks(page: Path, language: str) -> list[str]:

@@ -56,7 +56,7 @@ _USE_CASES = {
     ),
     "parameter-free": (
         "Is there any deviation at all, without choosing bins or widths?",
-        "ecce_mad and ecce_r come with a test whose law is known; smece smooths just as much as the error it finds.",
+        "ecce_mad comes with a test whose law is known; smece smooths just as much as the error it finds.",
     ),
     "local": (
         "Is it right in every group or region, not only on average?",
@@ -64,7 +64,7 @@ _USE_CASES = {
     ),
     "safety": (
         "Could overconfidence do harm?",
-        "ecd and abc_below look at overconfidence alone; mce names the worst region.",
+        "abc_below and the test of ecd look at overconfidence alone; mce names the worst region.",
     ),
     "comparison": (
         "Which of several models gives the better probabilities?",

@@ -92,8 +92,8 @@ class Outcome:
         moved = {change.metric: change["after", "before"].difference for change in self.changes}
         if moved.get("nll", 0.0) < 0 < moved.get("ece", 0.0):
             return [
-                "Note: ece rose although nll fell. ece looks at the predicted class in bins, where errors can cancel; "
-                "nll looks at every row. Trust nll."
+                "Note: ece rose although nll fell. ece looks at one question in bins, where errors can cancel; "
+                "nll is a proper score of every row. Trust it more."
             ]
         if moved.get("nll", 0.0) > 0 > moved.get("ece", 0.0):
             return ["Note: ece fell although nll rose: the probabilities as a whole are worse on the test rows."]

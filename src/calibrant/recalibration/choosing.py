@@ -260,7 +260,7 @@ def _note(best: Candidate, plain: Candidate) -> str:
         return ""
     if best.ece > plain.ece:
         return (
-            f"ece rose from {number(plain.ece)} to {number(best.ece)} although the loss fell: ece looks at the predicted class in "
-            "bins and can cancel errors, the loss looks at every row; trust the loss"
+            f"ece rose from {number(plain.ece)} to {number(best.ece)} although the loss fell: ece looks at one question in bins, "
+            "where errors can cancel; the loss is a proper score of every row, so trust it more"
         )
     return "" if best.low > 0 else "the gain may be chance: its interval holds 0"

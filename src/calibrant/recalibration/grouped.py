@@ -263,6 +263,11 @@ def _masks_of(groups: Any, names: NDArray[Any] | None, rows: int) -> tuple[Masks
     return values[:, None] == known, known
 
 
+# Corrections that may fail to lower the held-out loss, one after the other, before no more are tried: one cell holds few of those
+# rows, and chance can hide what it gains.
+PATIENCE = 5
+
+
 class _Boost:
     """The rounds of one yes-or-no question."""
 
@@ -287,6 +292,7 @@ class _Boost:
         """Corrections in order, up to the round that was best on the rows held out."""
         steps: list[tuple[int, int, float]] = []
         best, kept = self._loss(), 0
+        worse = 0
         for _ in range(self.map.max_rounds):
             step = self._worst()
             if step is None:
@@ -299,9 +305,10 @@ class _Boost:
                 kept = len(steps)
                 continue
             loss = self._loss()
-            if loss >= best:
+            if loss < best:
+                best, kept, worse = loss, len(steps), 0
+            elif (worse := worse + 1) > PATIENCE:
                 break
-            best, kept = loss, len(steps)
         return steps[:kept]
 
     def _rows(self, group: int, level: int) -> Masks:
