@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from ._blocks import map_blocks
 from ._kernels import COUNT_UNIT, LOW_BITS, LOW_MASK, compiled, fill_bins, fill_class_bins
 
-__all__ = ["COMPILED_ROWS", "BinSums", "Totals", "class_sums", "slot_sums", "slots_among", "uniform_slots", "uniform_sums"]
+__all__ = [
+    "COMPILED_ROWS",
+    "BinSums",
+    "Totals",
+    "class_sums",
+    "slot_sums",
+    "slots_among",
+    "uniform_slots",
+    "uniform_sums",
+]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
