@@ -204,6 +204,32 @@ def test_bounds_are_narrow_where_it_matters() -> None:
     assert sketch.error_bound(cal.smece) < 1e-4
 
 
+def crowded(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of which many share a cell and lie in an order of their own: metrics that cut by rank jump."""
+    rng = np.random.default_rng([n, seed, 7])
+    p = 1 - rng.beta(0.3, 30, n)
+    return (rng.random(n) < p**2).astype(int), p
+
+
+@pytest.mark.parametrize("name", ["ece_sweep", "fott_isotonic", "dici", "ece_db", "ece_knn", "fce", "hosmer_lemeshow"])
+def test_metrics_that_jump_are_within_their_bound(name: str) -> None:
+    for seed in range(3):
+        check_bound(cal.catalogue[name], *crowded(400, seed))
+
+
+def test_the_bound_covers_a_choice_that_tips() -> None:
+    y, p = rows_of("even", 1500)
+    sketch = cal.Sketch.of(y, p)
+    apart = [abs(cal.fott_pl(sketch, knots=count) - cal.fott_pl(sketch)) for count in range(8)]
+    assert sketch.error_bound(cal.fott_pl) > max(apart) > 1e-4
+    assert sketch.error_bound(cal.fott_pl, knots=3) < 1e-4
+
+
+def test_the_bound_takes_a_lens() -> None:
+    y, p = rows_of("even", 500)
+    assert cal.Sketch.of(y, p).error_bound(cal.cwce, lens="binary") < 1e-11
+
+
 def test_damaged_bytes_are_refused() -> None:
     y, p = rows_of("even", 300)
     content = cal.Sketch.of(y, p).to_bytes()
@@ -264,6 +290,9 @@ def test_what_does_not_fit_together_is_refused() -> None:
         cal.vce(three)
     with pytest.raises(cal.InputTypeError, match="without options"):
         cal.nll(three, base=2)
+    with pytest.raises(cal.LensError, match="of whole rows"):
+        cal.nll(three, lens="class:1")
+    assert "of whole rows" in cal.evaluate(three, metrics=["nll"], lens="class:1").results[0].reason
     with pytest.raises(cal.UndefinedMetricError, match="kept no sums"):
         cal.nll(cal.Sketches.of(y, p, scores=False))
     with pytest.raises(cal.InputTypeError, match="pass them alone"):

@@ -196,7 +196,7 @@ class Metric:
     def __call__(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
         options, lens, where, combine, class_weight, words = self._split(keywords)
         if isinstance(y_true, Sketches) and self.takes == "Block":
-            return self._of_row_sums(y_true, options, {"y_prob": y_prob, "where": where, **words})
+            return self._of_row_sums(y_true, options, lens, {"y_prob": y_prob, "where": where, **words})
         views = self._views(y_true, y_prob, lens, where, words)
         return self._value(views, options, combine, class_weight)
 
@@ -204,7 +204,7 @@ class Metric:
         """The value for checked predictions, and the name of the lens it was seen through."""
         options, lens, where, combine, class_weight, words = self._split(keywords)
         if isinstance(predictions, Sketches) and self.takes == "Block":
-            return self._of_row_sums(predictions, options, {}), "canonical"
+            return self._of_row_sums(predictions, options, lens, {}), "canonical"
         views = self._views(predictions, None, lens, where, words)
         name = views[0].lens if len(views) == 1 else "classwise"
         return self._value(views, options, combine, class_weight), name
@@ -271,9 +271,15 @@ class Metric:
             self._check_view(view)
         return views
 
-    def _of_row_sums(self, sketches: Sketches, options: dict[str, Any], beside: Mapping[str, Any]) -> float:
+    def _of_row_sums(
+        self, sketches: Sketches, options: dict[str, Any], lens: str | Lens, beside: Mapping[str, Any]
+    ) -> float:
         if any(value is not None for value in beside.values()):
             raise InputTypeError("y_true", "is sketches, which already hold everything", "pass them alone")
+        if lens not in (self.lens, "canonical", "auto"):
+            raise LensError(
+                "lens", f"{lens!r} was asked for, and sketches keep {self.id} of whole rows", "pass the rows"
+            )
         if options != self.options:
             raise InputTypeError("y_true", f"is sketches, which keep {self.id} without options", "pass the rows")
         return row_metric(sketches, self.id)

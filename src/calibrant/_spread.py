@@ -10,21 +10,28 @@ from numpy.typing import NDArray
 from ._binsums import BinSums
 from .view import View
 
-__all__ = ["spread_views"]
+__all__ = ["most_moved", "spread_views"]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[Any]
-STREWN = 3
+STREWN = 6
 # No lot of rows that stay together holds a larger share than one in so many.
 LOTS = 4000
+
+
+def most_moved(sums: BinSums, low: Floats, high: Floats) -> float:
+    """How far from the mean of its cell the average row can have lain; a cell of one row is known exactly."""
+    mean = np.clip(sums.score_sum / sums.rows, low, high)
+    furthest = 2 * (mean - low) * (high - mean) / (high - low)
+    return float(np.sum(np.where(sums.rows > 1, sums.rows * furthest, 0.0)) / max(int(sums.rows.sum()), 1))
 
 
 def spread_views(sums: BinSums, low: Floats, high: Floats, lens: str) -> list[View]:
     """Views with the rows, positives and mean score of every cell, and the rows in other places within it.
 
     In the first, half the rows of each outcome lie low and half high; in two more the positives lie above the negatives, and below
-    them; in the last ones rows are strewn over the cell, so that cuts by rank fall between them. A cell of one row is known
-    exactly.
+    them; in the last ones rows are strewn over the cell, positives among negatives, so that cuts by rank fall between them. A cell of
+    one row is known exactly.
     """
     rows, positives = sums.rows, sums.positives
     above = np.where(low > 0, np.nextafter(low, 1), 0.0)
@@ -49,7 +56,7 @@ def spread_views(sums: BinSums, low: Floats, high: Floats, lens: str) -> list[Vi
 
 
 def _strewn(mean: Floats, room: Floats, sums: BinSums, low: Floats, high: Floats, lens: str, seed: int) -> View:
-    """The rows of each cell and outcome one by one, or in small lots, at random places about the mean."""
+    """The rows of each cell one by one, or in small lots, at random places about its mean; positives may lie apart from negatives."""
     rng = np.random.default_rng(seed)
     lot = max(1, int(sums.rows.sum()) // LOTS)
     drawn: list[tuple[Any, Any, Any]] = []
@@ -58,12 +65,16 @@ def _strewn(mean: Floats, room: Floats, sums: BinSums, low: Floats, high: Floats
         cell = np.repeat(np.arange(len(mean)), lots)
         place = np.arange(len(cell)) - np.repeat(np.cumsum(lots) - lots, lots)
         held = count[cell] // lots[cell] + (place < count[cell] % lots[cell])
-        shift = rng.uniform(-1, 1, len(cell))
-        middle = np.bincount(cell, held * shift, len(mean)) / np.maximum(count, 1)
-        score = np.clip(mean[cell] + room[cell] * (shift - middle[cell]) / 2, low[cell], high[cell])
-        drawn.append((score, np.full(len(cell), outcome, np.uint8), held))
-    scores, outcomes, counts = (np.concatenate(part) for part in zip(*drawn, strict=True))
-    return View(scores, outcomes, counts, "counts", lens=lens)
+        drawn.append((cell, np.full(len(cell), outcome, np.uint8), held))
+    cells, outcomes, counts = (np.concatenate(part) for part in zip(*drawn, strict=True))
+    shift = rng.uniform(-1, 1, len(cells))
+    # Every other time most rows lie near the ends of their room.
+    shift = np.sign(shift) * np.abs(shift) ** (0.1 if seed % 2 else 1.0)
+    shift -= (np.bincount(cells, counts * shift, len(mean)) / sums.rows)[cells]
+    furthest = np.ones(len(mean))
+    np.maximum.at(furthest, cells, np.abs(shift))
+    score = np.clip(mean[cells] + room[cells] * shift / furthest[cells], low[cells], high[cells])
+    return View(score, outcomes, counts, "counts", lens=lens)
 
 
 def _view(parts: list[tuple[Floats, int, Counts]], low: Floats, high: Floats, lens: str) -> View:

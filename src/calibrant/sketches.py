@@ -102,9 +102,10 @@ class Sketches:
         chosen = default_lenses(predictions.kind, predictions.k) if lenses is None else tuple(lenses)
         parts: dict[Any, GroupSketch] = {ALL: _sketched(predictions, chosen, scores)}
         if predictions.groups is not None:
-            for code, name in enumerate(predictions.group_names):
-                rows = predictions.groups == code
-                if rows.any():
+            order = np.argsort(predictions.groups, kind="stable")
+            ends = np.cumsum(np.bincount(predictions.groups, minlength=len(predictions.group_names)))
+            for name, rows in zip(predictions.group_names, np.split(order, ends[:-1]), strict=True):
+                if len(rows):
                     parts[_plain(name)] = _sketched(predictions.take(rows), chosen, scores)
         return cls(predictions.kind, names, parts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import calibrant as cal
 from calibrant._grid import grid, slots
+from calibrant.cli.main import main
 from calibrant.engines.sql import _slot
 
 ENGINES = ["arrow", "sql"]
@@ -206,3 +208,144 @@ def test_progress_is_told(tmp_path: Path) -> None:
     seen: list[int] = []
     cal.scan(table(tmp_path / "p.parquet", y=y, p=p), progress=seen.append)
     assert seen[-1] == 300
+
+
+def query_file(path: Path, query: str) -> Path:
+    """A file of the rows of a query."""
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({query}) TO '{path}'")
+    return path
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_columns_of_many_types(tmp_path: Path, engine: str) -> None:
+    rows = "SELECT i % 2 AS y, (i % 97) / 97.0 AS p, i FROM range(300) t(i)"
+    place = np.arange(300)
+    whole = cal.Sketches.of(place % 2, (place % 97) / 97.0)
+    for kind in ("HUGEINT", "BOOLEAN", "DOUBLE", "DECIMAL(3, 1)"):
+        file = query_file(tmp_path / "p.parquet", f"SELECT y::{kind} AS y, p::DOUBLE AS p FROM ({rows})")
+        assert cal.scan(file, engine=engine) == whole
+    decimal = query_file(tmp_path / "d.parquet", f"SELECT y, (i % 97 / 100)::DECIMAL(5, 2) AS p FROM ({rows})")
+    assert cal.scan(decimal, engine=engine) == cal.Sketches.of(place % 2, np.round((place % 97) / 100, 2))
+    date = query_file(
+        tmp_path / "t.parquet", f"SELECT y, p::DOUBLE AS p, DATE '2024-01-01' + y::INT AS day FROM ({rows})"
+    )
+    found = cal.scan(date, by="day", engine=engine)
+    assert found.groups == ("2024-01-01", "2024-01-02")
+    assert cal.Sketches.from_bytes(found.to_bytes()) == found
+    names = query_file(
+        tmp_path / "n.parquet", f"SELECT y, p::DOUBLE AS p, 'x.png' AS filename, 1 AS file_row_number FROM ({rows})"
+    )
+    assert cal.scan(names, by="filename", engine=engine).group("x.png") == whole
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("0.7 AS y, 0.5 AS p", "none of the classes"),
+        ("[1] AS y, 0.5 AS p", r"INTEGER\[\]"),
+        ("1 AS y, 'half' AS p", "it holds 'half'"),
+        ("1 AS y, {'a': 0.5} AS p", "STRUCT"),
+        ("1 AS y, [{'a': 0.5}, {'a': 0.5}] AS p", "STRUCT"),
+        ("1 AS y, 0.5 AS p WHERE false", "no rows"),
+        ("1 AS y, [0.5, 0.5] AS p WHERE false", "no rows"),
+    ],
+)
+def test_what_no_column_can_be_is_named(tmp_path: Path, engine: str, row: str, words: str) -> None:
+    with pytest.raises(cal.CalibrantError, match=words):
+        cal.scan(query_file(tmp_path / "p.parquet", f"SELECT {row}"), engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_names_of_files_are_no_patterns(tmp_path: Path, engine: str) -> None:
+    y, p = two_classes(40)
+    for name in ("a[1].parquet", "a*.parquet", "it is é.parquet"):
+        table(tmp_path / name, y=y, p=p)
+        assert cal.scan(tmp_path / name, engine=engine).n == 40
+    table(tmp_path / "a1.parquet", y=y[:7], p=p[:7])
+    assert cal.scan(tmp_path / "a[1].parquet", engine=engine).n == 40
+    assert cal.scan([tmp_path / "a1.parquet", tmp_path / "a?.parquet"], engine=engine).n == 47
+    with gzip.open(tmp_path / "z.csv.gz", "wt") as file:
+        file.write("y,p\n0,0.2\n1,0.4\n")
+    assert cal.scan(tmp_path / "z.csv.gz", engine=engine).n == 2
+    (tmp_path / "swapped.csv").write_text("p,y\n0.2,0\n")
+    (tmp_path / "usual.csv").write_text("y,p\n1,0.4\n")
+    both = cal.scan([tmp_path / "usual.csv", tmp_path / "swapped.csv"], engine=engine)
+    assert both == cal.Sketches.of([0, 1], [0.2, 0.4])
+    with pytest.raises(cal.FileError, match=r"usual\.csv: is csv, and .*a1\.parquet is parquet"):
+        cal.scan([tmp_path / "a1.parquet", tmp_path / "usual.csv"], engine=engine)
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["p > 0) LIMIT (3", "p > 0) GROUP BY ALL HAVING (1 = 1", "p > ?", " ", "p IN (SELECT 1)", "p > 0) USING SAMPLE (3"],
+)
+def test_a_condition_is_one_expression(tmp_path: Path, where: str) -> None:
+    y, p = two_classes(30)
+    with pytest.raises(cal.ArgumentError, match="one SQL expression"):
+        cal.scan(table(tmp_path / "p.parquet", y=y, p=p), where=where)
+
+
+def test_a_condition_that_fails_is_named(tmp_path: Path) -> None:
+    file = query_file(tmp_path / "p.parquet", "SELECT 1 AS y, [0.5, 0.5] AS p, 'SUBQUERY' AS g")
+    assert cal.scan(file, where="g = 'SUBQUERY' -- a word, no query").n == 1
+    for where in ("g::INTEGER = 1", "nope = 1"):
+        with pytest.raises(cal.ArgumentError, match=r"^where: "):
+            cal.scan(file, where=where)
+    y, p = two_classes(3000)
+    with pytest.raises(cal.ArgumentError, match="other rows each time"):
+        cal.scan(table(tmp_path / "r.parquet", y=y, p=p), where="random() < 0.5", engine="sql")
+
+
+def run_command(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    return (int(ended.value.code or 0), *capsys.readouterr())
+
+
+def test_the_command_line_speaks_of_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    y, p = two_classes(60)
+    file = table(tmp_path / "p.parquet", y=y, p=p, g=np.array(["a", "b"])[y], high=p + 1)
+    out = tmp_path / "p.sketch"
+    for words, message in (
+        (["--label", "z"], "error: --label: there is no column"),
+        (["--prob", "high"], "drop such rows with --where"),
+        (["--prob", "g"], "error: --prob:"),
+        (["--probs", "z_*"], "error: --probs: "),
+        (["--label", "g", "--prob", "p"], "pass --classes"),
+        (["--where", "z = 1"], "error: --where:"),
+        (["--where", "p > 2"], "loosen --where"),
+        (["--by", "z"], "error: --by:"),
+        (["--table", "z"], "error: --table:"),
+        (["--classes", "0,1,2"], "error: --classes:"),
+        (["--prob", "p", "--probs", "p*"], "error: --probs: was given beside --prob"),
+    ):
+        code, _, errors = run_command(capsys, "scan", file, *words, "--out", out)
+        assert code == 2
+        assert message in errors
+        assert errors.count("\n") == 1
+        assert not out.exists()
+
+
+def test_sketches_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    y, p = two_classes(60)
+    file = table(tmp_path / "p.parquet", y=y, p=p, g=np.array(["a", "b"])[y])
+    one, two = tmp_path / "one.sketch", tmp_path / "two.sketch"
+    assert run_command(capsys, "scan", file, "--by", "g", "--out", one)[0] == 0
+    assert run_command(capsys, "scan", one, one, "--out", two)[0] == 0
+    assert cal.Sketches.read(two).n == 120
+    code, shown, _ = run_command(capsys, "evaluate", two, "--metrics", "ece", "--json")
+    assert code == 0
+    assert json.loads(shown)["metrics"][0]["value"] == pytest.approx(cal.ece(y, p), abs=1e-12)
+    code, _, errors = run_command(capsys, "evaluate", one, "--metrics", "ece", "--fail-if", "ece > 0")
+    assert (code, "(group a)" in errors) == (1, True)
+    for words, message in (
+        (["--where", "p > 0"], "--where: is for rows"),
+        (["--by", "g"], "--by: is for rows"),
+        (["--fail-if", "vce > 1"], "cannot be judged"),
+    ):
+        code, _, errors = run_command(capsys, "evaluate", one, *words)
+        assert (code, message in errors) == (2, True)
+    code, _, errors = run_command(capsys, "scan", one, file, "--out", two)
+    assert (code, "is no .sketch file" in errors) == (2, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,16 +77,32 @@ def check_expression(connection: Any, where: str, argument: str = "--where") -> 
             "for example \"country = 'FR' AND age > 60\"",
         )
     statements = tree["statements"]
-    text = json.dumps(tree)
-    if (
-        len(statements) != 1
-        or statements[0]["node"]["type"] != "SELECT_NODE"
-        or '"SUBQUERY"' in text
-        or text.count('"SELECT_NODE"') != 1
-    ):
+    if len(statements) != 1 or not _is_condition(statements[0]["node"]):
         raise ArgumentError(
             argument, "must be one SQL expression without queries inside", "for example \"country = 'FR'\""
         )
+
+
+# What may follow a condition in a query: an unbalanced parenthesis in front of it would let it in.
+_CLAUSES = ("modifiers", "group_expressions", "having", "sample", "qualify")
+
+
+def _is_condition(node: dict[str, Any]) -> bool:
+    """Whether a parsed query is one condition and nothing else."""
+    if node["type"] != "SELECT_NODE" or any(node.get(clause) for clause in _CLAUSES):
+        return False
+    condition = node["where_clause"]
+    blank = condition.get("function_name") == "row" and not condition.get("arguments")
+    return not blank and not {"SUBQUERY", "PARAMETER"} & set(_classes_within(condition))
+
+
+def _classes_within(tree: Any) -> Iterator[str]:
+    """The class of every part of an expression."""
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    if isinstance(tree, dict) and isinstance(tree.get("class"), str):
+        yield tree["class"]
+    for part in parts:
+        yield from _classes_within(part)
 
 
 def find_columns(existing: list[str], columns: Columns, dashes: str = "--") -> tuple[str, list[str]]:
@@ -117,10 +134,11 @@ def find_columns(existing: list[str], columns: Columns, dashes: str = "--") -> t
             return label, several
     found = next((lower[name] for name in PROB_NAMES if name in lower and lower[name] in others), None)
     if found is None:
+        pattern = "probs 'p_*'" if dashes else "prob='p_*'"
         raise ColumnError(
             f"{dashes}prob",
             "no column has a usual name for probabilities",
-            f"name it with {dashes}prob, or several with {dashes}probs 'p_*'; the columns are {', '.join(existing[:20])}",
+            f"name it, or several with {dashes}{pattern}; the columns are {', '.join(existing[:20])}",
         )
     return label, [found]
 

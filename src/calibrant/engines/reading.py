@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 from ..errors import ArgumentError, FileError
 from .columns import check_expression, first_line, quoted
 
-__all__ = ["Source", "open_source", "paths_of"]
+__all__ = ["FILE", "ROW", "Source", "kind_of", "open_source", "paths_of"]
 
 KINDS = {
     ".csv": "csv",
@@ -27,14 +28,16 @@ KINDS = {
     ".duckdb": "duckdb",
     ".db": "duckdb",
 }
+# Columns that reading adds: the file of a row, under a name that no file has, and its number, which has one name only.
+FILE, ROW = "file that calibrant reads", "file_row_number"
 READ = {
-    "csv": "read_csv({paths}, header = true, filename = true)",
-    "tsv": "read_csv({paths}, header = true, delim = '\t', filename = true)",
-    "parquet": "read_parquet({paths}, filename = true, file_row_number = true, union_by_name = true)",
-    "json": "read_json({paths}, format = 'auto', filename = true)",
+    "csv": f"read_csv({{paths}}, header = true, union_by_name = true, filename = '{FILE}')",
+    "tsv": f"read_csv({{paths}}, header = true, delim = '\t', union_by_name = true, filename = '{FILE}')",
+    "parquet": f"read_parquet({{paths}}, union_by_name = true, filename = '{FILE}')",
+    "json": f"read_json({{paths}}, format = 'auto', union_by_name = true, filename = '{FILE}')",
 }
-OWN = ("filename", "file_row_number")
-"""Columns that reading adds."""
+NUMBERED = READ["parquet"].replace("filename", f"{ROW} = true, filename")
+PACKED = (".gz", ".zst")
 
 
 @dataclass(frozen=True)
@@ -48,15 +51,19 @@ class Source:
     names: tuple[str, ...]
     types: dict[str, str]
     where: str | None
+    numbered: bool = False
+    """Whether each row comes with its number."""
 
     @property
     def rows(self) -> str:
         """The rows asked for, as SQL."""
         return self.table if self.where is None else f"(SELECT * FROM {self.table} WHERE (\n{self.where}\n))"  # noqa: S608
 
-    def failure(self, error: Exception) -> FileError:
-        """Which file, and which part of it, cannot be read."""
+    def failure(self, error: Exception) -> FileError | ArgumentError:
+        """Which file, and which part of it, cannot be read; or that the condition is at fault, where all can."""
         place = next((found for path in self.paths if (found := self._broken(path))), None)
+        if place is None and self.where is not None:
+            return ArgumentError("where", first_line(error), f"the columns are {', '.join(self.names[:20])}")
         name, part = place if place is not None else (", ".join(self.paths[:3]), "")
         return FileError(name, f"cannot be read{part}: {first_line(error)}", "make the file again, or leave it out")
 
@@ -65,20 +72,22 @@ class Source:
 
         if self.kind not in READ:
             return None
-        table = READ[self.kind].format(paths=_text(path))
+        table = (NUMBERED if self.numbered else READ[self.kind]).format(paths=_literal(path))
         if self._reads(f"SELECT * FROM {table}"):  # noqa: S608 - a constant and a quoted path
             return None
         if self.kind != "parquet":
             return path, ""
         try:
             groups = self.connection.execute(
-                f"SELECT DISTINCT row_group_id, row_group_num_rows FROM parquet_metadata({_text(path)}) ORDER BY 1"  # noqa: S608
+                f"SELECT DISTINCT row_group_id, row_group_num_rows FROM parquet_metadata({_literal(path)}) ORDER BY 1"  # noqa: S608
             ).fetchall()
         except duckdb.Error:
             return path, " (its footer is damaged)"
+        if not self.numbered:
+            return path, ""
         start = 0
         for group, rows in groups:
-            span = f"file_row_number >= {start} AND file_row_number < {start + rows}"
+            span = f"{ROW} >= {start} AND {ROW} < {start + rows}"
             if not self._reads(f"SELECT * FROM {table} WHERE {span}"):  # noqa: S608 - numbers
                 return path, f" in row group {group} (rows {start:,} to {start + rows - 1:,})"
             start += rows
@@ -95,15 +104,17 @@ class Source:
 
 
 def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
-    """The files that a path, a pattern or a list of either names, in order."""
+    """The files that a path, a pattern or a list of either names, in order; each once, and a file that has a pattern's name is itself."""
     several = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     found: list[str] = []
     for item in several:
         name = os.fspath(item)
-        matched = sorted(glob.glob(name, recursive=True)) if any(sign in name for sign in "*?[") else [name]
+        pattern = any(sign in name for sign in "*?[") and not Path(name).exists()
+        matched = sorted(glob.glob(name, recursive=True)) if pattern else [name]
         if not matched:
             raise FileError(name, "fits no file", "check the pattern")
         found += matched
+    found = list(dict.fromkeys(found))
     for name in found:
         path = Path(name)
         if not path.exists():
@@ -125,11 +136,7 @@ def open_source(
     import duckdb
 
     paths = paths_of(source)
-    kinds = {format or KINDS.get(Path(name).suffix.lower(), "") for name in paths}
-    kind = kinds.pop() if len(kinds) == 1 else ""
-    if kind not in {*READ, "duckdb"}:
-        known = ", ".join(KINDS)
-        raise FileError(paths[0], "is of no kind that can be told from its name", f"pass format=; known are {known}")
+    kind = _one_kind(paths, format)
     config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     connection = duckdb.connect(":memory:", config=config)
     try:
@@ -138,7 +145,7 @@ def open_source(
         else:
             if table is not None:
                 raise ArgumentError("table", "is for DuckDB databases", "drop it")
-            sql = READ[kind].format(paths="[" + ", ".join(map(_text, paths)) + "]")
+            sql = READ[kind].format(paths=_listed(paths))
         if where is not None:
             check_expression(connection, where, "where")
         opened = Source(connection, kind, tuple(paths), sql, (), {}, where)
@@ -146,8 +153,10 @@ def open_source(
             described = connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()  # noqa: S608 - quoted
         except duckdb.Error as error:
             raise opened.failure(error) from error
-        types = {row[0]: row[1] for row in described if row[0] not in OWN}
-        yield Source(connection, kind, tuple(paths), sql, tuple(types), types, where)
+        types = {row[0]: row[1] for row in described if row[0] != FILE}
+        numbered = kind == "parquet" and ROW not in types
+        sql = NUMBERED.format(paths=_listed(paths)) if numbered else sql
+        yield Source(connection, kind, tuple(paths), sql, tuple(types), types, where, numbered)
     finally:
         connection.close()
 
@@ -175,6 +184,35 @@ def _attached(connection: Any, paths: list[str], table: str | None) -> str:
     return f"data.{quoted(table)}"
 
 
+def kind_of(path: str | os.PathLike[str]) -> str | None:
+    """What the name of a file says of its kind; a packed file is what it holds."""
+    name = Path(path)
+    inside = name.with_suffix("") if name.suffix.lower() in PACKED else name
+    return KINDS.get(inside.suffix.lower())
+
+
+def _one_kind(paths: list[str], format: str | None) -> str:
+    """The kind of all files."""
+    kinds = [format or kind_of(name) for name in paths]
+    for name, kind in zip(paths, kinds, strict=True):
+        if kind not in {*READ, "duckdb"}:
+            raise FileError(
+                name, "is of no kind that can be told from its name", f"pass format=; known are {', '.join(KINDS)}"
+            )
+        if kind != kinds[0]:
+            raise FileError(name, f"is {kind}, and {paths[0]} is {kinds[0]}", "scan each kind and add the sketches")
+    return str(kinds[0])
+
+
 def _text(value: str) -> str:
     """A string as SQL."""
     return "'" + value.replace("'", "''") + "'"
+
+
+def _literal(path: str) -> str:
+    """A path as SQL; DuckDB is not to take its signs for a pattern."""
+    return _text(re.sub(r"[*?\[]", r"[\g<0>]", path))
+
+
+def _listed(paths: list[str]) -> str:
+    return "[" + ", ".join(map(_literal, paths)) + "]"

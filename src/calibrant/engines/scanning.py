@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -18,14 +20,16 @@ from ..errors import (
     MissingDependencyError,
     ProbabilityError,
 )
-from ..sketches import Sketches, default_lenses
+from ..sketches import ALL, Sketches, default_lenses
 from .columns import Columns, class_names, find_columns, first_line, quoted
-from .reading import Source, open_source
+from .reading import FILE, ROW, Source, open_source
 from .sql import Scores, bad_rows, group_sketches, label_code
 
 __all__ = ["scan"]
 
 BATCH_ROWS = 1 << 19
+# Kinds of files that hold numbers as they were printed, so that rows sum to 1 up to the last digit only.
+PRINTED = ("csv", "tsv", "json")
 Engine = Literal["auto", "arrow", "sql"]
 
 
@@ -49,7 +53,8 @@ def scan(
     Parameters
     ----------
     source
-        A path, a pattern such as ``"preds/*.parquet"``, or a list of them: CSV, TSV, Parquet, JSON lines, or a DuckDB database.
+        A path, a pattern such as ``"preds/*.parquet"``, or a list of them: CSV, TSV, Parquet, JSON lines, or a DuckDB database. A file
+        that is named twice is read once.
     label, prob
         Names of the columns; found by their usual names where not given. `prob` is the probability of the positive class, a list of
         columns with one probability for each class, a pattern such as ``"p_*"``, or one column that holds a list.
@@ -81,16 +86,21 @@ def scan(
     """
     if engine not in ("auto", "arrow", "sql"):
         raise ArgumentError("engine", f"must be 'auto', 'arrow' or 'sql'; got {engine!r}")
-    with open_source(source, where=where, format=format, table=table) as opened:
+    with open_source(source, where=where, format=format, table=table) as opened, _named_failures(opened):
         found = _scores(opened, label, prob, by, classes)
         kind = "binary" if len(found.probs) == 1 else "multiclass"
         asked = default_lenses(kind, found.k) if lenses is None else tuple(lenses)
         chosen = _named(asked, found.classes)
         sketches = _filled(opened, found, kind, chosen, scores, engine, progress)
         if sketches is None or not sketches.n:
-            remedy = "loosen where=" if where is not None else "check what wrote them"
-            raise FileError(opened.paths[0], "holds no rows" + (" that fit" if where is not None else ""), remedy)
+            raise _no_rows(opened)
         return sketches
+
+
+def _no_rows(opened: Source) -> FileError:
+    if opened.where is not None:
+        return FileError(opened.paths[0], "holds no rows that fit", "loosen where=")
+    return FileError(opened.paths[0], "holds no rows", "check what wrote it")
 
 
 def _filled(
@@ -102,9 +112,7 @@ def _filled(
     engine: Engine,
     progress: Callable[[int], None] | None,
 ) -> Sketches | None:
-    """The sketches, by one engine or the other; a failure names the row or the part of a file that is at fault."""
-    import duckdb
-
+    """The sketches, by one engine or the other; a failure names the row that is at fault."""
     try:
         if engine == "arrow" or (engine == "auto" and _has_arrow()):
             return _streamed(opened, found, lenses, scores, progress)
@@ -116,6 +124,17 @@ def _filled(
         raise
     except CalibrantError as error:
         raise _located(opened, found) or error from None
+
+
+@contextmanager
+def _named_failures(opened: Source) -> Iterator[None]:
+    """What DuckDB cannot do, with the condition or the part of a file that is at fault."""
+    import duckdb
+
+    try:
+        yield
+    except CalibrantError:
+        raise
     except duckdb.BinderException as error:
         known = ", ".join(opened.names[:20])
         raise ArgumentError("where", first_line(error), f"the columns are {known}") from error
@@ -127,46 +146,81 @@ def _scores(
     opened: Source, label: str | None, prob: str | Sequence[str] | None, by: str | None, classes: Sequence[Any] | None
 ) -> Scores:
     """Where labels and probabilities are, in SQL."""
-    several = isinstance(prob, str) and any(sign in prob for sign in "*?[,")
-    listed = ",".join(prob) if prob is not None and not isinstance(prob, str) else None
-    columns = Columns(
-        label=label,
-        prob=None if several or listed is not None else prob,  # type: ignore[arg-type]
-        probs=listed if listed is not None else prob if several else None,  # type: ignore[arg-type]
-        by=by,
-    )
     known = list(opened.names)
-    found, names = find_columns(known, columns, dashes="")
-    group = None if by is None else quoted(match_columns(known, [by], "by")[0])
-    probs = tuple(quoted(name) for name in names)
-    single = any(opened.types[name] == "FLOAT" for name in names)
-    if len(names) == 1 and opened.types[names[0]].endswith("]"):
-        probs, single = _from_list(opened, names[0]), "FLOAT" in opened.types[names[0]]
+    named = prob if prob is None or isinstance(prob, str) else ",".join(prob)
+    found, names = find_columns(known, Columns(label=label, prob=named, by=by), dashes="")
+    group = None if by is None else _group(opened, match_columns(known, [by], "by")[0])
+    probs, types = _numbers(opened, names)
     k = max(2, len(probs))
-    pattern = (columns.probs or "") if isinstance(prob, str) else ""
-    named = (list(classes) if classes is not None else class_names(names, pattern) if len(names) > 1 else None) or list(
-        range(k)
-    )
-    if len(named) != k:
-        raise ArgumentError("classes", f"names {len(named)}, and there are {k} columns of probabilities")
-    text = opened.types[found] in ("VARCHAR", "ENUM") or opened.types[found].startswith("ENUM")
-    if text and all(isinstance(name, int) for name in named):
-        named = [str(name) for name in named]
-    tolerance = SUM_TOLERANCE["float32" if single else "float64"] if opened.kind == "parquet" else 1e-3
-    code = label_code(found, tuple(named), text)
-    return Scores(opened.rows, code, probs, group, tuple(named), tolerance)
+    of_columns = class_names(names, prob if isinstance(prob, str) else "") if len(names) > 1 else None
+    coded = _classes(opened.types[found], classes, of_columns, k)
+    if len(coded) != k:
+        raise ArgumentError("classes", f"names {len(coded)}, and the probabilities are of {k}")
+    single = "FLOAT" in types
+    tolerance = 1e-3 if opened.kind in PRINTED else SUM_TOLERANCE["float32" if single else "float64"]
+    code = label_code(found, opened.types[found], coded)
+    number = "FLOAT" if types == {"FLOAT"} else "DOUBLE"
+    return Scores(opened.rows, code, probs, group, coded, tolerance, number)
+
+
+def _classes(label: str, given: Sequence[Any] | None, of_columns: list[Any] | None, k: int) -> tuple[Any, ...]:
+    """The classes as they were given, or as the columns name them; 0, 1, ... where labels of some type cannot be those names."""
+    text = label == "VARCHAR" or label.startswith("ENUM")
+    if label.endswith(("]", ")")) and not label.startswith(("DECIMAL", "ENUM")):
+        raise LabelError("label", f"is a column of type {label}, and one value for each row is needed")
+    named = list(range(k)) if given is None and of_columns is None else list(given or of_columns or ())
+    if given is None and not text and any(isinstance(name, str) for name in named):
+        named = list(range(k))
+    return tuple(str(name) for name in named) if text else tuple(named)
+
+
+def _numbers(opened: Source, names: list[str]) -> tuple[tuple[str, ...], set[str]]:
+    """The probabilities of a row as SQL, and the types of their columns."""
+    types = {opened.types[name] for name in names}
+    listed = len(names) == 1 and opened.types[names[0]].endswith("]")
+    if listed:
+        types = {re.sub(r"\[\d*\]$", "", opened.types[names[0]])}
+    for name in names:
+        own = types if listed else {opened.types[name]}
+        if not all(re.fullmatch(r"FLOAT|DOUBLE|DECIMAL.*|U?[A-Z]*INT(EGER)?", kind) for kind in own):
+            shown = _first_text(opened, name) if own == {"VARCHAR"} else ""
+            raise ProbabilityError(
+                "prob", f"{quoted(name)} is of type {opened.types[name]}{shown}, and numbers are needed"
+            )
+    return _from_list(opened, names[0]) if listed else tuple(quoted(name) for name in names), types
+
+
+def _first_text(opened: Source, name: str) -> str:
+    """What a column of text holds that is no number; of a file without rows all columns are text."""
+    column = quoted(name)
+    if opened.connection.execute(f"SELECT 1 FROM {opened.rows} LIMIT 1").fetchone() is None:  # noqa: S608 - quoted
+        raise _no_rows(opened)
+    found = opened.connection.execute(
+        f"SELECT {column} FROM {opened.rows} WHERE {column} IS NOT NULL AND TRY_CAST({column} AS DOUBLE) IS NULL LIMIT 1"  # noqa: S608
+    ).fetchone()
+    return "" if found is None else f" (it holds {found[0][:40]!r})"
+
+
+def _group(opened: Source, name: str) -> str:
+    """A column of groups as SQL: numbers and text as they are, dates and the like as they are printed."""
+    plain = re.fullmatch(r"BOOLEAN|FLOAT|DOUBLE|VARCHAR|U?(TINY|SMALL|BIG)?INT(EGER)?", opened.types[name])
+    return quoted(name) if plain else f"CAST({quoted(name)} AS VARCHAR)"
 
 
 def _from_list(opened: Source, name: str) -> tuple[str, ...]:
     """The entries of a column of lists, which must all be of one length."""
-    lengths = opened.connection.execute(
+    least, most = opened.connection.execute(
         f"SELECT min(len({quoted(name)})), max(len({quoted(name)})) FROM {opened.rows}"  # noqa: S608 - quoted
     ).fetchone()
-    if lengths[0] != lengths[1]:
-        raise ProbabilityError(name, f"holds lists of {lengths[0]} to {lengths[1]} numbers", "give every row the same")
-    if not lengths[0] or lengths[0] < 2:
-        raise ProbabilityError(name, f"holds lists of {lengths[0]} numbers", "give one for each class")
-    return tuple(f"{quoted(name)}[{place + 1}]" for place in range(lengths[0]))
+    if least is None:
+        raise _no_rows(opened)
+    if least != most:
+        raise ProbabilityError(
+            "prob", f"{quoted(name)} holds lists of {least} to {most} numbers", "give every row the same"
+        )
+    if least < 2:
+        raise ProbabilityError("prob", f"{quoted(name)} holds lists of {least} numbers", "give one for each class")
+    return tuple(f"{quoted(name)}[{place + 1}]" for place in range(least))
 
 
 def _named(lenses: tuple[str, ...], classes: tuple[Any, ...]) -> tuple[str, ...]:
@@ -196,9 +250,7 @@ def _streamed(
     if not _has_arrow():
         raise MissingDependencyError("pyarrow", "is not installed", "pip install pyarrow, or engine='sql'")
     opened.connection.execute("SET preserve_insertion_order = false")
-    probs = ", ".join(f"{name} AS p{place}" for place, name in enumerate(found.probs))
-    group = "" if found.group is None else f', {found.group} AS "group"'
-    query = f"SELECT {found.label} AS label, {probs}{group} FROM {found.table}"  # noqa: S608 - quoted names
+    query = f"SELECT * FROM {found.columns(found.number)}"  # noqa: S608 - quoted names
     total: Sketches | None = None
     own = opened.connection.cursor()  # so that a failure leaves the connection free to look for its cause
     try:
@@ -242,19 +294,21 @@ def _summed(opened: Source, found: Scores, kind: str, lenses: tuple[str, ...], s
     bad = opened.connection.execute(f"SELECT count(*) FROM {found.columns()} WHERE {bad_rows(found)}").fetchone()[0]  # noqa: S608
     if bad:
         raise ProbabilityError("prob", f"or the label or group of {bad:,} rows cannot be used")
-    return Sketches(kind, found.classes, group_sketches(opened.connection, found, lenses, scores))
+    sketches = Sketches(kind, found.classes, group_sketches(opened.connection, found, lenses, scores))
+    sizes = {sketch.n for sketch in sketches.parts[ALL].lenses.values()}
+    sizes |= set() if sketches.scores is None else {sketches.scores.rows}
+    if len(sizes) > 1:
+        raise ArgumentError("where", "gives other rows each time it is asked", "engine='arrow' asks once")
+    return sketches
 
 
 def _located(opened: Source, found: Scores) -> CalibrantError | None:
     """What is wrong with the first row that cannot be used, and where it is."""
-    own = "filename" if opened.kind != "duckdb" else "''"
-    row = "file_row_number" if opened.kind == "parquet" else "NULL"
-    probs = ", ".join(f"CAST({name} AS DOUBLE) AS p{place}" for place, name in enumerate(found.probs))
-    group = "" if found.group is None else f', {found.group} AS "group"'
-    query = f"""
-        SELECT * FROM (SELECT {own} AS place, {row} AS number, {found.label} AS label, {probs}{group} FROM {found.table})
-        WHERE {bad_rows(found)} LIMIT 1
-    """  # noqa: S608 - quoted names
+    file = "''" if opened.kind == "duckdb" else quoted(FILE)
+    row = ROW if opened.numbered else "NULL"
+    table = found.columns(more=f"{file} AS place, {row} AS number, ")
+    query = f"SELECT * FROM {table} WHERE {bad_rows(found)} LIMIT 1"  # noqa: S608 - quoted names
+    opened.connection.execute("SET preserve_insertion_order = true")  # the first is the first in the file
     first = opened.connection.execute(query).fetchone()
     if first is None:
         return None

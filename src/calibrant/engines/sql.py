@@ -18,7 +18,7 @@ from ..sketch import Sketch
 from ..sketches import ALL, GroupSketch
 from .columns import quoted
 
-__all__ = ["Scores", "bad_rows", "group_sketches"]
+__all__ = ["Scores", "bad_rows", "group_sketches", "label_code"]
 
 FIXED = 2.0**62
 # A key of 16 bits lets DuckDB count in an array instead of a hash table.
@@ -38,17 +38,19 @@ class Scores(NamedTuple):
     classes: tuple[Any, ...]
     tolerance: float
     """How far a row may be from summing to 1."""
+    number: str = "DOUBLE"
+    """FLOAT where all probabilities are singles, which need not be made longer to be read."""
 
     @property
     def k(self) -> int:
         """Number of classes."""
         return max(2, len(self.probs))
 
-    def columns(self) -> str:
-        """The table of plain columns: label, p0, p1, ... and group."""
-        probs = ", ".join(f"CAST({name} AS DOUBLE) AS p{place}" for place, name in enumerate(self.probs))
+    def columns(self, number: str = "DOUBLE", more: str = "") -> str:
+        """The table of plain columns: `more`, label, p0, p1, ... and group."""
+        probs = ", ".join(f"CAST({name} AS {number}) AS p{place}" for place, name in enumerate(self.probs))
         group = "" if self.group is None else f', {self.group} AS "group"'
-        return f"(SELECT {self.label} AS label, {probs}{group} FROM {self.table})"  # noqa: S608 - quoted names
+        return f"(SELECT {more}{self.label} AS label, {probs}{group} FROM {self.table})"  # noqa: S608 - quoted names
 
 
 def bad_rows(scores: Scores) -> str:
@@ -87,8 +89,9 @@ def _questions(scores: Scores, lenses: tuple[str, ...]) -> dict[str, tuple[str, 
         elif lens == "top_label" and len(names) == 1:
             found[lens] = ("CASE WHEN p0 > 0.5 THEN p0 ELSE 1 - p0 END", "CAST((p0 > 0.5) = (label = 1) AS TINYINT)")
         elif lens == "top_label":
-            first = " ".join(f"WHEN {name} = greatest({', '.join(names)}) THEN {i}" for i, name in enumerate(names))
-            found[lens] = (f"greatest({', '.join(names)})", f"CAST(CASE {first} END = label AS TINYINT)")
+            listed = ", ".join(names)
+            first = f"list_position([{listed}], greatest({listed})) - 1"
+            found[lens] = (f"greatest({listed})", f"CAST({first} = label AS TINYINT)")
         else:
             place = [f"class:{name}" for name in scores.classes].index(lens)
             score = names[place] if len(names) > 1 else "p0" if place else "1 - p0"
@@ -172,6 +175,8 @@ def _row_sums(connection: Any, scores: Scores) -> dict[Any, RowSums]:
     """  # noqa: S608 - made of constants and quoted names
     found: dict[Any, RowSums] = {ALL: RowSums()}
     for square, own, surprise, entropy, impossible, rows, *name in connection.execute(query).fetchall():
+        if not rows:  # of no rows at all the sums are NULL
+            continue
         part = RowSums(rows, int(square), int(own), int(surprise), int(entropy), impossible)
         found[ALL] = found[ALL].plus(part)
         if name:
@@ -207,16 +212,18 @@ def _surprise(entries: str, group: str) -> str:
     return f"SELECT v, own{group}, CASE WHEN v > 0 THEN {found} ELSE 0 END AS surprise FROM ({rests})"  # noqa: S608
 
 
-def label_code(column: str, classes: tuple[Any, ...], text: bool) -> str:
-    """The place of a label among the classes, as SQL; NULL where it is none of them."""
+def label_code(column: str, kind: str, classes: tuple[Any, ...]) -> str:
+    """The place of a label of some type among the classes, as SQL; NULL where it is none of them."""
     name = quoted(column)
-    if not text:
-        if list(classes) == list(range(len(classes))):
-            return f"TRY_CAST({name} AS INTEGER)"
-        pairs = " ".join(f"WHEN {name} = {float(value)!r} THEN {place}" for place, value in enumerate(classes))
-        return f"CASE {pairs} END"
-    quote = "'"
-    pairs = " ".join(
-        f"WHEN {name} = '{str(value).replace(quote, quote * 2)}' THEN {place}" for place, value in enumerate(classes)
-    )
+    if any(isinstance(value, str) for value in classes):
+        quote = "'"
+        named = [f"'{str(value).replace(quote, quote * 2)}'" for value in classes]
+        name = f"CAST({name} AS VARCHAR)"
+    elif list(classes) == list(range(len(classes))):
+        # A cast rounds, and 0.7 is no class.
+        whole = "true" if kind == "BOOLEAN" or "INT" in kind else f"{name} = round({name})"
+        return f"CASE WHEN {whole} THEN TRY_CAST({name} AS INTEGER) END"
+    else:
+        named = [repr(float(value)) for value in classes]
+    pairs = " ".join(f"WHEN {name} = {value} THEN {place}" for place, value in enumerate(named))
     return f"CASE {pairs} END"
