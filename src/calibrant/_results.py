@@ -37,7 +37,7 @@ def number(value: float | None, digits: int = 4) -> str:
         return "inf" if value > 0 else "-inf"
     if value == 0 or 1e-4 <= abs(value) < 1e5:
         text = f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}" if value else "0"
-        return text if len(text) <= 9 else f"{value:.{digits}f}"
+        return text if len(text.lstrip("-")) <= 9 else f"{value:.{digits}f}"
     return f"{value:.{digits - 1}e}"
 
 

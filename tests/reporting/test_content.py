@@ -286,7 +286,7 @@ def test_errors_that_cancel_are_called_mixed() -> None:
     right = np.repeat([1, 0, 1, 0], [350, 150, 400, 100])  # 70 % where 60 % is said, 80 % where 90 % is
     found = report(right, score, metrics=FEW, repair=False, input="confidence").verdict
     assert found.direction == "mixed"
-    assert "not on average" in found.sentence
+    assert "on average the difference could be chance: says 75 %, is right 75 %" in found.sentence
 
 
 def test_a_place_that_stands_out_is_not_hidden_by_the_whole() -> None:

@@ -14,7 +14,7 @@ from ..registry import Metric, catalogue
 from ..sketch import Sketch
 from ..sketches import Sketches
 from ..view import VectorView, View
-from .base import COLOURS, DASHES, MARKERS, check_words, grid_of_axes, legend, new_ax, source_of
+from .base import COLOURS, DASHES, MARKERS, check_words, grid_of_axes, legend, new_ax, plain, source_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,11 +101,6 @@ def metric_words(metric: Metric, words: dict[str, Any]) -> tuple[dict[str, Any],
     """The keywords that are options of the metric, and the rest."""
     options = {word: value for word, value in words.items() if word in metric.options}
     return options, {word: value for word, value in words.items() if word not in options}
-
-
-def plain(name: str) -> str:
-    """A name as it is: two dollar signs would make matplotlib set what is between them as a formula."""
-    return name.replace("$", r"\$")
 
 
 def line_style(number: int, *, marker: bool = False) -> dict[str, Any]:

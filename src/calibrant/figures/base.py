@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._gather import as_predictions, views_of
 from .._signature import PREDICTION_WORDS, unknown_word
-from ..errors import ArgumentError, InputTypeError, LensError, MissingDependencyError
+from ..errors import ArgumentError, InputTypeError, LensError, MissingDependencyError, ShapeError
 from ..lenses import AnyView, Lens
 from ..predictions import Predictions
 from ..selections import parse_selection
@@ -53,6 +53,7 @@ __all__ = [
     "new_ax",
     "none_for_nan",
     "one_view",
+    "plain",
     "plain_number",
     "side_words",
     "source_of",
@@ -180,7 +181,7 @@ def whole_markers(ax: Axes, *artists: Any) -> None:
 
 def axis_words(lens: str) -> tuple[str, str]:
     """What the score of a lens is and how its outcome reads, in plain words."""
-    name, _, detail = lens.partition(":")
+    name, _, detail = plain(lens).partition(":")
     if name == "top_label":
         return "confidence", "how often it was right"
     if name == "class":
@@ -190,6 +191,16 @@ def axis_words(lens: str) -> tuple[str, str]:
     if name == "within_top":
         return f"probability of the first {detail}", "how often it was among them"
     return "predicted probability", "how often it happened"
+
+
+def plain(name: str) -> str:
+    """A name as it is: matplotlib sets what stands between two dollar signs as a formula, and hides what begins with a dash below.
+
+    >>> print(plain("a$b"), plain("_old"))
+    a\\$b  _old
+    """
+    text = name.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
 
 
 def side_words(lens: str) -> tuple[str, str]:
@@ -279,7 +290,13 @@ def source_of(
             kind = "view" if isinstance(y_true, (View, VectorView)) else "sketch"
             raise InputTypeError("y_true", f"is a {kind}, which already holds everything", f"pass the {kind} alone")
         sketch = y_true.sketch() if isinstance(y_true, Sketches) else y_true
-        return sketch.view() if isinstance(sketch, Sketch) else sketch
+        if not isinstance(sketch, Sketch):
+            return sketch
+        if not sketch.n:
+            raise ShapeError(
+                "y_true", "is a sketch of no rows, and at least one is needed", "update it with rows first"
+            )
+        return sketch.view()
     return parse_selection(where, as_predictions(y_true, y_prob, words))
 
 
@@ -306,7 +323,8 @@ def one_view(
     views = _views(source_of(who, y_true, y_prob, where, words, known), lens, "auto")
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
-        named = f"{lens!r}" if lens != "auto" else f"{view.lens!r}"
+        usual = "classwise" if len(views) > 1 else view.lens
+        named = repr(usual if lens == "auto" else lens)
         raise LensError("lens", f"{named} is more than one yes-or-no question", "use 'top_label' or 'class:NAME'")
     return view
 

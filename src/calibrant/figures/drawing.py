@@ -32,6 +32,7 @@ from .base import (
     logit_places,
     mark_sides,
     new_ax,
+    plain,
     plain_number,
     whole_markers,
 )
@@ -106,7 +107,7 @@ def draw_overlay(
         if line.get_marker() == "o":
             line.set_marker(marker)
         lines = _legend_lines(diagram, legend if legend is not None else tuple(diagram.metrics))
-        line.set_label(", ".join([name, *lines]))
+        line.set_label(", ".join([plain(name), *lines]))
     legend_above(ax)
     return ax
 
@@ -329,7 +330,7 @@ def _name(ax: Any, name: str | None, lines: list[str]) -> None:
     """The legend's entry of the curve just drawn: a name, and values below it."""
     if name or lines:
         curve = next(line for line in ax.lines[::-1] if line.get_gid() == "curve")
-        curve.set_label("\n".join([*([name] if name else []), *lines]))
+        curve.set_label("\n".join([*([plain(name)] if name else []), *lines]))
 
 
 def place_legend(ax: Any, diagram: ReliabilityDiagram, inset: float) -> None:

@@ -24,6 +24,7 @@ from .base import (
     new_ax,
     none_for_nan,
     one_view,
+    plain,
 )
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def number_of(value: float) -> str:
 
 def outcome_words(lens: str) -> tuple[str, str]:
     """What the two outcomes of a lens are called."""
-    name, _, detail = lens.partition(":")
+    name, _, detail = plain(lens).partition(":")
     if name in ("top_label", "rank", "within_top"):
         return "right", "wrong"
     return (f"{detail}", f"not {detail}") if name == "class" else ("happened", "did not happen")

@@ -12,7 +12,19 @@ from .._checks import check_whole
 from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, InputTypeError, LensError
 from ..predictions import Predictions
-from .base import COLOURS, PAPER_WIDTH, SMALL, TEXT, axis_words, check_choice, grid_of_axes, halo, lines_of, source_of
+from .base import (
+    COLOURS,
+    PAPER_WIDTH,
+    SMALL,
+    TEXT,
+    axis_words,
+    check_choice,
+    grid_of_axes,
+    halo,
+    lines_of,
+    plain,
+    source_of,
+)
 from .drawing import draw_overlay, draw_reliability, legend_corner
 from .reliability import OWN_WORDS, ReliabilityDiagram, reliability
 
@@ -105,12 +117,12 @@ class ReliabilityPanels:
         size: dict[str, Any] = {"width": 1.75, "height": 2.15} if small else {"width": 2.6, "height": 3.05}
         axes = grid_of_axes(figure, len(self), columns=across, **size)
         for place, (ax, (name, diagram)) in enumerate(zip(axes, self.diagrams.items(), strict=True)):
-            plain: dict[str, Any] = {"labels": False, "name": None, "colour": COLOURS[0], "sides": not small}
+            quiet: dict[str, Any] = {"labels": False, "name": None, "colour": COLOURS[0], "sides": not small}
             every = self.diagrams.values()
-            draw_reliability(diagram, ax, counts=counts, scale=scale, legend=legend, beside=every, **plain)
+            draw_reliability(diagram, ax, counts=counts, scale=scale, legend=legend, beside=every, **quiet)
             # A title of the strip is laid out with it; one of the ax would be moved above the strip too late.
             titled: Any = ax.child_axes[-1] if counts == "strip" else ax
-            titled.set_title(name, fontsize=SMALL if small else TEXT, pad=3)
+            titled.set_title(plain(name), fontsize=SMALL if small else TEXT, pad=3)
             if small:
                 _quiet(ax, diagram)
             said, happened = self._axis_words(diagram)
@@ -228,7 +240,11 @@ def classwise_panels(
         raise LensError("lens", "is each class in turn", "drop it, or use reliability_panels")
     source = source_of("classwise_panels", y_true, y_prob, where, words, ["show", "where", *OWN_WORDS])
     if not isinstance(source, Predictions):
-        raise InputTypeError("y_true", "is a view, which asks one question", "pass labels and probabilities")
+        raise InputTypeError(
+            "y_true",
+            "asks one question at a time, as views and sketches do",
+            "pass labels and probabilities, or a mapping such as {'cat': sketches['class:cat']} to reliability_panels",
+        )
     chosen = _classes(source, show)
     named = [str(source.classes[index]) if source.classes is not None else f"class {index}" for index in chosen]
     keys = [index if source.classes is None else source.classes[index] for index in chosen]

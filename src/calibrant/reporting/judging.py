@@ -202,7 +202,11 @@ def _sentence(
     if mean is None:
         start = f"At least one of the {views} classes is off"
     elif direction == "mixed":
-        known = "though on average it could be chance" if mean.pvalue is not None else "whether on average too is not known"
+        known = (
+            "though on average the difference could be chance"
+            if mean.pvalue is not None
+            else "whether on average too is not known"
+        )
         start = f"Off in places, {known}{said}"
     elif mean.lens == "top_label":
         start = f"{'Over' if direction == 'over' else 'Under'}confident{said}"

@@ -225,7 +225,7 @@ def _weaknesses(found: Weaknesses) -> list[str]:
     ]
     places = "1 place was" if found.looked_at == 1 else f"{found.looked_at:,} places were"
     lines = [
-        f"{places} looked at; in {found.found:,} of them the gap is unlikely to be chance (level {found.alpha:g}, p-values corrected "
+        f"{places} looked at; in {f'{found.found:,}' if found.found else 'none'} of them the gap is unlikely to be chance (level {found.alpha:g}, p-values corrected "
         f"for their number by {found.correction.capitalize()}'s method). The largest weighted gap (gap times share of the rows) is first.",
         "",
     ]
@@ -295,7 +295,7 @@ def _threshold(found: Threshold) -> list[str]:
     level = "interval" if found.level is None else f"{per_cent(found.level)} interval"
     lines += table_of(["confidence from", "answered", "right", level, "errors"], rows, range(5))
     areas = f"Mean error rate over all shares answered (AURC): {number(found.aurc)}; generalised (AUGRC): {number(found.augrc)}."
-    return [*lines, "", areas, "", *(f"- {line(note)}" for note in found.notes)]
+    return [*lines, "", areas, *([""] if found.notes else []), *(f"- {line(note)}" for note in found.notes)]
 
 
 def provenance_lines(found: Provenance, verdict: Verdict | None) -> list[str]:
@@ -306,9 +306,7 @@ def provenance_lines(found: Provenance, verdict: Verdict | None) -> list[str]:
         lines.append(f"Test of the verdict: {what}")
     names = ", ".join(shown(name, 40) for name in found.class_names[:20])
     more = ", ..." if len(found.class_names) > 20 else ""
-    lines.append(
-        f"Data: {found.kind}, {found.size}, {found.classes} classes" + (f" ({names}{more})" if names else "")
-    )
+    lines.append(f"Data: {found.kind}, {found.size}, {found.classes} classes" + (f" ({names}{more})" if names else ""))
     lines.append(f"Fingerprint of labels, probabilities and weights: {found.fingerprint}")
     lines.append(f"Seed: {found.seed}")
     lines.append("Parameters: " + ", ".join(f"{key} = {_parameter(value)}" for key, value in found.parameters.items()))

@@ -1,0 +1,110 @@
+"""What a picture can be made from: sketches give the numbers of their rows, and what cannot be drawn says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+import calibrant as cal
+
+RNG = np.random.default_rng(5)
+P = RNG.dirichlet([1, 1, 2], 400)
+Y = np.array([RNG.choice(3, p=row) for row in P])
+NAMES = ["cat", "dog", "cow"]
+# Scores that one cell of a sketch holds alone are kept exactly.
+SCORE = np.round(RNG.random(300), 2)
+LABEL = (RNG.random(300) < SCORE).astype(int)
+
+
+@pytest.fixture(scope="module")
+def three() -> cal.Sketches:
+    return cal.Sketches.of(np.array(NAMES)[Y], P, classes=NAMES, groups=np.where(P[:, 0] > 0.3, "a", "b"))
+
+
+def test_sketches_stand_for_their_main_question(three: cal.Sketches) -> None:
+    drawn = cal.reliability(three, bins=10, metrics=("ece",))
+    rows = cal.reliability(Y, P, bins=10, metrics=("ece",))
+    assert drawn.lens == "top_label"
+    np.testing.assert_allclose(drawn.rate, rows.rate)
+    assert drawn.metrics["ece"] == pytest.approx(rows.metrics["ece"], abs=1e-12)
+    assert drawn.plot() is not None
+
+
+def test_sketches_are_asked_other_questions_by_name(three: cal.Sketches) -> None:
+    drawn = cal.reliability(three, bins=10, lens="class:dog")
+    rows = cal.reliability(np.array(NAMES)[Y], P, classes=NAMES, bins=10, lens="class:dog")
+    np.testing.assert_allclose(drawn.mean_score, rows.mean_score)
+    with pytest.raises(cal.LensError, match="there is no sketch of 'rank:2'"):
+        cal.reliability(three, lens="rank:2")
+    with pytest.raises(cal.LensError, match="lens"):
+        cal.reliability(three, lens="classwise")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        cal.cumulative_diagram,
+        cal.score_histogram,
+        cal.interval_error_diagram,
+        lambda s: cal.murphy_diagram(s, n_resamples=20, rng=0),
+        lambda s: cal.stability_diagram(s, values=[5, 10], tolerance=0.1, n_resamples=0),
+    ],
+)
+def test_pictures_of_one_question_take_sketches(make) -> None:  # type: ignore[no-untyped-def]
+    of_sketches = make(cal.Sketches.of(LABEL, SCORE))
+    assert of_sketches.to_dict() == make(cal.Sketch.of(LABEL, SCORE)).to_dict()
+    assert of_sketches.plot() is not None
+
+
+def test_models_may_be_sketches() -> None:
+    found = cal.reliability_panels({"one": cal.Sketches.of(LABEL, SCORE), "two": cal.Sketch.of(LABEL, SCORE)})
+    assert found.diagrams["one"].to_dict() == found.diagrams["two"].to_dict()
+    shown = cal.murphy_diagram({"one": cal.Sketches.of(LABEL, SCORE)}, n_resamples=20, rng=0)
+    assert shown["one"].brier == pytest.approx(np.mean((SCORE - LABEL) ** 2))
+
+
+@pytest.mark.parametrize(
+    "make", [cal.reliability, cal.cumulative_diagram, cal.score_histogram, cal.uce_diagram, cal.murphy_diagram]
+)
+def test_a_sketch_of_no_rows_is_refused(make) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(cal.ShapeError, match="no rows"):
+        make(cal.Sketch.empty("binary"))
+
+
+def test_sketches_are_given_alone() -> None:
+    with pytest.raises(cal.InputTypeError, match="pass the sketch alone"):
+        cal.score_histogram(cal.Sketches.of(LABEL, SCORE), SCORE)
+
+
+def test_classes_of_sketches_are_panels_by_name(three: cal.Sketches) -> None:
+    with pytest.raises(cal.InputTypeError, match="reliability_panels"):
+        cal.classwise_panels(three)
+    found = cal.reliability_panels({name: three[f"class:{name}"] for name in NAMES})
+    rows = cal.classwise_panels(np.array(NAMES)[Y], P, classes=NAMES)
+    for name in NAMES:
+        np.testing.assert_allclose(found.diagrams[name].rate, rows.diagrams[name].rate)
+
+
+def test_many_labels_are_named_as_many_questions() -> None:
+    with pytest.raises(cal.LensError, match="'classwise' is more than one yes-or-no question"):
+        cal.reliability((P > 0.3).astype(int), P, multilabel=True)
+
+
+def test_names_are_never_read_as_formulas() -> None:
+    from matplotlib.figure import Figure
+
+    odd = [r"$\bad{$", "_x", "c"]
+    named = np.array(odd)[Y]
+    ax = Figure().add_subplot()
+    cal.reliability(named, P, classes=odd, lens=r"class:$\bad{$").plot(ax, name="_mine")
+    ax.figure.canvas.draw()
+    assert ax.get_xlabel() == r"predicted probability of \$\bad{\$"
+    assert any(text.get_text().strip().startswith("_mine") for text in ax.get_legend().get_texts())
+    histogram = cal.score_histogram(named, P, classes=odd, lens=r"class:$\bad{$").plot(Figure().add_subplot())
+    histogram.figure.canvas.draw()
+    panels = cal.classwise_panels(named, P, classes=odd).plot()
+    panels[0].figure.canvas.draw()
+    both = cal.reliability_panels(Y, {r"$\bad{$": P, "_b": P}).plot(layout="overlay")
+    both[0].figure.canvas.draw()
+    assert len(both[0].get_legend().get_texts()) >= 2

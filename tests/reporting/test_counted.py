@@ -1,0 +1,114 @@
+"""Reports of rows that stand for many: they speak of the rows stood for, and cost no more than those rows would."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.reporting.html import _percent, _signed
+from calibrant.reporting.measuring import measure
+from calibrant.reporting.plain import percent
+
+RNG = np.random.default_rng(3)
+SCORE = np.round(RNG.random(200), 2)
+COUNTS = RNG.integers(1, 9, 200)
+LABEL = (RNG.random(200) < SCORE**1.5).astype(int)
+TOTAL = int(COUNTS.sum())
+GROUP = np.where(np.arange(200) % 2, "odd", "even")
+
+
+@pytest.fixture(scope="module")
+def counted() -> cal.Report:
+    return cal.report(LABEL, SCORE, counts=COUNTS, by=GROUP, metrics=["ece"])
+
+
+@pytest.fixture(scope="module")
+def written_out() -> cal.Report:
+    rows = np.repeat(np.arange(200), COUNTS)
+    return cal.report(LABEL[rows], SCORE[rows], by=GROUP[rows], metrics=["ece"])
+
+
+def test_rows_are_those_stood_for(counted: cal.Report, written_out: cal.Report) -> None:
+    assert counted.header == written_out.header
+    assert f"{TOTAL:,} rows" in counted.header[0]
+    assert [each.rows for each in counted.diagram.bins] == [each.rows for each in written_out.diagram.bins]
+    mine = {(each.kind, each.name): each.rows for each in counted.weaknesses.entries}
+    assert mine == {(each.kind, each.name): each.rows for each in written_out.weaknesses.entries}
+    assert (counted.repairs.rows, counted.repairs.of) == (TOTAL, TOTAL)
+    assert counted.provenance.rows == 200
+    said = f"{TOTAL:,} rows, given as 200 with counts"
+    assert said in counted.to_markdown()
+    assert said in counted.to_html()
+
+
+def test_sides_of_a_comparison_count_rows_too() -> None:
+    data = {"a": cal.Predictions(LABEL, SCORE, counts=COUNTS), "b": cal.Predictions(LABEL, SCORE**2, counts=COUNTS)}
+    found = cal.compare_reports(data, metrics=["brier"], n_resamples=200)
+    assert [side.rows for side in found.sides] == [TOTAL, TOTAL]
+
+
+def test_counts_are_not_drawn_one_by_one_where_rows_would_not_be() -> None:
+    many = np.full(200, 100_000)
+    p = cal.Predictions(LABEL, SCORE, counts=many)
+    table, _ = measure(p, [cal.catalogue["cwce"], cal.catalogue["ece"]], None, 0.95, 200, 0)
+    assert table["cwce"].low is None
+    assert "too long" in table["cwce"].note
+    assert table["ece"].value == cal.ece(p)
+    assert table["cwce"].value == cal.cwce(p)
+
+
+def test_shares_near_the_ends_are_not_rounded_to_them() -> None:
+    assert (percent(0.99987), percent(1.0), percent(1 - 1e-14)) == ("99.987 %", "100 %", "100.0 %")
+    assert (_percent(0.99987), _percent(0.00012), _percent(0.0), _percent(1.0)) == (
+        "99.987%",
+        "0.012%",
+        "0.0%",
+        "100.0%",
+    )
+    assert _percent(0.003, 0) == "0.3%"
+    assert _percent(0.31, 0) == "31%"
+    assert _signed(-0.00012) == "\u22120.00012"
+    assert _signed(0.1) == "+0.100"
+
+
+def test_rare_events_keep_their_digits_on_the_page() -> None:
+    score = np.full(4000, 0.0004)
+    label = np.zeros(4000, int)
+    label[:8] = 1
+    page = cal.report(label, score, metrics=["ece"], repair=False).to_html()
+    assert "<dd>0.04%</dd>" in page or "<dd>0.040%</dd>" in page
+    assert "<dd>0.20%</dd>" in page
+
+
+def test_one_row_is_one_row_and_shows_little() -> None:
+    found = cal.report([1], [0.7], metrics=["ece"])
+    assert found.header[0].startswith("1 row,")
+    assert found.verdict.detectable is None
+    assert "So few rows or events" in found.verdict.sentence
+
+
+def test_a_difference_that_cannot_be_is_not_named() -> None:
+    assert cal.report([1, 0, 1], [0.7, 0.4, 0.5], metrics=["ece"]).verdict.detectable is None
+    assert cal.report([0] * 20, [0.001] * 20, metrics=["ece"]).verdict.detectable is None
+
+
+def test_nothing_is_said_of_a_promise_that_is_not_made() -> None:
+    found = cal.report(LABEL, SCORE, metrics=["ece"], accuracy=0.999)
+    assert found.threshold.threshold is None
+    assert found.threshold.notes == ()
+    assert "The promise holds" not in found.to_markdown()
+
+
+def test_a_page_without_a_deviation_offers_no_repair_at_its_head() -> None:
+    drawn = cal.make_calibrated(400, rng=2)
+    found = cal.report(drawn.y_true, drawn.y_prob, metrics=["ece"])
+    assert found.verdict.rejected is False
+    assert "can be repaired" not in found.to_html()
+
+
+def test_the_mean_of_few_weighted_rows_is_not_judged() -> None:
+    weight = RNG.random(200)
+    found = cal.report(LABEL[:60], SCORE[:60] ** 0.3, sample_weight=weight[:60] + 1e-3, metrics=["ece"])
+    assert found.verdict.rejected
+    assert "whether on average too is not known" in found.verdict.sentence
