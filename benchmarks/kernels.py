@@ -43,8 +43,9 @@ def _probmetrics(name: str) -> Prepare:
     """A metric of probmetrics, which takes tensors of both classes."""
 
     def prepare(y: np.ndarray, p: np.ndarray) -> Call:
-        import torch
         from probmetrics.metrics import Metrics
+
+        import torch
 
         labels, probs = torch.from_numpy(y), torch.from_numpy(np.column_stack([1 - p, p]))
         metrics = Metrics.from_names([name])
