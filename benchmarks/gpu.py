@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import torch
+
 from calibrant.torch.fused import triton
 from calibrant.torch.objects import MulticlassCalibrationError
 

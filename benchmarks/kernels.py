@@ -43,9 +43,8 @@ def _probmetrics(name: str) -> Prepare:
     """A metric of probmetrics, which takes tensors of both classes."""
 
     def prepare(y: np.ndarray, p: np.ndarray) -> Call:
-        from probmetrics.metrics import Metrics
-
         import torch
+        from probmetrics.metrics import Metrics
 
         labels, probs = torch.from_numpy(y), torch.from_numpy(np.column_stack([1 - p, p]))
         metrics = Metrics.from_names([name])

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 import torch.nn.functional as F
+from torch import Tensor, nn
 
 import calibrant as cal
-import torch
 from calibrant.torch import losses
-from torch import Tensor, nn
 
 HERE = Path(__file__).parent
 RESULTS, PAGE = HERE / "losses.json", HERE.parent / "docs" / "losses.md"

@@ -50,10 +50,9 @@ def rows_there(predict: peers.Predict, scores: Array, labels: Array) -> None:
 
 def probmetrics_logits(fit: tuple[Array, Array], new: Array) -> Array:
     """Temperature from logits, without a detour over probabilities."""
+    import torch
     from probmetrics.calibrators import TemperatureScalingCalibrator
     from probmetrics.distributions import CategoricalLogits
-
-    import torch
 
     logits, labels = map(torch.as_tensor, fit)
     model = TemperatureScalingCalibrator().fit_torch(CategoricalLogits(logits), labels)

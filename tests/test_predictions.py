@@ -10,9 +10,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import torch
 
 import calibrant as cal
-import torch
 from calibrant import Predictions
 
 Y = [0, 1, 1, 0]

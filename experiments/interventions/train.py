@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 import torch.nn.functional as F
+from torch import Tensor, nn
 
 import calibrant as cal
-import torch
 from calibrant.torch import collect, losses
-from torch import Tensor, nn
 
 from .images import Split
 from .plan import Plan

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import torch
 
 import calibrant as cal
-import torch
 from calibrant.errors import (
     ArgumentError,
     InputTypeError,

@@ -7,10 +7,10 @@ import datetime
 import numpy as np
 import pandas as pd
 import polars as pl
+import torch
 from scipy.sparse import csr_array
 
 import calibrant as cal
-import torch
 from calibrant.errors import (
     ColumnError,
     GroupError,

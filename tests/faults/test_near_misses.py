@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import torch
 
 import calibrant as cal
-import torch
 from calibrant import _kernels
 
 from .cases import INF, ONE_HOT, P3, TWO, Y3, P, Y, with_entry

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from calibrant.torch import losses
 from torch import Tensor
+
+from calibrant.torch import losses
 
 # In place of cross-entropy, and to be added to it.
 IN_PLACE: list[tuple[str, dict[str, Any]]] = [

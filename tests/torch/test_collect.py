@@ -13,6 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="NO TORCH: pip install 'calibrant[torch]' to test the modules")
 
+from torch import nn  # noqa: E402
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset  # noqa: E402
 
 import calibrant as cal  # noqa: E402
@@ -26,7 +27,6 @@ from calibrant.errors import (  # noqa: E402
     ShapeError,
     UndefinedMetricError,
 )
-from torch import nn  # noqa: E402
 
 DEVICE = os.environ.get("CALIBRANT_TEST_DEVICE", "cpu")
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import torch.nn.functional as F
-
 import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
 from calibrant.errors import ArgumentError
 from calibrant.torch import losses
-from torch import Tensor, nn
 
 from .loss_cases import ALL, CLASSES, HARD_ONLY, ONE_VALUE, batch, loss_of, named
 

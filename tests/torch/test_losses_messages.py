@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 import torch
+
 from calibrant.errors import (
     ArgumentError,
     CalibrantError,

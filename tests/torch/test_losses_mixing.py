@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 import torch.nn.functional as F
 
-import torch
 from calibrant.torch import losses
 
 from .loss_cases import batch

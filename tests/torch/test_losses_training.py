@@ -10,9 +10,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import torch.nn.functional as F
-
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 import calibrant as cal
-import torch
 from calibrant.torch import losses
 from calibrant.torch.losses import _pairs
 from calibrant.torch.losses.maximum_entropy import _multipliers
-from torch import Tensor
 
 Twin = tuple[str, dict[str, Any], str, dict[str, Any]]
 

@@ -17,6 +17,7 @@ torch = pytest.importorskip("torch", reason="NO TORCH: pip install 'calibrant[to
 
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
+from torch import nn  # noqa: E402
 
 import calibrant as cal  # noqa: E402
 import calibrant.torch as ct  # noqa: E402
@@ -32,7 +33,6 @@ from calibrant.errors import (  # noqa: E402
     ShapeError,
     WeightError,
 )
-from torch import nn  # noqa: E402
 
 DEVICE = os.environ.get("CALIBRANT_TEST_DEVICE", "cpu")
 

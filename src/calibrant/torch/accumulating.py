@@ -8,10 +8,9 @@ from datetime import timedelta
 from typing import Any, Literal, Self
 
 import numpy as np
+import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
-
-import torch
 from torch import Tensor, nn
 
 from ..errors import (

@@ -6,7 +6,6 @@ import math
 from typing import Any, Self
 
 import numpy as np
-
 import torch
 from torch import Tensor, nn
 

@@ -10,11 +10,10 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from torch.utils.data import DataLoader, IterableDataset
-
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, IterableDataset
 
 from .._results import frame_of
 from ..errors import ArgumentError, CalibrantWarning, InputError, InputTypeError, ShapeError

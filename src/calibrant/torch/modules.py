@@ -10,7 +10,6 @@ import math
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-
 import torch
 from torch import Tensor, nn
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-
 import torch
 from torch import Tensor, nn
 

@@ -8,10 +8,9 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from torch.nn.functional import avg_pool1d, max_pool1d
-
 import torch
 from torch import Tensor
+from torch.nn.functional import avg_pool1d, max_pool1d
 
 from .._binsums import BinSums
 from .._grid import CELLS, EQUAL, grid

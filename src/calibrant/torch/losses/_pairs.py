@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torch.utils.checkpoint import checkpoint
-
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from ..._bandwidths import first_best
 from ...metrics.densities import JUDGED, SURE, WIDTHS

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import Any, ParamSpec
 
-import torch.nn.functional as F
-
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ...errors import (

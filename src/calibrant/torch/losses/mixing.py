@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch.nn.functional as F
-
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...errors import ArgumentError, InputTypeError, ShapeError
