@@ -732,7 +732,7 @@ def test_errors_say_what_to_do() -> None:
         assessed(B, "cox_slope", "lr", alternative="greater")
     with pytest.raises(UndefinedMetricError, match="consistency"):
         assessed(B, "sbct", "chi_square", statistic="l2")
-    with pytest.raises(UndefinedMetricError, match="one question"):
+    with pytest.raises(ArgumentError, match="one question"):
         assessed(D, "cox_slope", "lr", lens="classwise", penalty="firth")
     with pytest.raises(UndefinedMetricError, match="one score"):
         assessed(D, "t_cal", "adaptive", lens="canonical")

@@ -17,7 +17,17 @@ from calibrant.binning import bin_table
 
 BINS = (1, 2, 3, 7, 10, 15, 49, 100, 997, 4096)
 FIELDS = ("low", "high", "rows", "weight", "positives", "score_sum", "excess", "square")
-LOOPS = ("fill_bins", "fill_class_bins", "lipschitz_loop", "pool_blocks", "scan_pairs", "top_rows", "top_rows_narrow")
+LOOPS = (
+    "add_rows",
+    "fill_bins",
+    "fill_cells",
+    "fill_class_bins",
+    "lipschitz_loop",
+    "pool_blocks",
+    "scan_pairs",
+    "top_rows",
+    "top_rows_narrow",
+)
 
 _machine_code: dict[str, Any] = {}
 
@@ -212,6 +222,16 @@ def test_pooled_blocks_are_the_same_compiled(low: int, high: int) -> None:
         assert sizes[:count].sum() == 5000
         found.append(bits(sizes[:count], sums[:count]))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sketches_are_the_same_compiled(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    p = np.concatenate([rng.beta(0.2, 50, 400), rng.random(400), [0, 1, 1e-310, 1 / 300, 0.5]]).astype(dtype)
+    y = (rng.random(len(p)) < p).astype(np.int64)
+    found = [in_form(form, lambda: cal.Sketches.of(y, p)) for form in ("numpy", "python", "machine")]
+    assert found[0][0] == found[1][0] == found[2][0]
+    assert {"fill_cells", "add_rows"} <= found[0][1]
 
 
 def test_every_loop_is_compared() -> None:

@@ -254,7 +254,7 @@ def _streamed(
     total: Sketches | None = None
     own = opened.connection.cursor()  # so that a failure leaves the connection free to look for its cause
     try:
-        for batch in own.sql(query).to_arrow_reader(BATCH_ROWS):
+        for batch in _read_ahead(own.sql(query).to_arrow_reader(BATCH_ROWS)):
             if not batch.num_rows:
                 continue
             part = _batch(batch, found, lenses, scores)
@@ -264,6 +264,17 @@ def _streamed(
     finally:
         own.close()
     return total
+
+
+def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
+    """The same batches; the next one is read while the last is counted."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as ahead:
+        waiting = ahead.submit(next, batches, None)
+        while (batch := waiting.result()) is not None:
+            waiting = ahead.submit(next, batches, None)
+            yield batch
 
 
 def _batch(batch: Any, found: Scores, lenses: tuple[str, ...], scores: bool) -> Sketches:
