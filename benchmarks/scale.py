@@ -121,10 +121,10 @@ def page(found: dict[str, Any]) -> str:
     size = found["sketch_bytes"]
     lines += [
         f"**1e12 rows a day over {GROUPS:,} groups.** At {per_row * 1e9:.0f} ns of core time a row (sketch and sums) that is {hours:,.0f} core "
-        f"hours, so {hours / 24:,.0f} cores all day. A full sketch has {size / 1e3:,.0f} kB: {GROUPS:,} groups take "
+        f"hours, or {hours / 24:.1f} cores all day. A full sketch has {size / 1e3:,.0f} kB: {GROUPS:,} groups take "
         f"{size * GROUPS / 1e6:,.0f} MB in bytes and about {19576 * 40 * GROUPS / 1e9:.1f} GB in memory on the machine that merges them, and a "
         f"year of days {size * GROUPS * 365 / 1e9:,.0f} GB. Each of 1 000 tasks sends at most {size * GROUPS / 1e6:,.0f} MB over the network, "
-        "less where it saw few groups; merging a pair of full sketches takes about a millisecond. Reading the rows costs more than all of it.",
+        "less where it saw few groups. The times above include the start of a process and the loading of compiled code, about a second.",
     ]
     return "\n".join(lines)
 

@@ -108,10 +108,12 @@ class Sketch:
             raise LensError("lens", f"{self.lens!r} and {other.lens!r} ask different questions", "merge like with like")
         if self.n + other.n > MOST_ROWS:
             raise WeightsNotSupportedError("counts", f"sum to more than {MOST_ROWS} rows")
-        cells = np.union1d(self._cells, other._cells)
+        held = np.zeros(CELLS, bool)
+        held[self._cells] = held[other._cells] = True
+        cells, number = np.flatnonzero(held), np.cumsum(held) - 1
         parts = [np.zeros(len(cells), np.int64) for _ in range(4)]
         for sketch in (self, other):
-            place = np.searchsorted(cells, sketch._cells)
+            place = number[sketch._cells]
             for part, more in zip(parts, sketch._kept, strict=True):
                 part[place] += more
         rows, positives, high, low = parts

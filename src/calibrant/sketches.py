@@ -297,6 +297,7 @@ def _sketched(p: Predictions, lenses: tuple[str, ...], scores: bool) -> GroupSke
             view.forget()
     if not found:
         raise ArgumentError("lenses", "is empty", "name at least one, for example 'top_label'")
+    p.views.clear()  # views and predictions know each other, which would keep a batch until the collector comes round
     known = scores and p.kind in ("binary", "multiclass") and p.weight_kind == "unit" and p.labels is not None
     return GroupSketch(found, row_sums(p.probs, p.labels) if known and p.labels is not None else None)
 

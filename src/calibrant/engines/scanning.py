@@ -27,7 +27,7 @@ from .sql import Scores, bad_rows, group_sketches, label_code
 
 __all__ = ["scan"]
 
-BATCH_ROWS = 1 << 19
+BATCH_ROWS = 1 << 20
 # Kinds of files that hold numbers as they were printed, so that rows sum to 1 up to the last digit only.
 PRINTED = ("csv", "tsv", "json")
 Engine = Literal["auto", "arrow", "sql"]
