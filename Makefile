@@ -36,6 +36,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/catalogue.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/report.py
+	PYTHONPATH=src .bench/bin/python experiments/maps_times.py
 
 docs: $(VENV)/.docs
 	$(BIN)/python tools/make_metric_pages.py

@@ -207,9 +207,6 @@ Seconds to fit one half of the rows and to predict the other, median of three tu
 
 {times}
 
-Platt scaling is slower than the fastest version: rows are sorted and tied scores taken together first, and Newton steps go on to ten digits
-and end with a covariance, where the other takes the rows as they are and stops earlier.
-
 ## Every pair
 
 {every}
