@@ -18,21 +18,19 @@ from ..engines.columns import (
     quoted,
     score_options,
 )
+from ..engines.reading import KINDS
 from ..errors import ArgumentError, FileError
 from ..files import read_npz
 
 __all__ = ["Columns", "load", "load_each"]
 
-READERS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".txt": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".npz": "npz",
+# Databases are read as a stream only.
+READERS = {**{suffix: kind for suffix, kind in KINDS.items() if kind != "duckdb"}, ".npz": "npz"}
+SOURCES = {
+    "csv": "read_csv(?, header = true)",
+    "tsv": "read_csv(?, header = true, delim = '\t')",
+    "parquet": "read_parquet(?)",
+    "json": "read_json(?, format = 'auto')",
 }
 
 
@@ -91,12 +89,7 @@ def _from_table(path: Path, shown: str, kind: str, columns: Columns, where: str 
         ":memory:", config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     )
     try:
-        source = {
-            "csv": "read_csv(?, header = true)",
-            "tsv": "read_csv(?, header = true, delim = '\t')",
-            "parquet": "read_parquet(?)",
-            "json": "read_json(?, format = 'auto')",
-        }[kind]
+        source = SOURCES[kind]
         try:
             described = connection.execute(f"DESCRIBE SELECT * FROM {source}", [str(path)])  # noqa: S608 - a constant
             existing = [row[0] for row in described.fetchall()]

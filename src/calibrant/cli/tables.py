@@ -13,16 +13,10 @@ from typing import Any
 from ..engines.columns import LABEL_NAMES, Columns, check_expression, class_names, find_columns, first_line, quoted
 from ..errors import ArgumentError, ColumnError, FileError
 from ..files import read_npz, write_atomic
-from .source import READERS, _npz_logits, _sniff, _stack, printed_tolerance
+from .source import READERS, SOURCES, _npz_logits, _sniff, _stack, printed_tolerance
 
 __all__ = ["Table", "check_target", "open_table"]
 
-SOURCES = {
-    "csv": "read_csv(?, header = true)",
-    "tsv": "read_csv(?, header = true, delim = '\t')",
-    "parquet": "read_parquet(?)",
-    "json": "read_json(?, format = 'auto')",
-}
 TARGETS = {
     ".parquet": "FORMAT parquet",
     ".pq": "FORMAT parquet",

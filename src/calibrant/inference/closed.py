@@ -57,7 +57,7 @@ def _spiegelhalter(asked: Asked) -> Found:
 @own_test("ecd", method="normal")
 def _ecd(asked: Asked) -> Found:
     """The mean surprise minus its expectation is 0 in the mean; each row adds the variance of its own log-probability."""
-    if len(asked.views) > 1 or asked.options.get("multiclass") != "full":
+    if asked.options.get("multiclass") != "full":
         raise UndefinedMetricError("ecd", "has a known law only as the whole sum", "use method='consistency'")
     view = asked.view.as_vector() if isinstance(asked.view, View) else asked.view
     variance = accurate_sum(_squares(view) * view.each_row(_log_variance))

@@ -19,7 +19,7 @@ from ..view import VectorView, View
 from .closed import chi_square_found
 from .owntests import Asked, Found, own_test
 
-__all__ = ["gain_over_scores", "limit_gain", "one_view", "quadratic_form", "refuse_importance", "vector_view"]
+__all__ = ["gain_over_scores", "limit_gain", "quadratic_form", "refuse_importance", "vector_view"]
 
 Floats = NDArray[np.float64]
 
@@ -27,18 +27,9 @@ Floats = NDArray[np.float64]
 NO_VARIANCE = 1e-10
 
 
-def one_view(asked: Asked) -> Any:
-    """The view that is tested; the law of a mean over several is not known."""
-    if len(asked.views) > 1:
-        raise UndefinedMetricError(
-            asked.metric.id, "has this test for one question at a time", "use lens='class:...' or method='consistency'"
-        )
-    return asked.view
-
-
 def vector_view(asked: Asked) -> VectorView:
     """The same as whole distributions, with a label for each row."""
-    view = one_view(asked)
+    view = asked.view
     return view.as_vector() if isinstance(view, View) else view
 
 
@@ -76,7 +67,7 @@ def _cox(asked: Asked) -> Groups:
         raise ArgumentError(
             "alternative", "intercept and slope are tested together, which has no side", "use method='consistency'"
         )
-    return groups_of(one_view(asked))
+    return groups_of(asked.view)
 
 
 def _cox_found(
@@ -153,7 +144,7 @@ def _cox_sandwich(asked: Asked) -> Found:
 
 @own_test("pws", method="chi_square")
 def _pws(asked: Asked) -> Found:
-    return chi_square_found(asked, asked.statistic, min(3, len(np.unique(one_view(asked).score))))
+    return chi_square_found(asked, asked.statistic, min(3, len(np.unique(asked.view.score))))
 
 
 @own_test("sbct", method="chi_square")
@@ -162,7 +153,7 @@ def _sbct(asked: Asked) -> Found:
         raise UndefinedMetricError(
             "sbct", "has a known law only as a likelihood ratio", "use method='consistency' or statistic='lr'"
         )
-    return chi_square_found(asked, asked.statistic, min(3, len(np.unique(logit(one_view(asked).score)))))
+    return chi_square_found(asked, asked.statistic, min(3, len(np.unique(logit(asked.view.score)))))
 
 
 def _anchors(asked: Asked, factors: Any) -> Found:
@@ -196,7 +187,7 @@ def _anchors_holm(asked: Asked) -> Found:
 
 def _worst_subpopulation(asked: Asked) -> tuple[float, int]:
     """The smallest p-value of all subpopulations by themselves, and how many there are."""
-    view, words = one_view(asked), dict(asked.options)
+    view, words = asked.view, dict(asked.options)
     worst = asked.metric.formula(view, **{**words, "scale": "sigma"})
     units = view.weights if view.weight_kind == "counts" else np.ones(view.n)
     words.pop("scale")

@@ -1,5 +1,1 @@
-"""One self-contained HTML page: the table of metrics and the reliability diagram, to open from disk without a network."""
-
-from .page import write_page
-
-__all__ = ["write_page"]
+"""Pages to open from disk without a network: the report (`building`), a timeline of a monitor, and the page of `calibrant run`."""

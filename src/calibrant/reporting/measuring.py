@@ -125,10 +125,8 @@ def _inferred(
     if _no_test(metric, p, several, late):
         notes.append("no p-value: drawn outcomes of so many rows would take too long")
     else:
-        # A law is known for one question; the mean over several has another.
-        method = "consistency" if several else "auto"
         try:
-            pvalue = assess(p, method=method, **draws).pvalue
+            pvalue = assess(p, **draws).pvalue
         except CalibrantError as error:
             notes.append(f"no p-value: {error.problem}")
     return replace(result, low=low, high=high, pvalue=pvalue, note="; ".join(notes))

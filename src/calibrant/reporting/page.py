@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import base64
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import __version__
 from .._results import number
 from ..calibration import CalibrationCurve
 from ..evaluation import Evaluation
-from ..files import write_atomic
 from ..registry import catalogue
 from .diagram import reliability_spec, svg_of
 
-__all__ = ["Section", "render_page", "write_page"]
+__all__ = ["Section", "render_page"]
 
 
 class Section(NamedTuple):
@@ -34,27 +31,11 @@ class Section(NamedTuple):
         return "" if self.curve is None else _picture(self.curve)
 
 
-def write_page(
-    path: str | os.PathLike[str],
-    result: Evaluation,
-    curve: CalibrationCurve,
-    *,
-    title: str,
-    story: str = "",
-    sections: Sequence[Section] = (),
-    heading: str = "Reliability diagram",
-) -> Path:
-    """Write the page and return where it is; the same input gives the same bytes."""
-    page = render_page(result, curve, title=title, story=story, sections=sections, heading=heading)
-    return write_atomic(path, page.encode())
-
-
 def render_page(
     result: Evaluation,
     curve: CalibrationCurve,
     *,
     title: str,
-    story: str = "",
     sections: Sequence[Section] = (),
     heading: str = "Reliability diagram",
 ) -> str:
@@ -70,7 +51,6 @@ def render_page(
     )
     return environment.get_template("page.html").render(
         title=title,
-        story=story,
         version=__version__,
         lines=result.header.lines(),
         verdict=verdict(result),
