@@ -293,6 +293,8 @@ def test_what_does_not_fit_together_is_refused() -> None:
     with pytest.raises(cal.LensError, match="of whole rows"):
         cal.nll(three, lens="class:1")
     assert "of whole rows" in cal.evaluate(three, metrics=["nll"], lens="class:1").results[0].reason
+    with pytest.raises(cal.ArgumentError, match="weighs classes"):
+        cal.nll(three, class_weight=[1, 2, 3])
     with pytest.raises(cal.UndefinedMetricError, match="kept no sums"):
         cal.nll(cal.Sketches.of(y, p, scores=False))
     with pytest.raises(cal.InputTypeError, match="pass them alone"):

@@ -194,18 +194,18 @@ class Metric:
         """Whether it is a mean of one number for each row."""
 
     def __call__(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
-        options, lens, where, combine, class_weight, words = self._split(keywords)
-        if isinstance(y_true, Sketches) and self.takes == "Block":
-            return self._of_row_sums(y_true, options, lens, {"y_prob": y_prob, "where": where, **words})
-        views = self._views(y_true, y_prob, lens, where, words)
-        return self._value(views, options, combine, class_weight)
+        return self._found(y_true, y_prob, keywords)[0]
 
     def of(self, predictions: Predictions | Sketches, **keywords: Any) -> tuple[float, str]:
         """The value for checked predictions, and the name of the lens it was seen through."""
+        return self._found(predictions, None, keywords)
+
+    def _found(self, y_true: Any, y_prob: Any, keywords: Mapping[str, Any]) -> tuple[float, str]:
         options, lens, where, combine, class_weight, words = self._split(keywords)
-        if isinstance(predictions, Sketches) and self.takes == "Block":
-            return self._of_row_sums(predictions, options, lens, {}), "canonical"
-        views = self._views(predictions, None, lens, where, words)
+        if isinstance(y_true, Sketches) and self.takes == "Block":
+            value = self._of_row_sums(y_true, options, lens, {"y_prob": y_prob, "where": where, **words})
+            return combine_values([value], [], self.combine if combine is None else combine, class_weight), "canonical"
+        views = self._views(y_true, y_prob, lens, where, words)
         name = views[0].lens if len(views) == 1 else "classwise"
         return self._value(views, options, combine, class_weight), name
 
