@@ -8,13 +8,12 @@ Sums are integers, so the order of rows, blocks and threads cannot change a bit 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .errors import CalibrantWarning
+from .errors import warn_caller
 
 __all__ = ["COUNT_UNIT", "LOW_BITS", "LOW_MASK", "compiled"]
 
@@ -52,10 +51,8 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
     except ImportError:
         return None
     except Exception as error:  # a numba that does not fit this NumPy fails in many ways
-        warnings.warn(
+        warn_caller(
             f"numba is installed but cannot be used ({error}); the slower NumPy path is taken",
-            CalibrantWarning,
-            stacklevel=4,
         )
         return None
     # Only the check of row sums may be reordered; it is compared with a tolerance and never shown.

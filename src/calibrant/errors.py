@@ -6,6 +6,9 @@ so that a program can react to `error.argument` or `error.row` without parsing t
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 __all__ = [
     "AmbiguousMetricError",
     "ArgumentError",
@@ -148,3 +151,12 @@ class CalibrantWarning(UserWarning):
 
 class FittedOnTheseRowsWarning(CalibrantWarning):
     """A map is applied to the rows it was fitted on, where it looks better than it is."""
+
+
+def warn_caller(message: str, category: type[CalibrantWarning] = CalibrantWarning) -> None:
+    """Warn at the line of the user's own code that called calibrant, however many calls lie between."""
+    package = __name__.partition(".")[0]
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

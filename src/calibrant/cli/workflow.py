@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from .._results import number
 from ..calibration import calibration_curve
 from ..decision._rows import check_level
 from ..decision.thresholds import ThresholdChoice, choose_threshold
-from ..errors import ArgumentError, CalibrantError, FileError, FittedOnTheseRowsWarning
+from ..errors import ArgumentError, CalibrantError, FileError, FittedOnTheseRowsWarning, warn_caller
 from ..evaluation import Evaluation, calibrated, evaluate, summing_to_one
 from ..files import write_atomic
 from ..inference.comparison import Comparison, compare
@@ -199,7 +198,7 @@ def _found(
     same = Scores(validation).fingerprint == Scores(test).fingerprint
     mapped = calibrated(test, found.map)
     if same and held_out:  # the map itself knows only the rows that it was fitted on
-        warnings.warn(SAME_ROWS, FittedOnTheseRowsWarning, stacklevel=2)
+        warn_caller(SAME_ROWS, FittedOnTheseRowsWarning)
     words = {
         "interval": draws["level"],
         "n_resamples": draws["n_resamples"],

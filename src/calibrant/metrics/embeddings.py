@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from .._pairs import (
     kernel_sums,
     one_column,
 )
-from ..errors import ArgumentError, CalibrantWarning, UndefinedMetricError
+from ..errors import ArgumentError, UndefinedMetricError, warn_caller
 from ..registry import metric
 from ..view import VectorView
 
@@ -232,16 +231,12 @@ def _warn_of_order(view: VectorView) -> None:
     columns = {"labels": view.labels, "scores": probs if probs.ndim == 1 else probs.max(axis=1)}
     for name, values in columns.items():
         if values is not None and view.n >= ROWS_IN_ORDER and _is_sorted(values):
-            warnings.warn(
+            warn_caller(
                 f"skce_ul: the rows are sorted by their {name}, so that each meets only its like; pass rng= to mix them",
-                CalibrantWarning,
-                stacklevel=7,
             )
     if view.k > MANY_CLASSES:
-        warnings.warn(
+        warn_caller(
             f"skce_ul: pairs of rows tell little of {view.k} classes; use skce_uq, or lens='top_k:5'",
-            CalibrantWarning,
-            stacklevel=7,
         )
 
 

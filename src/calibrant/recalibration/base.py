@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
@@ -15,7 +14,14 @@ from numpy.typing import NDArray
 
 from .._blocks import map_blocks, rows_per_block
 from .._logistic import logit
-from ..errors import ArgumentError, FittedOnTheseRowsWarning, NotFittedError, ShapeError, UnknownArgumentError
+from ..errors import (
+    ArgumentError,
+    FittedOnTheseRowsWarning,
+    NotFittedError,
+    ShapeError,
+    UnknownArgumentError,
+    warn_caller,
+)
 from ..predictions import Predictions
 
 __all__ = ["CalibrationMap", "Scores", "TrainingData", "normalised"]
@@ -158,11 +164,10 @@ class CalibrationMap:
         """Calibrated probabilities, one column for each class; rows sum to 1."""
         data = self._read(scores)
         if data.fingerprint == self.fit_record_.fingerprint:
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__} was fitted on these very rows, so what it gives here looks better than it is; "
                 "measure it on rows that it has not seen",
                 FittedOnTheseRowsWarning,
-                stacklevel=2,
             )
         return self.apply(data)
 

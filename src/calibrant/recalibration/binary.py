@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
@@ -11,7 +10,7 @@ import numpy as np
 from .. import curves
 from .._extras import WeightKind
 from .._logistic import SeparatedError
-from ..errors import ArgumentError, CalibrantWarning
+from ..errors import ArgumentError, warn_caller
 from ..view import View
 from .base import Array, CalibrationMap, Floats, Input, Scores, TrainingData, normalised
 
@@ -90,11 +89,9 @@ class ScoreMap(CountingMap):
         """The yes-or-no questions, with a warning where one of them has one answer only."""
         views = self._questions(data)
         if any(view.raw_outcome.min() == view.raw_outcome.max() for view in views):
-            warnings.warn(
+            warn_caller(
                 "a question has one answer only (a class without rows, or nothing but right predictions), so its map is nearly constant; "
                 "fit on rows of every class",
-                CalibrantWarning,
-                stacklevel=5,
             )
         return views
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Literal
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from .._blocks import map_blocks, rows_per_block
 from .._checks import check_positive, check_whole
 from .._logistic import CLIP
-from ..errors import ArgumentError, CalibrantWarning, UndefinedMetricError
+from ..errors import ArgumentError, UndefinedMetricError, warn_caller
 from ..metrics.fitted import _slopes as likeliest_slopes
 from ..metrics.fitted import _vector_knots as vector_knots
 from ..view import VectorView
@@ -139,11 +138,9 @@ class ConsistencyCalibration(CalibrationMap):
         low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
         found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
         if abs(float(found.x)) > math.log(MOST) * 0.999:
-            warnings.warn(
+            warn_caller(
                 "the likelihood grows up to the bound of the strength: every label has the largest logit of its row, or the logits say "
                 f"nothing about the labels; {math.exp(found.x):g} is used",
-                CalibrantWarning,
-                stacklevel=5,
             )
         return math.exp(float(found.x))
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._blocks import map_blocks, rows_per_block
-from ..errors import ArgumentError, CalibrantWarning
+from ..errors import ArgumentError, warn_caller
 from .base import CalibrationMap, Input, Scores, TrainingData
 from .solving import LinearSoftmax, by_newton, minimised, softmax, some_rows
 
@@ -146,7 +145,7 @@ def _bounded(u: float) -> float:
 
 
 def _warn(why: str, used: float) -> None:
-    warnings.warn(f"{why}; {used:g} is used", CalibrantWarning, stacklevel=6)
+    warn_caller(f"{why}; {used:g} is used")
 
 
 def _searched_scale(data: TrainingData) -> float:

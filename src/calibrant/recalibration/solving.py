@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._blocks import map_blocks, rows_per_block
-from ..errors import CalibrantWarning
+from ..errors import warn_caller
 from .base import TrainingData
 
 __all__ = ["LinearSoftmax", "by_newton", "minimised", "softmax", "some_rows"]
@@ -125,10 +124,8 @@ def by_newton(
 
 
 def _warn_of_separation() -> None:
-    warnings.warn(
+    warn_caller(
         "the labels can be told apart without error, so the parameters grow without bound; they are stopped on the way",
-        CalibrantWarning,
-        stacklevel=6,
     )
 
 

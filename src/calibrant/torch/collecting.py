@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 
 from .._results import frame_of
-from ..errors import ArgumentError, CalibrantWarning, InputError, InputTypeError, ShapeError
+from ..errors import ArgumentError, CalibrantWarning, InputError, InputTypeError, ShapeError, warn_caller
 from ..predictions import Predictions
 from ._outputs import Output, Unpack, arguments, chosen_output, moved, unpacked
 from ._rows import as_classes, at_least_single, read_labels
@@ -299,8 +298,7 @@ def _compare(first: Tensor, again: Tensor) -> None:
     scale = float(one[torch.isfinite(one)].abs().max()) if bool(torch.isfinite(one).any()) else 1.0
     if one.shape != two.shape or not torch.allclose(one, two, rtol=near, atol=near * scale, equal_nan=True):
         _warn(
-            "the model gives different outputs for the same batch in evaluation mode; look for dropout applied by a function",
-            5,
+            "the model gives different outputs for the same batch in evaluation mode; look for dropout applied by a function"
         )
 
 
@@ -331,5 +329,5 @@ def _differ(one: Any, two: Any) -> bool:
     return False
 
 
-def _warn(problem: str, level: int = 4) -> None:
-    warnings.warn(f"{problem}, or what is measured changes from run to run", UnstableOutputsWarning, stacklevel=level)
+def _warn(problem: str) -> None:
+    warn_caller(f"{problem}, or what is measured changes from run to run", UnstableOutputsWarning)

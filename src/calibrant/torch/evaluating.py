@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import nn
 
-from ..errors import FittedOnTheseRowsWarning, InputError
+from ..errors import FittedOnTheseRowsWarning, InputError, warn_caller
 from ..evaluation import Evaluation
 from ..evaluation import evaluate as evaluate_arrays
 from ..recalibration.base import fingerprint
@@ -80,11 +79,10 @@ def evaluate(
 def _calibrated(rows: Collected, module: nn.Module) -> torch.Tensor:
     known = module.fit_record if isinstance(module, MapModule) else None
     if known is not None and known.fingerprint and known.fingerprint == fingerprint(rows.logits.double().numpy()):
-        warnings.warn(
+        warn_caller(
             f"{type(module).__name__} was fitted on these very rows, so what it gives here looks better than it is; "
             "measure it on rows that it has not seen",
             FittedOnTheseRowsWarning,
-            stacklevel=4,
         )
     home = next(iter([*module.parameters(), *module.buffers()]), rows.logits).device
     found: torch.Tensor = module(rows.logits.to(home))
