@@ -178,7 +178,7 @@ class Totals:
     def add_packed(self, sums: Array, *positives: Array) -> None:
         """Add what a compiled loop has summed: count and high part in one number, and the low part."""
         packed, low = sums[:, 0], sums[:, 1]
-        self._add(packed // COUNT_UNIT, packed % COUNT_UNIT, low, *positives)
+        self.add(packed // COUNT_UNIT, packed % COUNT_UNIT, low, *positives)
 
     def add_block(self, value: Floats, cell: Array, single: bool, positive: Array | None = None) -> None:
         """Add one block of scores (which are spoilt) to their cells, and the positive ones among these."""
@@ -199,9 +199,10 @@ class Totals:
             value[small] = whole
         # A block has at most 2^16 scores in a cell, so float64 holds the sum exactly.
         upper = (np.bincount(cell, value, size) * 2.0**37).astype(np.int64)
-        self._add(rows, upper >> 17, ((upper & ((1 << 17) - 1)) << 25) + rest, *positives)
+        self.add(rows, upper >> 17, ((upper & ((1 << 17) - 1)) << 25) + rest, *positives)
 
-    def _add(self, rows: Array, high: Array, low: Array, *positives: Array) -> None:
+    def add(self, rows: Array, high: Array, low: Array, *positives: Array) -> None:
+        """Add the sums of a block, which are spoilt."""
         high += low >> LOW_BITS
         low &= LOW_MASK
         with self.lock:

@@ -25,6 +25,7 @@ EQUAL = 19_200
 FINEST, NEAR, PER_OCTAVE = 1e-6, 1 / 300, 16
 # A power of two may come out a last digit apart on another machine; edges of this many binary places are the same on all.
 PLACES = 2.0**48
+_KEY = np.uint64(46)
 # All of them together.
 CELLS = EQUAL + 2 * 188
 
@@ -53,6 +54,32 @@ def grid() -> Grid:
     return Grid(edges, near, first, np.diff(first, prepend=-1) > 1)
 
 
+@cache
+def shortcuts() -> tuple[Floats, Array, Array]:
+    """What the compiled loop needs besides the edges.
+
+    First how positions become cells where all have the same width, and where that ends. Then the lower end of each cell in
+    units of 2^-62. Last, for the leading bits of a distance from 0 (and one from 1), the lowest cell that has such scores.
+    """
+    edges, _, first, crowded = grid()
+    middle = EQUAL // 2
+    before = middle - int(np.argmax(crowded[middle::-1]))
+    after = middle + int(np.argmax(crowded[middle:])) - 1
+    near, beyond = edges[first[before]], edges[first[after]]
+    keys = np.arange(_key(FINEST), _key(near) + 1, dtype=np.uint64)
+    least, most = (((keys + np.uint64(step)) << _KEY).view(np.float64) for step in (0, 1))
+    least[0] = 0
+    starts = np.stack([np.searchsorted(edges, least), np.searchsorted(edges, 1 - most)])
+    floors = np.concatenate([[0], np.floor(edges[:-1] * 2.0**62)]).astype(np.uint64)
+    guide = np.array([EQUAL, first[middle] - middle, near, beyond, keys[0]], np.float64)
+    return guide, floors, np.maximum(starts, 1).astype(np.uint64)
+
+
+def _key(distance: float) -> int:
+    """The exponent and six more bits."""
+    return int(np.array(distance).view(np.uint64) >> _KEY)
+
+
 def slots(score: Floats) -> Array:
     """The cell of each score, counted from 1: one product for most, a search where cells are narrow."""
     edges, _, first, crowded = grid()
@@ -69,13 +96,15 @@ def cell_sums(score: Array, outcome: Array) -> BinSums:
     kernel = compiled(fill_cells, len(score)) if fits else None
     if kernel is None:
         return slot_sums(score, outcome, slots, CELLS)
-    edges, _, first, crowded = grid()
-    totals = Totals(2 * (CELLS + 1))
+    edges, guide, floors, starts = grid().edges, *shortcuts()
+    totals = Totals(CELLS + 1)
 
     def work(start: int, stop: int) -> None:
-        sums = np.zeros((2 * (CELLS + 1), 2), np.int64)
-        kernel(score[start:stop], outcome[start:stop], EQUAL, edges, first, crowded, sums)
-        totals.add_packed(sums)
+        cells = np.zeros((CELLS + 1, 2), np.uint64)
+        sums = np.zeros((4, CELLS + 1), np.int64)
+        kernel(score[start:stop], outcome[start:stop], guide, edges, floors, starts, cells, sums)
+        rows, positives, high, low = sums
+        totals.add(rows, high, low, positives)
 
     map_blocks(work, len(score), COMPILED_ROWS)
-    return totals.bins_of_pairs()
+    return totals.bins((CELLS + 1,))

@@ -7,7 +7,6 @@ Sums are integers, so the order of rows, blocks and threads cannot change a bit 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -175,44 +174,57 @@ def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> Non
         sums[0, cell, 1] += fixed & LOW_MASK
 
 
-def fill_cells(score: Any, outcome: Any, equal: int, edges: Any, first: Any, crowded: Any, sums: Any) -> None:
-    """Add rows to the cells of a sketch; ``sums[2 * slot + outcome]`` holds (count and high part, low part).
+def fill_cells(
+    score: Any, outcome: Any, guide: Any, edges: Any, floors: Any, starts: Any, cells: Any, sums: Any
+) -> None:
+    """Add at most 2^19 rows to the cells of a sketch; ``sums`` gets rows, positives, and the high and low parts of the scores.
 
-    A product finds the cell among `equal` ones of the same width, unless it comes so near an edge that rounding may have carried
-    it over; then a comparison decides. Where that cell is cut further, halving finds the part.
+    A product finds the cell among those of the same width, unless it comes so near an edge that rounding may have carried it
+    over; then a comparison decides. Towards 0 and 1, where cells are narrower, the leading bits of the distance give a cell
+    from which at most three edges are passed.
+
+    While rows are added, a cell is two words. One is the sum of scores as whole numbers, which wraps around. The other holds
+    rows in 20 bits, positives in 20, and in 24 the sum of the leading parts, which wraps around too: together with the lower
+    end of the cell, which no score of it lies below, it tells how often the first did.
     """
-    scale = np.float64(equal)
-    most, last_cell = np.uint64(equal), np.uint64(sums.shape[0] - 1)
-    # Between the crowded cells at both ends the number of narrow cells passed is the same for all.
-    before = after = most >> np.uint64(1)
-    while before > 0 and not crowded[before]:
-        before -= np.uint64(1)
-    while after < most and not crowded[after]:
-        after += np.uint64(1)
-    passed = np.uint64(first[before]) - before
+    scale, passed, near, beyond = guide[0], np.uint64(guide[1]), guide[2], guide[3]
+    one, last = np.uint64(1), np.uint64(edges.size - 1)
+    lowest, last_key = np.uint64(guide[4]), np.uint64(starts.shape[1] - 1)
+    distance = np.empty(1, np.float64)
+    bits = distance.view(np.uint64)
     for i in range(score.size):
         value = np.float64(score[i])
         position = value * scale
-        place = min(np.uint64(np.int64(np.ceil(position))), most)
         nearest = np.floor(position + 0.5)
-        if abs(position - nearest) < 1e-9:
-            place = min(np.uint64(np.int64(nearest)), most)
-            place = min(place + np.uint64(value > edges[first[place]]), most)
-        slot = place + passed
-        if place <= before or place >= after:
-            slot = np.uint64(first[place])
-            if crowded[place]:
-                low = np.uint64(first[place - np.uint64(1)] + 1)
-                while low < slot:
-                    middle = (low + slot) >> np.uint64(1)
-                    if value <= edges[middle]:
-                        slot = middle
-                    else:
-                        low = middle + np.uint64(1)
-        cell = min(np.uint64(2) * slot + np.uint64(outcome[i]), last_cell)
-        fixed = np.int64(value * SCALE)
-        sums[cell, 0] += (fixed >> LOW_BITS) + COUNT_UNIT
-        sums[cell, 1] += fixed & LOW_MASK
+        cell = np.uint64(np.int64(np.ceil(position))) + passed
+        is_close = abs(position - nearest) < 1e-9
+        is_above = value > beyond
+        if is_close or is_above or value <= near:
+            if is_above or value <= near:
+                distance[0] = 1.0 - value if is_above else value
+                key = min(max(bits[0] >> np.uint64(46), lowest) - lowest, last_key)
+                cell = starts[np.uint64(is_above), key]
+                second, third = min(cell + one, last), min(cell + one + one, last)
+                cell += np.uint64(value > edges[cell]) + np.uint64(value > edges[second])
+                cell += np.uint64(value > edges[third])
+            else:
+                cell = min(np.uint64(np.int64(nearest)) + passed, last)
+                cell += np.uint64(value > edges[cell])
+        cell = min(cell, last)
+        fixed = np.uint64(np.int64(value * SCALE))
+        cells[cell, 0] += fixed
+        cells[cell, 1] += one + (np.uint64(outcome[i]) << np.uint64(20)) + ((fixed >> np.uint64(44)) << np.uint64(40))
+    for place in range(edges.size):
+        word, floor = cells[place, 1], floors[place]
+        rows = word & np.uint64((1 << 20) - 1)
+        leading = ((word >> np.uint64(40)) - rows * (floor >> np.uint64(44))) & np.uint64((1 << 24) - 1)
+        rest = np.int64(cells[place, 0] - rows * floor - (leading << np.uint64(44)))
+        low = np.int64(rows * (floor & np.uint64(LOW_MASK))) + (rest & LOW_MASK)
+        high = np.int64(rows * (floor >> np.uint64(LOW_BITS))) + np.int64(leading << np.uint64(2)) + (rest >> LOW_BITS)
+        sums[0, place] += np.int64(rows)
+        sums[1, place] += np.int64((word >> np.uint64(20)) & np.uint64((1 << 20) - 1))
+        sums[2, place] += high + (low >> LOW_BITS)
+        sums[3, place] += low & LOW_MASK
 
 
 def add_rows(probs: Any, labels: Any, columns: int, inverse: Any, logs: Any, sums: Any) -> None:
@@ -222,39 +234,54 @@ def add_rows(probs: Any, labels: Any, columns: int, inverse: Any, logs: Any, sum
     probabilities are 0. Steps and their order are those of `_rowsums.minus_log`, so that the bits are the same.
     """
     width = max(columns, 2)
+    single = columns == 1
+    scratch = np.empty(2, np.float64)
+    bits = scratch.view(np.int64)
+    high = low = own_high = own_low = surprises = entropy = impossible = np.int64(0)
     for i in range(labels.size):
-        own = labels[i]
+        own = np.int64(labels[i])
+        own_value = own_surprise = 0.0
         for k in range(width):
-            value = np.float64(probs[i * columns + (k if columns > 1 else 0)])
-            if columns == 1 and k == 0:
+            value = np.float64(probs[i] if single else probs[i * columns + k])
+            if single and k == 0:
                 value = 1.0 - value
-            surprise = 0.0
-            if value > 0.0:
-                part, exponent = math.frexp(value)
-                place = min(max(np.int64(math.floor(part * 256.0)) - 128, 0), 127)
-                rest = part * inverse[place]
-                rest = rest - 1.0
-                series = rest * (1 / 5)
-                series = series + (-1 / 4)
-                series = series * rest
-                series = series + (1 / 3)
-                series = series * rest
-                series = series + (-1 / 2)
-                series = series * rest
-                series = series + 1.0
-                series = series * rest
-                surprise = logs[place] - series
-                surprise = surprise - exponent * 0.6931471805599453
+            scratch[0] = value
+            word = bits[0]
+            exponent = (word >> 52) - 1022  # what frexp gives, without a call for each entry
+            if exponent == -1022:  # too small for a leading bit of its own; 0 is put right below
+                scratch[0] = value * 18014398509481984.0
+                word = bits[0]
+                exponent = (word >> 52) - 1076
+            bits[0] = (word & 4503599627370495) | 4602678819172646912
+            part = scratch[0]
+            place = (word >> 45) & 127
+            rest = part * inverse[place]
+            rest = rest - 1.0
+            series = rest * (1 / 5)
+            series = series + (-1 / 4)
+            series = series * rest
+            series = series + (1 / 3)
+            series = series * rest
+            series = series + (-1 / 2)
+            series = series * rest
+            series = series + 1.0
+            series = series * rest
+            surprise = logs[place] - series
+            surprise = surprise - np.float64(exponent) * 0.6931471805599453
+            surprise = surprise if value > 0.0 else 0.0
             square = np.int64(value * value * SCALE)
-            sums[0] += square >> 31
-            sums[1] += square & 2147483647
-            sums[5] += np.int64(math.floor(value * surprise * 1099511627776.0 + 0.5))
-            if k == own:
-                fixed = np.int64(value * SCALE)
-                sums[2] += fixed >> 31
-                sums[3] += fixed & 2147483647
-                sums[4] += np.int64(math.floor(surprise * 1099511627776.0 + 0.5))
-                sums[6] += np.int64(value == 0.0)
+            high += square >> 31
+            low += square & 2147483647
+            entropy += np.int64(np.floor(value * surprise * 1099511627776.0 + 0.5))
+            own_value = value if k == own else own_value
+            own_surprise = surprise if k == own else own_surprise
+        fixed = np.int64(own_value * SCALE)
+        own_high += fixed >> 31
+        own_low += fixed & 2147483647
+        surprises += np.int64(np.floor(own_surprise * 1099511627776.0 + 0.5))
+        impossible += np.int64(own_value == 0.0)
+    for number, found in enumerate((high, low, own_high, own_low, surprises, entropy, impossible)):
+        sums[number] += found
 
 
 def fill_class_bins(probs: Any, labels: Any, bins: int, edges: Any, sums: Any, positives: Any) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant import _kernels
+from calibrant import _grid, _kernels
 from calibrant._gather import views_of
 from calibrant.binning import bin_table
 
@@ -53,7 +53,8 @@ def in_form(form: str, work: Callable[[], Any]) -> tuple[Any, set[str]]:
     with pytest.MonkeyPatch.context() as patch:
         for module in holders:
             patch.setattr(module, "compiled", compiled)
-        return work(), asked
+        with np.errstate(over="ignore"):  # sums that wrap around do so on purpose
+            return work(), asked
 
 
 def bits(*arrays: Any) -> list[bytes]:
@@ -232,6 +233,32 @@ def test_sketches_are_the_same_compiled(dtype: Any) -> None:
     found = [in_form(form, lambda: cal.Sketches.of(y, p)) for form in ("numpy", "python", "machine")]
     assert found[0][0] == found[1][0] == found[2][0]
     assert {"fill_cells", "add_rows"} <= found[0][1]
+
+
+@pytest.mark.parametrize("score", [0.0, 1e-7, 1 / 3, 0.3333, 1 - 1e-7, 1.0])
+def test_a_cell_holds_all_rows_of_a_block(score: float) -> None:
+    """The sum of a cell wraps around, and is told from what it wrapped."""
+    pytest.importorskip("numba")
+    p = np.full((1 << 20) + 3, score)
+    p[::7] = np.nextafter(p[::7], 0.5)
+    y = (np.arange(len(p)) % 3 == 0).astype(np.int64)
+    found = [in_form(form, lambda: cal.Sketch.of(y, p))[0] for form in ("numpy", "machine")]
+    assert found[0] == found[1]
+    assert found[0].n == len(p)
+
+
+def test_the_leading_bits_lead_to_within_three_edges() -> None:
+    edges = _grid.grid().edges
+    guide, floors, starts = _grid.shortcuts()
+    assert guide[2] == 1 / 300
+    assert guide[3] == pytest.approx(299 / 300, abs=1e-16)
+    keys = np.arange(starts.shape[1], dtype=np.uint64) + np.uint64(guide[4])
+    least, most = ((keys + np.uint64(step) << np.uint64(46)).view(np.float64) for step in (0, 1))
+    least[0] = 0
+    for start, low, high in ((starts[0], least, most), (starts[1], 1 - most, 1 - least)):
+        assert (start <= np.maximum(np.searchsorted(edges, np.nextafter(low, 1)), 1)).all()
+        assert (np.searchsorted(edges, high) <= start + 3).all()
+    assert (floors[1:] == [int(edge * 2**62) for edge in edges[:-1]]).all()
 
 
 def test_every_loop_is_compared() -> None:

@@ -222,7 +222,8 @@ def label_code(column: str, kind: str, classes: tuple[Any, ...]) -> str:
     elif list(classes) == list(range(len(classes))):
         # A cast rounds, and 0.7 is no class.
         whole = "true" if kind == "BOOLEAN" or "INT" in kind else f"{name} = round({name})"
-        return f"CASE WHEN {whole} THEN TRY_CAST({name} AS INTEGER) END"
+        number = "UTINYINT" if len(classes) <= 256 else "INTEGER"
+        return f"CASE WHEN {whole} THEN TRY_CAST({name} AS {number}) END"
     else:
         named = [repr(float(value)) for value in classes]
     pairs = " ".join(f"WHEN {name} = {value} THEN {place}" for place, value in enumerate(named))
