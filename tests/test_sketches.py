@@ -15,7 +15,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import calibrant as cal
 from calibrant import _grid, _kernels
 from calibrant._binsums import slot_sums
+from calibrant._grid import CELLS
 from calibrant._rowsums import minus_log, row_sums
+from calibrant._wire import pack
+from calibrant.errors import FileError
 
 SCORED = [m for m in cal.catalogue.values() if m.takes == "View" and m.sketch and m.lens == "auto"]
 LAWS = ("rare", "even", "points", "sure")
@@ -327,3 +330,16 @@ def test_sketches_stand_in_for_rows() -> None:
     assert (two.accuracy, two.mean_confidence) == pytest.approx(
         (cal.evaluate(z, q).header.accuracy, cal.evaluate(z, q).header.mean_confidence), abs=1e-12
     )
+
+
+@pytest.mark.parametrize(
+    "head",
+    [{}, {"cells": "many", "lens": "binary"}, {"cells": CELLS}, {"kind_of": "binary", "classes": 3, "parts": 7}],
+    ids=["nothing", "words for numbers", "no lens", "numbers for lists"],
+)
+def test_a_true_checksum_over_other_content_is_refused(head: dict[str, Any]) -> None:
+    arrays = [np.zeros(0, np.int64)] * 5
+    with pytest.raises((FileError, cal.errors.ArgumentError), match=r"content: .*(hold|was made with)"):
+        cal.Sketch.from_bytes(pack("Sketch", head, arrays))
+    with pytest.raises(FileError, match="content: do not hold what they should"):
+        cal.Sketches.from_bytes(pack("Sketches", head, arrays))

@@ -122,7 +122,10 @@ def _unmasked(value: Any, argument: str) -> Array:
     if mask.any():
         row = int(np.argwhere(mask)[0][0])
         raise InputTypeError(
-            argument, f"is masked at row {row}, and every entry is needed", "drop the masked rows first", row=row
+            argument,
+            f"is missing at row {row} (masked, or empty in a file), and every entry is needed",
+            "drop such rows first",
+            row=row,
         )
     return np.asarray(value.data)
 

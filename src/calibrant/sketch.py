@@ -14,7 +14,7 @@ from ._gather import as_predictions, views_of
 from ._grid import CELLS, EQUAL, cell_sums, grid, slots
 from ._kernels import LOW_BITS, LOW_MASK
 from ._spread import most_moved, spread_views
-from ._wire import pack, unpack
+from ._wire import pack, unpack, well_formed
 from .errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, WeightsNotSupportedError
 from .lenses import Lens
 from .predictions import Predictions
@@ -201,7 +201,8 @@ class Sketch:
     def from_bytes(cls, content: bytes) -> Sketch:
         """The sketch that `to_bytes` wrote."""
         head, arrays = unpack("Sketch", content)
-        return cls(*checked_cells(arrays, head["cells"]), head["lens"])
+        with well_formed("content"):
+            return cls(*checked_cells(arrays, head["cells"]), str(head["lens"]))
 
     def __len__(self) -> int:
         return self.n

@@ -12,7 +12,7 @@ import numpy as np
 
 from ._gather import as_predictions, views_of
 from ._rowsums import RowSums, row_sums
-from ._wire import pack, unpack
+from ._wire import pack, unpack, well_formed
 from .errors import ArgumentError, FileError, GroupError, InputTypeError, LensError, UndefinedMetricError
 from .files import read_limited, write_atomic
 from .predictions import Predictions
@@ -246,11 +246,12 @@ class Sketches:
         head, arrays = unpack("Sketches", content, name)
         rest = iter([arrays[i : i + 5] for i in range(0, len(arrays), 5)])
         parts = {}
-        for part in head["parts"]:
-            lenses = {lens: Sketch(*checked_cells(next(rest), head["cells"]), lens) for lens in part["lenses"]}
-            kept = None if part["scores"] is None else RowSums(*(int(text) for text in part["scores"]))
-            parts[part["group"]] = GroupSketch(lenses, kept)
-        return cls(head["kind_of"], tuple(head["classes"]), parts)
+        with well_formed(name):
+            for part in head["parts"]:
+                lenses = {lens: Sketch(*checked_cells(next(rest), head["cells"]), lens) for lens in part["lenses"]}
+                kept = None if part["scores"] is None else RowSums(*(int(text) for text in part["scores"]))
+                parts[part["group"]] = GroupSketch(lenses, kept)
+            return cls(head["kind_of"], tuple(head["classes"]), {ALL: parts[ALL], **parts})
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the bytes to a file; the old file or the new one is there at any moment."""

@@ -248,7 +248,7 @@ FLAGS = [
         lambda: cal.ece(Y, np.ma.masked_array(P, [0, 0, 1, 0])),
         "masked",
         "every entry is needed",
-        "drop the masked rows",
+        "drop such rows",
         row=2,
     ),
 ]
