@@ -590,3 +590,28 @@ def test_where_the_kernel_is_used() -> None:
     if ON_GPU:
         assert can_fuse(torch.zeros(1, device=DEVICE), plan)
         assert not can_fuse(torch.zeros(1, device=DEVICE), SketchMetric(3, lenses="classwise").plan)
+
+
+@pytest.mark.parametrize(("rows", "classes"), [(500, 3), (200, 50)])
+def test_promised_rows_are_counted_the_same_without_the_checks(rows: int, classes: int) -> None:
+    p = torch.softmax(torch.randn(rows, classes, generator=torch.Generator().manual_seed(0)), 1).to(DEVICE)
+    y = torch.arange(rows, device=DEVICE) % classes
+    checked, promised = (
+        MulticlassCalibrationError(classes, fused=False, validate_args=checks).to(DEVICE) for checks in (True, False)
+    )
+    checked.update(p, y)
+    promised.update(p, y)
+    assert torch.equal(checked.sums, promised.sums)
+    # What would write outside the sums, or is no number, is refused all the same.
+    for bad, label in ((torch.full_like(p[:1], math.nan), y[:1]), (p[:1] * 0 + 2, y[:1]), (p[:1], y[:1] + classes)):
+        promised.reset()
+        promised.update(bad, label)
+        with pytest.raises(cal.errors.CalibrantError):
+            promised.compute()
+    half = p[:1] / 2
+    promised.reset()
+    promised.update(half, y[:1])
+    assert promised.sketch().n == 1
+    checked.update(half, y[:1])
+    with pytest.raises(cal.errors.CalibrantError, match="sum"):
+        checked.compute()

@@ -65,6 +65,8 @@ class SketchMetric(nn.Module):
         Whether `compute` adds up all processes, of which group, and how many seconds it waits for the others.
     fused
         False to do without the Triton kernel where there is one.
+    validate_args
+        False promises rows of probabilities: without the kernel, two passes over all entries are then spared.
 
     >>> import torch
     >>> from calibrant.torch.accumulating import SketchMetric
@@ -91,6 +93,7 @@ class SketchMetric(nn.Module):
         sync_timeout: float | None = None,
         fused: bool = True,
         cells: Cells | None = None,
+        validate_args: bool = True,
     ) -> None:
         super().__init__()
         _check(num_classes, input, ignore_index, num_groups)
@@ -100,9 +103,9 @@ class SketchMetric(nn.Module):
         self.fused = fused
         top = "top_label" in names
         groups = num_groups or 1
-        self.plan = Plan(
-            cells or cells_of(None), num_classes, top, "classwise" in names, groups, ignore_index, sum_tolerance
-        )
+        kept = cells or cells_of(None)
+        classwise = "classwise" in names
+        self.plan = Plan(kept, num_classes, top, classwise, groups, ignore_index, sum_tolerance, validate_args)
         self.register_buffer("sums", sketching.new_sums(self.plan))
         self.register_buffer("first_fault", torch.tensor(NEVER))
         self._seen = 0

@@ -32,6 +32,7 @@ _WORDS = (
     "sync_timeout",
     "fused",
     "cells",
+    "validate_args",
 )
 
 
@@ -147,7 +148,8 @@ class BinaryCalibrationError(_BinnedError):
     - NaN, entries outside 0 and 1 and foreign labels are errors at `compute`; no rows too;
     - no row is kept, and processes exchange sums.
 
-    `validate_args` is taken for its place and not read: the rows are checked on the device, at no cost.
+    Rows are checked on the device. ``validate_args=False`` leaves out the checks that read all entries once more where no fused kernel
+    runs (sums other than 1, entries below 0); what is checked at no cost still is.
 
     >>> import torch
     >>> from calibrant.torch.objects import BinaryCalibrationError
@@ -164,7 +166,7 @@ class BinaryCalibrationError(_BinnedError):
         validate_args: bool = True,
         **words: Any,
     ) -> None:
-        super().__init__(None, n_bins, norm, ignore_index, **words)
+        super().__init__(None, n_bins, norm, ignore_index, validate_args=validate_args, **words)
 
 
 class MulticlassCalibrationError(_BinnedError):
@@ -191,4 +193,4 @@ class MulticlassCalibrationError(_BinnedError):
     ) -> None:
         if num_classes is None:
             raise ArgumentError("num_classes", "must be 2 or more; got None")
-        super().__init__(num_classes, n_bins, norm, ignore_index, **words)
+        super().__init__(num_classes, n_bins, norm, ignore_index, validate_args=validate_args, **words)

@@ -107,6 +107,8 @@ class Plan:
     ignore_index: int | None
     tolerance: float | None
     """How far from 1 a row may sum; None for what its precision allows."""
+    checks: bool = True
+    """Whether plain operations look for entries below 0 and sums other than 1, each of which reads all entries once more."""
 
     @cached_property
     def sections(self) -> int:
@@ -268,13 +270,11 @@ def add_block(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> No
     probs, target = block.probs, block.target.to(torch.int64)
     number = torch.arange(target.numel(), device=sums.device).view(target.shape)
     if plan.classes is None:
-        top = probs.squeeze(1)
-        hit = target == 1
-        cause = _causes(top, top, None, 0.0, target, block.groups, plan)
+        top, hit, total, least = probs.squeeze(1), target == 1, None, None
     else:
-        top, hit, total, least = _reduced(probs, target, number)
-        cause = _causes(top, least, total, tolerance_of(plan, probs.dtype), target, block.groups, plan)
-    lane = number & (LANES - 1)
+        top, hit, total, least = _reduced(probs, target, number, plan.checks)
+    cause = _causes(top, least, total, tolerance_of(plan, probs.dtype), target, block.groups, plan)
+    lane = (number & (LANES - 1)).add_(plan.trash)
     base = None if block.groups is None else block.groups.to(torch.int64) * plan.group_size
     counts = cause < 0
     if plan.classes is None or plan.top_label:
@@ -282,29 +282,41 @@ def add_block(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> No
         apart = torch.where(score == 1, hit.to(torch.int8).add_(FAULTS), cause) if plan.spreads else cause
         cell = _cell(score, hit, plan)
         cell = cell if base is None else cell.add_(base)
-        place = torch.where(apart < 0, cell, torch.add(lane, apart, alpha=LANES).add_(plan.trash))
-        _scatter(sums, place, torch.ones((), dtype=torch.int64, device=sums.device).expand(place.numel()), score)
+        place = torch.where(apart < 0, cell, torch.add(lane, apart, alpha=LANES))
+        _scatter(sums, place, one_on(sums.device).expand(place.numel()), score)
     else:
         # Classes are many and a faulty row is one: without the top label it is noted by itself.
-        waste = torch.add(lane, cause.clamp(min=0), alpha=LANES).add_(plan.trash)
+        waste = torch.add(lane, cause.clamp(min=0), alpha=LANES)
         sums[0].scatter_add_(0, waste.flatten(), (~counts).flatten().to(torch.int64))
     if plan.classwise:
-        _add_classes(sums, probs, target, base, counts, lane + plan.trash, plan)
-    fault = torch.where(cause > IGNORED, number, NEVER - block.start).amin().add_(block.start)
-    torch.minimum(first_fault, fault, out=first_fault)
+        _add_classes(sums, probs, target, base, counts, lane, plan)
+    fault = torch.where(cause > IGNORED, number, NEVER - block.start).amin()
+    torch.minimum(first_fault, fault.add_(block.start) if block.start else fault, out=first_fault)
 
 
-def _reduced(probs: Tensor, target: Tensor, number: Tensor) -> tuple[Tensor, ...]:
-    """Largest entry of each row, whether it is the label's, sum and smallest entry."""
+@lru_cache(maxsize=32)
+def one_on(device: torch.device) -> Tensor:
+    """The number 1 on a device."""
+    return torch.ones((), dtype=torch.int64, device=device)
+
+
+def _reduced(
+    probs: Tensor, target: Tensor, number: Tensor, checks: bool
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Largest entry of each row, whether it is the label's, and for checks sum and smallest entry."""
     wide = torch.float64 if probs.dtype == torch.float64 else torch.float32
     rows, classes, inner = probs.shape
     if probs.is_cuda and inner == 1 and classes <= FEW_CLASSES and probs.is_contiguous():
         flat = probs.to(wide).view(1, 1, -1)
-        top, place = max_pool1d(flat, classes, return_indices=True)
-        hit = place.view(rows, 1) == torch.add(target, number, alpha=classes)
+        best, place = max_pool1d(flat, classes, return_indices=True)
+        top, hit = best.view(rows, 1), place.view(rows, 1) == torch.add(target, number, alpha=classes)
+        if not checks:
+            return top, hit, None, None
         total, least = avg_pool1d(flat, classes) * classes, -max_pool1d(-flat, classes)
-        return top.view(rows, 1), hit, total.view(rows, 1), least.view(rows, 1)
+        return top, hit, total.view(rows, 1), least.view(rows, 1)
     top, place = probs.max(dim=1)
+    if not checks:
+        return top, place == target, None, None
     return top, place == target, probs.sum(dim=1, dtype=wide), probs.amin(dim=1)
 
 
@@ -317,7 +329,7 @@ def tolerance_of(plan: Plan, dtype: torch.dtype) -> float:
 
 def _causes(
     top: Tensor,
-    least: Tensor,
+    least: Tensor | None,
     total: Tensor | None,
     tolerance: float,
     target: Tensor,
@@ -329,12 +341,12 @@ def _causes(
     if total is not None:
         off = ~((total - 1).abs() <= tolerance)
         cause.masked_fill_(off, WRONG_SUM)
-    cause.masked_fill_((least < 0) | (top > 1), OUT_OF_RANGE)
+    outside = (top < 0) | (top > 1) if least is None else (least < 0) | (top > 1)
+    cause.masked_fill_(outside, OUT_OF_RANGE)
     cause.masked_fill_((top if total is None else total).isnan(), NOT_A_NUMBER)
     if groups is not None:
-        cause.masked_fill_((groups < 0) | (groups >= plan.groups), WRONG_GROUP)
-    most = 1 if plan.classes is None else plan.classes - 1
-    cause.masked_fill_((target < 0) | (target > most), WRONG_LABEL)
+        cause.masked_fill_(groups.clamp(0, plan.groups - 1) != groups, WRONG_GROUP)
+    cause.masked_fill_(target.clamp(0, 1 if plan.classes is None else plan.classes - 1) != target, WRONG_LABEL)
     if plan.ignore_index is not None:
         cause.masked_fill_(target == plan.ignore_index, IGNORED)
     return cause
@@ -343,7 +355,7 @@ def _causes(
 def _cell(score: Tensor, hit: Tensor, plan: Plan) -> Tensor:
     """The place of each score within its section: its cell and outcome."""
     edges, _ = tables(plan.cells, score.device)
-    return torch.bucketize(score, edges).sub_(1).clamp_(min=0).mul_(2).add_(hit)
+    return torch.add(hit, torch.bucketize(score, edges[1:]), alpha=2)
 
 
 def _scatter(sums: Tensor, place: Tensor, rows: Tensor, score: Tensor) -> None:
