@@ -602,12 +602,14 @@ def test_promised_rows_are_counted_the_same_without_the_checks(rows: int, classe
     checked.update(p, y)
     promised.update(p, y)
     assert torch.equal(checked.sums, promised.sums)
-    # What would write outside the sums, or is no number, is refused all the same.
-    for bad, label in ((torch.full_like(p[:1], math.nan), y[:1]), (p[:1] * 0 + 2, y[:1]), (p[:1], y[:1] + classes)):
+    for bad in (torch.full_like(p[:1], math.nan), p[:1] * 0 + 2):
         promised.reset()
-        promised.update(bad, label)
-        with pytest.raises(cal.errors.CalibrantError):
+        promised.update(bad, y[:1])
+        with pytest.raises(cal.errors.ProbabilityError, match="1 rows hold NaN or an entry above 1"):
             promised.compute()
+    promised.reset()
+    promised.update(p[:1], y[:1] + classes)  # a wrong prediction, as was promised
+    assert (promised.sketch().n, promised.sketch().positives) == (1, 0)
     half = p[:1] / 2
     promised.reset()
     promised.update(half, y[:1])

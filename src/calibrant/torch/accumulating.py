@@ -66,7 +66,8 @@ class SketchMetric(nn.Module):
     fused
         False to do without the Triton kernel where there is one.
     validate_args
-        False promises rows of probabilities: without the kernel, two passes over all entries are then spared.
+        False promises rows of probabilities and labels that are classes (another counts as a wrong prediction). Where the kernel runs, or
+        groups, classes or an `ignore_index` are kept apart, rows are checked all the same; elsewhere most of the work is spared.
 
     >>> import torch
     >>> from calibrant.torch.accumulating import SketchMetric
@@ -224,7 +225,14 @@ class SketchMetric(nn.Module):
 
     def _shared(self) -> tuple[Any, ...]:
         """What two metrics of a collection must share to be filled as one."""
-        return (*self._kind(), self.fused, self.sync_on_compute, id(self.process_group), self.sync_timeout)
+        return (
+            *self._kind(),
+            self.plan.checks,
+            self.fused,
+            self.sync_on_compute,
+            id(self.process_group),
+            self.sync_timeout,
+        )
 
     def _follow(self, leader: SketchMetric) -> None:
         """Read the sums of another from now on."""
@@ -242,6 +250,10 @@ class SketchMetric(nn.Module):
     def _checked(self, sums: Tensor) -> NDArray[np.int64]:
         """The sums on the host, unless rows could not be counted."""
         faults = sketching.tallies(sums, self.plan)
+        if self.ignore_index is None and faults[0]:
+            raise ProbabilityError(
+                "preds", f"{faults[0]} rows hold NaN or an entry above 1", "validate_args=True says which"
+            )
         if any(faults[1:]):
             raise _refusal(faults, int(self.first_fault), self.input)
         kept: NDArray[np.int64] = sums.cpu().numpy()

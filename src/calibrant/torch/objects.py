@@ -148,8 +148,8 @@ class BinaryCalibrationError(_BinnedError):
     - NaN, entries outside 0 and 1 and foreign labels are errors at `compute`; no rows too;
     - no row is kept, and processes exchange sums.
 
-    Rows are checked on the device. ``validate_args=False`` leaves out the checks that read all entries once more where no fused kernel
-    runs (sums other than 1, entries below 0); what is checked at no cost still is.
+    Rows are checked on the device; ``validate_args=False`` promises that they need not be, which helps where no fused kernel runs (see
+    `SketchMetric`).
 
     >>> import torch
     >>> from calibrant.torch.objects import BinaryCalibrationError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -40,7 +40,7 @@ __all__ = [
 # Why a row is not counted. Each kind has many places in the sums, or a thousand rows at once would wait for one address.
 IGNORED, NOT_A_NUMBER, OUT_OF_RANGE, WRONG_SUM, WRONG_LABEL, WRONG_GROUP = range(6)
 FAULTS = 6
-LANES = 256
+LANES = 1024
 # A score is 62 bits, kept as 24 high and 38 low ones: as many rows can be added before the low parts must be carried over.
 HALF_BITS = 38
 HALF_MASK = (1 << HALF_BITS) - 1
@@ -107,8 +107,8 @@ class Plan:
     ignore_index: int | None
     tolerance: float | None
     """How far from 1 a row may sum; None for what its precision allows."""
-    checks: bool = True
-    """Whether plain operations look for entries below 0 and sums other than 1, each of which reads all entries once more."""
+    checks: bool = field(default=True, compare=False)
+    """Whether plain operations look at what each row holds, beside its largest entry."""
 
     @cached_property
     def sections(self) -> int:
@@ -269,10 +269,11 @@ def add_block(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> No
     """Add a block of rows by plain operations of torch, none of which waits for the device."""
     probs, target = block.probs, block.target.to(torch.int64)
     number = torch.arange(target.numel(), device=sums.device).view(target.shape)
-    if plan.classes is None:
-        top, hit, total, least = probs.squeeze(1), target == 1, None, None
-    else:
-        top, hit, total, least = _reduced(probs, target, number, plan.checks)
+    top, hit = _largest(probs, target, number, plan)
+    if plan.spreads and not (plan.checks or plan.classwise or plan.ignore_index is not None):
+        _add_promised(sums, top, hit, number, plan)
+        return
+    total, least = (None, top) if plan.classes is None else _sum_and_least(probs)
     cause = _causes(top, least, total, tolerance_of(plan, probs.dtype), target, block.groups, plan)
     lane = (number & (LANES - 1)).add_(plan.trash)
     base = None if block.groups is None else block.groups.to(torch.int64) * plan.group_size
@@ -300,24 +301,42 @@ def one_on(device: torch.device) -> Tensor:
     return torch.ones((), dtype=torch.int64, device=device)
 
 
-def _reduced(
-    probs: Tensor, target: Tensor, number: Tensor, checks: bool
-) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """Largest entry of each row, whether it is the label's, and for checks sum and smallest entry."""
-    wide = torch.float64 if probs.dtype == torch.float64 else torch.float32
-    rows, classes, inner = probs.shape
-    if probs.is_cuda and inner == 1 and classes <= FEW_CLASSES and probs.is_contiguous():
-        flat = probs.to(wide).view(1, 1, -1)
-        best, place = max_pool1d(flat, classes, return_indices=True)
-        top, hit = best.view(rows, 1), place.view(rows, 1) == torch.add(target, number, alpha=classes)
-        if not checks:
-            return top, hit, None, None
-        total, least = avg_pool1d(flat, classes) * classes, -max_pool1d(-flat, classes)
-        return top, hit, total.view(rows, 1), least.view(rows, 1)
+def _add_promised(sums: Tensor, top: Tensor, hit: Tensor, number: Tensor, plan: Plan) -> None:
+    """Add rows that were promised to be probabilities; NaN and what is above 1 fall behind the cells, where `tallies` sees them."""
+    score = top.to(torch.float64, copy=True)
+    apart = torch.add(number & (LANES - 1), hit, alpha=LANES).add_(plan.trash + FAULTS * LANES)
+    place = torch.where(score == 1, apart, _cell(score, hit, plan))
+    _scatter(sums, place, one_on(sums.device).expand(place.numel()), score)
+
+
+def _pools(probs: Tensor) -> bool:
+    return bool(probs.is_cuda and probs.shape[2] == 1 and probs.shape[1] <= FEW_CLASSES and probs.is_contiguous())
+
+
+def _wide(probs: Tensor) -> torch.dtype:
+    return torch.float64 if probs.dtype == torch.float64 else torch.float32
+
+
+def _largest(probs: Tensor, target: Tensor, number: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
+    """Largest entry of each row, and whether it is the label's."""
+    if plan.classes is None:
+        return probs.squeeze(1), target == 1
+    rows, classes, _ = probs.shape
+    if _pools(probs):
+        top, place = max_pool1d(probs.to(_wide(probs)).view(1, 1, -1), classes, return_indices=True)
+        return top.view(rows, 1), place.view(rows, 1) == torch.add(target, number, alpha=classes)
     top, place = probs.max(dim=1)
-    if not checks:
-        return top, place == target, None, None
-    return top, place == target, probs.sum(dim=1, dtype=wide), probs.amin(dim=1)
+    return top, place == target
+
+
+def _sum_and_least(probs: Tensor) -> tuple[Tensor, Tensor]:
+    """Sum and smallest entry of each row."""
+    rows, classes, _ = probs.shape
+    if _pools(probs):
+        flat = probs.to(_wide(probs)).view(1, 1, -1)
+        total, least = avg_pool1d(flat, classes) * classes, -max_pool1d(-flat, classes)
+        return total.view(rows, 1), least.view(rows, 1)
+    return probs.sum(dim=1, dtype=_wide(probs)), probs.amin(dim=1)
 
 
 def tolerance_of(plan: Plan, dtype: torch.dtype) -> float:
@@ -329,7 +348,7 @@ def tolerance_of(plan: Plan, dtype: torch.dtype) -> float:
 
 def _causes(
     top: Tensor,
-    least: Tensor | None,
+    least: Tensor,
     total: Tensor | None,
     tolerance: float,
     target: Tensor,
@@ -341,8 +360,7 @@ def _causes(
     if total is not None:
         off = ~((total - 1).abs() <= tolerance)
         cause.masked_fill_(off, WRONG_SUM)
-    outside = (top < 0) | (top > 1) if least is None else (least < 0) | (top > 1)
-    cause.masked_fill_(outside, OUT_OF_RANGE)
+    cause.masked_fill_((least < 0) | (top > 1), OUT_OF_RANGE)
     cause.masked_fill_((top if total is None else total).isnan(), NOT_A_NUMBER)
     if groups is not None:
         cause.masked_fill_(groups.clamp(0, plan.groups - 1) != groups, WRONG_GROUP)
