@@ -1,0 +1,177 @@
+"""The page of every metric: formula, meaning, when it misleads, cost, an example with a picture, and the paper."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+
+pytest.importorskip("matplotlib")
+from PIL import Image
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "docs" / "metrics"
+SECTIONS = ["Meaning", "Formula", "When it misleads", "Example", "Options", "Cost", "Facts", "Paper"]
+
+
+def tool(name: str) -> ModuleType:
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        return import_module(name)
+    finally:
+        sys.path.pop(0)
+
+
+maker = tool("make_metric_pages")
+pictures = tool("metric_pictures")
+METRICS = list(cal.catalogue.values())
+
+
+def outside_code(text: str) -> str:
+    return re.sub(r"`[^`]*`", "", text)
+
+
+def math_of(text: str) -> list[str]:
+    shown = re.findall(r"\$\$(.*?)\$\$", text, re.DOTALL)
+    inline = re.findall(r"\$([^$]+)\$", re.sub(r"\$\$.*?\$\$", "", outside_code(text), flags=re.DOTALL))
+    return shown + inline
+
+
+def test_every_metric_has_one_formula() -> None:
+    written = [
+        id
+        for path in (ROOT / "tools" / "formulas").glob("*.md")
+        for id in re.findall(r"^## (\w+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert sorted(written) == sorted(cal.catalogue)
+    assert set(maker.formulas()) == set(cal.catalogue)
+
+
+@pytest.mark.parametrize("id", list(cal.catalogue))
+def test_formula_is_well_formed(id: str) -> None:
+    text = maker.formulas()[id]
+    assert text.startswith("$$\n")
+    assert len(re.findall(r"^\$\$$", text, re.MULTILINE)) == 2
+    assert outside_code(text).count("$") % 2 == 0
+    for part in math_of(text):
+        bare = re.sub(r"\\[{}]", "", part)
+        assert bare.count("{") == bare.count("}"), part
+        depth = np.cumsum([{"{": 1, "}": -1}.get(letter, 0) for letter in bare])
+        assert depth.min() >= 0, part
+        assert len(re.findall(r"\\left(?![a-z])", part)) == len(re.findall(r"\\right(?![a-z])", part)), part
+        for size in ("big", "Big", "bigg"):
+            assert part.count(f"\\{size}l") == part.count(f"\\{size}r"), part
+        assert part.count(r"\lvert") == part.count(r"\rvert"), part
+        assert part.count("(") == part.count(")"), part
+        assert re.findall(r"\\begin\{(\w+)\}", part) == re.findall(r"\\end\{(\w+)\}", part)
+    for target in re.findall(r"\]\((\w+)\.md\)", text):
+        assert target in set(cal.catalogue)
+
+
+def test_formulas_differ_in_words_where_not_in_symbols() -> None:
+    assert len(set(maker.formulas().values())) == len(METRICS)
+
+
+def test_symbols_that_are_used_are_explained() -> None:
+    for id, text in maker.formulas().items():
+        explained = text + maker.symbols(text)
+        words = re.sub(r"\$\$.*?\$\$", "", explained, flags=re.DOTALL)
+        for symbol in (r"\kappa", r"\tau", r"\gamma", r"\delta", r"\lambda", r"\nu", r"\xi_m", r"\alpha"):
+            if re.search(re.escape(symbol) + r"(?![a-z_])", text):
+                assert symbol in words, (id, symbol)
+        for symbol in ("n_m", r"\bar p_m", "N", "p_i", "p_{ik}", r"\varphi_h", r"\bar y_{mk}", "M_+"):
+            if re.search(r"(?<![A-Za-z\\])" + re.escape(symbol) + r"(?![A-Za-z{^])", text):
+                assert symbol in words, (id, symbol)
+
+
+def assert_runs(section: str) -> None:
+    """The code as pasted gives the value in its comment."""
+    found = re.search(r"```python\n(.*)\n(cal\..*)  # (.*)\n```", section, re.DOTALL)
+    assert found is not None
+    names: dict[str, object] = {}
+    exec(found.group(1), names)
+    assert f"{eval(found.group(2), names):.6g}" == found.group(3)
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.id)
+def test_page_has_all_its_parts(metric: cal.Metric) -> None:
+    page = maker.page(metric)
+    assert [part for part in re.findall(r"^## (.*)$", page, re.MULTILINE) if part != "Notes"] == SECTIONS
+    parts = dict(zip(*[iter(re.split(r"^## (.*)\n", page, flags=re.MULTILINE)[1:])] * 2, strict=True))
+    assert metric.summary in parts["Meaning"]
+    assert maker.formulas()[metric.id] in parts["Formula"]
+    assert len(parts["When it misleads"].strip()) > 10
+    assert_runs(parts["Example"])
+    name = re.search(r"!\[.*\]\(pictures/(\w+)\.png\)", parts["Example"])
+    assert name is not None
+    assert name.group(1) in pictures.PICTURES
+    assert re.search(r"\*\*-?\d[\d.e+-]*\*\*\.$", parts["Example"].strip())
+    assert re.search(r"About [\d.e+]+ m?s of processor time", parts["Cost"])
+    assert metric.cost in parts["Cost"]
+    assert metric.reference in parts["Paper"]
+
+
+def test_value_in_the_caption_is_that_of_the_rows_shown() -> None:
+    names: dict[str, np.ndarray] = {}
+    exec(pictures.SETUP, names)
+    confidence, right = names["y_prob"].max(axis=1), names["y_prob"].argmax(axis=1) == names["y_true"]
+    gap = confidence.mean() - right.mean()
+    assert gap > 0.05  # too sure
+    assert f"**{gap:.4g}**" in maker.page(cal.esce)
+    assert f"**{confidence.sum() / right.sum():.4g}**" in maker.page(cal.expected_observed_ratio)
+    group = names["groups"] == "b"
+    assert (confidence - right)[group].mean() > 2 * abs((confidence - right)[~group].mean())
+    assert pictures.SETUP in maker.index()
+
+
+def test_every_picture_is_used_and_every_family_has_one() -> None:
+    used = {pictures.picture_of(metric).name for metric in METRICS}
+    assert used == set(pictures.PICTURES)
+
+
+def test_every_metric_was_timed_and_every_growth_is_explained() -> None:
+    assert set(maker.times()) == set(cal.catalogue)
+    assert all(taken > 0 for taken in maker.times().values())
+    assert {metric.cost for metric in METRICS} <= set(maker.GROWTH)
+
+
+def assert_drawn(name: str) -> None:
+    with maker.plain_settings():
+        figure = pictures.PICTURES[name].draw()
+    data = maker.png_of(figure)
+    assert len(data) < 60_000
+    with Image.open(io.BytesIO(data)) as picture:
+        pixels = np.asarray(picture.convert("RGB"))
+    painted = (pixels.min(axis=2) < 250).mean()
+    assert 0.01 < painted < 0.6
+    assert pixels.shape[1] > 400
+
+
+@pytest.mark.parametrize("name", ["losses", "soft", "witness", "loess"])
+def test_pictures_are_drawn(name: str) -> None:
+    assert_drawn(name)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", list(pictures.PICTURES))
+def test_all_pictures_are_drawn(name: str) -> None:
+    assert_drawn(name)
+
+
+def test_pages_written_are_those_of_the_catalogue() -> None:
+    if not (FOLDER / "index.md").exists():
+        pytest.skip("docs/metrics is not written: run tools/make_metric_pages.py")
+    assert (FOLDER / "index.md").read_text(encoding="utf-8") == maker.index(), "run tools/make_metric_pages.py"
+    assert {path.stem for path in FOLDER.glob("*.md")} == {"index", *cal.catalogue}
+    assert {path.stem for path in (FOLDER / "pictures").glob("*.png")} == set(pictures.PICTURES)
+    for metric in METRICS:
+        written = (FOLDER / f"{metric.id}.md").read_text(encoding="utf-8")
+        assert written == maker.page(metric), f"{metric.id}: run tools/make_metric_pages.py"

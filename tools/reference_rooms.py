@@ -1,0 +1,135 @@
+"""The rooms of the reference: which modules stand on which page, under which heading."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["ROOMS", "SPOKEN", "Room", "Section"]
+
+
+class Section(NamedTuple):
+    """A heading of a room, and the modules whose public names stand under it."""
+
+    title: str
+    modules: tuple[str, ...]
+
+
+class Room(NamedTuple):
+    """A page: what it is about, the guide that tells it as a story, and its sections."""
+
+    title: str
+    about: str
+    guide: str
+    sections: tuple[Section, ...]
+
+
+ROOMS = {
+    "measure": Room(
+        "Measure",
+        "From labels and probabilities to numbers.",
+        "start.md",
+        (
+            Section("Many metrics at once", ("evaluation", "recommendation")),
+            Section("The catalogue", ("registry",)),
+            Section("Curves and parts", ("calibration", "bintable", "decomposition")),
+            Section("Bins", ("binning", "_partition")),
+            Section("Which question", ("lenses",)),
+            Section("Which rows", ("selections",)),
+            Section("What is measured", ("predictions", "view")),
+            Section("Continuous outcomes", ("continuous",)),
+            Section("Data with a known error", ("simulate", "simulate.*")),
+            Section("Curves that can be fitted", ("curves.*",)),
+            Section("Errors and warnings", ("errors",)),
+        ),
+    ),
+    "assess": Room(
+        "Assess",
+        "Could it be chance? Tests, intervals, comparisons, sample sizes.",
+        "assess.md",
+        (
+            Section("Tests", ("inference.significance", "inference.verdicts", "inference.belt", "inference.grades")),
+            Section("Tests that may be looked at any time", ("inference.sequential",)),
+            Section("Intervals and bands", ("inference.intervals", "inference.bands")),
+            Section("Comparisons", ("inference.comparison",)),
+            Section("Sample sizes", ("inference.power",)),
+        ),
+    ),
+    "show": Room(
+        "Show",
+        "Figures and the report. The [gallery](../gallery.md) has a picture of each figure.",
+        "show.md",
+        (
+            Section("Reliability", ("figures.reliability", "figures.panels")),
+            Section("Without bins, and over whole rows", ("figures.differences", "figures.entropy", "figures.simplex")),
+            Section(
+                "Scores and choices", ("figures.histograms", "figures.topk", "figures.selective", "figures.murphy")
+            ),
+            Section(
+                "Where the error lies",
+                ("figures.intervals", "figures.classgroups", "figures.groupconfidence", "figures.stability"),
+            ),
+            Section(
+                "The report", ("reporting.building", "reporting.content", "reporting.comparing", "reporting.compared")
+            ),
+        ),
+    ),
+    "improve": Room(
+        "Improve",
+        "Maps from scores to calibrated probabilities.",
+        "improve.md",
+        (
+            Section(
+                "Choose and keep a map", ("recalibration.choosing", "recalibration.persistence", "recalibration.base")
+            ),
+            Section("Scaling of logits", ("recalibration.scaling",)),
+            Section("Curves for two classes", ("recalibration.binary",)),
+            Section("Bins", ("recalibration.binning",)),
+            Section("With intervals, and by order", ("recalibration.venn", "recalibration.ordered")),
+            Section("Groups", ("recalibration.grouped",)),
+            Section("Other data than the model was made for", ("recalibration.adjust",)),
+            Section("Inside scikit-learn", ("sklearn.*",)),
+        ),
+    ),
+    "decide": Room(
+        "Decide",
+        "When to trust one prediction.",
+        "decide.md",
+        (
+            Section("Thresholds and abstention", ("decision.thresholds", "decision.selective", "decision.areas")),
+            Section("Costs and review", ("decision.costs", "decision.routing")),
+            Section("Words and bounds", ("decision.likert", "decision.prudence")),
+            Section("Foreign rows", ("decision.detection", "decision.foreign")),
+        ),
+    ),
+    "watch": Room(
+        "Watch",
+        "Calibration over time.",
+        "monitor.md",
+        (Section("The monitor", ("monitoring.watching", "monitoring.status")),),
+    ),
+    "any-size": Room(
+        "Any size",
+        "Files larger than memory, sketches that add up, and a cluster.",
+        "scale.md",
+        (
+            Section("Files", ("engines.scanning",)),
+            Section("Sketches", ("sketches", "sketch")),
+            Section("Spark", ("spark.*",)),
+        ),
+    ),
+    "torch": Room(
+        "PyTorch",
+        "`import calibrant.torch as ct`: from a model and a loader to calibrated probabilities.",
+        "torch.md",
+        (Section("Models, metrics and modules", ("torch.*",)), Section("Losses", ("torch.losses.*",))),
+    ),
+}
+# How the names of a module are written in code; all others are names of calibrant itself.
+SPOKEN = {
+    "simulate.*": "cal.simulate.",
+    "curves.*": "cal.curves.",
+    "sklearn.*": "calibrant.sklearn.",
+    "spark.*": "calibrant.spark.",
+    "torch.*": "ct.",
+    "torch.losses.*": "ct.losses.",
+}
