@@ -1,11 +1,13 @@
 """Make the predictions that `calibrant demo` measures: boosted trees on scikit-learn's handwritten digits.
 
 Training, validation and test rows are apart. The validation rows are for repairing the model, the test rows for judging it.
-Run it again with `python examples/make_digits.py`; the same versions give the same files.
+Run it again with `python examples/make_digits.py`; the same versions of NumPy and scikit-learn give the same files. `--out` writes them
+elsewhere.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 from pathlib import Path
 
@@ -29,6 +31,11 @@ def write(path: Path, labels: np.ndarray, probs: np.ndarray) -> None:
 
 def main() -> None:
     """Train, predict, write two files."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--out", type=Path, default=FOLDER, help="folder for the files; that of the package if not given"
+    )
+    out = parser.parse_args().out
     images, digits = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(digits))
     train, validation, test = np.split(order, [TRAIN, TRAIN + VALIDATION])
@@ -36,7 +43,7 @@ def main() -> None:
     model.fit(images[train] / 16, digits[train])
     for name, rows in (("validation", validation), ("test", test)):
         probs = model.predict_proba(images[rows] / 16)
-        write(FOLDER / f"digits_{name}.csv", digits[rows], probs)
+        write(out / f"digits_{name}.csv", digits[rows], probs)
         right = probs.argmax(axis=1) == digits[rows]
         print(f"{name}: {len(rows)} rows, accuracy {right.mean():.3f}, mean confidence {probs.max(axis=1).mean():.3f}")
 

@@ -1,0 +1,70 @@
+"""A gate for continuous integration: may a new version of a model replace the old one? For whoever merges models.
+
+Both versions predict the same held-out rows. The gate fails (exit code 1) when the new one is worse by more than chance explains,
+and also when it is more accurate but its probabilities have become worse, which a gate on accuracy lets through.
+
+    python examples/ci_gate.py --candidate sharper     # a model that passes
+    python examples/ci_gate.py --candidate overfitted  # one that does not
+
+With predictions in files, `calibrant compare preds.csv --models 'old_*,new_*' --metric nll` prints the same numbers (it has no exit code for them).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import calibrant as cal
+
+ALLOWED = 0.0  # how much worse the score may get; 0 asks for no loss that can be shown
+
+
+def logistic(strength: float) -> ClassifierMixin:
+    """Logistic regression; a large strength means hardly any penalty, and very sure predictions."""
+    return make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=5000))
+
+
+CANDIDATES = {"sharper": logistic(0.1), "overfitted": logistic(1e4)}
+OLD = logistic(0.01)
+
+
+def worse(found: cal.Comparison) -> bool:
+    """Whether even the good end of the interval of new minus old is a loss. Of these scores, lower is better."""
+    difference = found["new", "old"]
+    print(f"  {found.metric:<6} old {found.values['old']:.4f}   new {found.values['new']:.4f}   ", end="")
+    print(f"new - old {difference.difference:+.4f}, 95 % from {difference.low:+.4f} to {difference.high:+.4f}")
+    return difference.low > ALLOWED
+
+
+def main() -> int:
+    """Train both versions, compare them on the same rows, and give the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--candidate", choices=CANDIDATES, default="sharper")
+    name = parser.parse_args().candidate
+
+    x, y = load_breast_cancer(return_X_y=True)
+    x_train, x_test, y_train, y_test = train_test_split(x, y, test_size=0.6, random_state=0, stratify=y)
+    fitted = {"new": CANDIDATES[name].fit(x_train, y_train), "old": OLD.fit(x_train, y_train)}
+    models = {key: model.predict_proba(x_test)[:, 1] for key, model in fitted.items()}
+
+    accuracy = {key: np.mean((p >= 0.5) == y_test) for key, p in models.items()}
+    print(f"candidate {name!r} on {len(y_test)} held-out rows; accuracy {accuracy['old']:.3f} -> {accuracy['new']:.3f}")
+    failed = [metric.id for metric in (cal.nll, cal.brier) if worse(cal.compare(y_test, models, metric=metric, rng=0))]
+    print(f"  {cal.assess(y_test, models['new']).verdict}")
+    if failed:
+        print(f"FAIL: worse beyond chance by {' and '.join(failed)}")
+        return 1
+    print("PASS: no loss that these rows can show")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

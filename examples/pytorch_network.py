@@ -1,0 +1,82 @@
+"""From a PyTorch network to probabilities one can ship: for whoever trained it and must say what its softmax means.
+
+A small network is trained on badly scanned digits (scikit-learn's, with noise) until it is too sure. The script collects its logits once, measures them,
+fits one temperature on held-out rows, chooses a threshold on others, tests once, and exports network and temperature as one program that
+needs neither calibrant nor the training code.
+
+    python examples/pytorch_network.py --out .
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import calibrant as cal
+import calibrant.torch as ct
+
+SIZES = [200, 400, 500, 697]  # training, temperature, threshold, test
+
+
+def train(rows: TensorDataset) -> nn.Module:
+    """A network that learns its few rows by heart."""
+    model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(60):
+        for images, digits in DataLoader(rows, batch_size=50, shuffle=True):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(images), digits).backward()
+            optimizer.step()
+    return model
+
+
+def show(words: str, found: cal.Evaluation) -> None:
+    """One line of the usual numbers."""
+    says, right = found.header.mean_confidence, found.header.accuracy
+    print(f"  {words:<7} says {says:.1%}, is right {right:.1%}; nll {found['nll']:.3f}, ece {found['ece']:.3f}")
+
+
+def main() -> None:
+    """Train, collect, measure, repair, choose, test, export."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path(), help="folder for digits.pt2 and temperature.json")
+    out = parser.parse_args().out
+    torch.manual_seed(0)
+
+    pixels, digits = load_digits(return_X_y=True)
+    images, labels = torch.tensor(pixels / 16, dtype=torch.float32), torch.tensor(digits)
+    images += 0.3 * torch.randn(images.shape)
+    parts = [TensorDataset(images[rows], labels[rows]) for rows in torch.randperm(len(labels)).split(SIZES)]
+    model = train(parts[0])
+    valid, choose, test = (DataLoader(part, batch_size=256) for part in parts[1:])
+
+    kept = ct.collect(model, valid)
+    print(kept)
+    temperature = ct.TemperatureModule().fit(kept.logits, kept.labels)
+    print(f"temperature {float(temperature.temperature):.2f}\n\n{SIZES[3]} test rows:")
+    show("before", ct.evaluate(model, test))
+    show("after", ct.evaluate(model, test, map=temperature))
+
+    calibrated = ct.CalibratedModule(model, temperature)  # images in, calibrated logits out
+    choice = cal.choose_threshold(ct.collect(calibrated, choose).predictions(), accuracy=0.9, confidence_level=0.9)
+    if choice.threshold is not None:
+        point = cal.risk_coverage(ct.collect(calibrated, test).predictions()).at(choice.threshold)
+        print(
+            f"  answering from {choice.threshold:.2f} on: {point.coverage:.1%} answered, {1 - point.selective_risk:.1%} right"
+        )
+
+    program = ct.export_program(calibrated, images[:4])
+    torch.export.save(program, out / "digits.pt2")
+    cal.save(temperature.to_map(), out / "temperature.json", preprocessing="pixels / 16")
+    again = torch.export.load(out / "digits.pt2").module()(images[:100])
+    assert torch.allclose(again.softmax(dim=1), calibrated.predict_proba(images[:100]), atol=1e-6)
+    print(f"\nwritten and read again: {out / 'digits.pt2'} (network and temperature), {out / 'temperature.json'}")
+
+
+if __name__ == "__main__":
+    main()
