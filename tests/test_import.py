@@ -106,3 +106,18 @@ def test_version_is_that_of_the_distribution() -> None:
     from importlib.metadata import version
 
     assert cal.__version__ == version("calibrant")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "cal.compare(y, {'a': p, 'b': p[::-1]}, n_resamples=99)",
+        "cal.assess(y, p, metric='ece', n_resamples=99)",
+        "cal.interval(y, p, metric='ece', n_resamples=200)",
+        "cal.recommend('direction')",
+        "cal.Sketch.of(y, p).error_bound(cal.ece)",
+    ],
+)
+def test_any_call_may_be_the_first(call: str) -> None:
+    """Each looks metrics up by name, which someone must have declared by then."""
+    loaded_after(LISTS.replace("[0, 1, 1, 0]", "[0, 1, 1, 0] * 20").replace("0.3]", "0.3] * 20") + call)

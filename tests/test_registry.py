@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import inspect
 import json
 import math
@@ -273,3 +274,22 @@ def test_every_error_can_be_read_by_a_program_and_sent_to_another(kind: type[cal
     assert isinstance(error, cal.CalibrantError)
     if kind is not cal.CalibrantError:
         assert isinstance(error, (ValueError, TypeError, OSError, ImportError))
+
+
+@pytest.mark.parametrize("id", ["ece", "smece", "brier", "gece", "cwce", "vce"])
+def test_a_call_leaves_nothing_for_the_collector(id: str) -> None:
+    """Arrays that wait for it fill the memory of a loop over many data."""
+    y, p = (
+        [0, 1, 2, 1, 0] * 20,
+        [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.4, 0.1]] * 20,
+    )
+    measure = cal.catalogue[id]
+    measure(y, p)
+    gc.collect()
+    gc.disable()
+    try:
+        measure(y, p)
+        measure(y, p, where=cal.select.label(0))
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

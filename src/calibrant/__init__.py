@@ -143,8 +143,6 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f".{name}", __name__)
     if name in _HOME:
-        if name == "catalogue":
-            import_module(".metrics", __name__)  # fills it
         value = getattr(import_module(f".{_HOME[name]}", __name__), name)
     else:
         errors = import_module(".errors", __name__)
@@ -154,7 +152,6 @@ def __getattr__(name: str) -> Any:
 
 
 def _find_metric(name: str) -> Any:
-    import_module(".metrics", __name__)
     known = import_module(".registry", __name__).catalogue
     if name in set(known):  # `in known` would accept an alias
         return known[name]
@@ -169,7 +166,6 @@ def _find_metric(name: str) -> Any:
 def public_names() -> list[str]:
     """Every public name, the metrics included."""
     errors = import_module(".errors", __name__)
-    import_module(".metrics", __name__)
     known = import_module(".registry", __name__).catalogue
     return sorted({*_HOME, *_MODULES, *errors.__all__, *known})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from .errors import ColumnError, InputTypeError, ShapeError
 
-__all__ = ["Column", "column", "frozen", "is_frame", "is_number", "numbers", "pick_columns"]
+__all__ = ["Column", "column", "frozen", "is_frame", "is_number", "numbers", "pick_columns", "rounding_of"]
 
 Array = NDArray[Any]
 
@@ -330,3 +331,11 @@ def frozen(array: Array) -> Array:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def rounding_of(columns: int) -> int:
+    """By how many units of the last decimal the sum of a row of printed numbers can be off.
+
+    Each is off by half a unit at most; of many, five standard deviations of their sum are as far as it goes.
+    """
+    return max(1, min(columns // 2, math.ceil(5 * math.sqrt(columns / 12))))

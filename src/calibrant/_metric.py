@@ -207,7 +207,10 @@ class Metric:
             return combine_values([value], [], self.combine if combine is None else combine, class_weight), "canonical"
         views = self._views(y_true, y_prob, lens, where, words)
         name = views[0].lens if len(views) == 1 else "classwise"
-        return self._value(views, options, combine, class_weight), name
+        value = self._value(views, options, combine, class_weight)
+        if views[0].rows is not None and not isinstance(y_true, (Predictions, View, VectorView)):
+            views[0].rows.part()
+        return value, name
 
     def of_views(self, views: list[AnyView], /, **keywords: Any) -> float:
         """The value for views at hand, such as resampled ones."""
@@ -411,9 +414,9 @@ class Metric:
 
 
 def _find(id: str) -> Metric:
-    import calibrant  # fills the catalogue, also in a process that has only this module yet
+    from importlib import import_module
 
-    return calibrant.catalogue[id]
+    return import_module(".registry", __package__).catalogue[id]
 
 
 def _as_vector(view: AnyView) -> VectorView:

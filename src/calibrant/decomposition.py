@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from . import metrics as _metrics  # noqa: F401 - fills the catalogue
 from ._forecasts import constant_forecast, proportions, reference_of, with_forecast
 from ._gather import as_predictions, views_of
 from ._metric import Metric

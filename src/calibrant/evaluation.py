@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import metrics as _metrics  # noqa: F401 - fills the catalogue
 from ._blocks import map_blocks, rows_per_block
 from ._checks import check_whole
 from ._convert import SUM_TOLERANCE, frozen, is_frame, is_number

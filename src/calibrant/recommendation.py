@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from . import metrics as _metrics  # noqa: F401 - fills the catalogue
 from ._results import frame_of, html_table
 from .errors import ArgumentError
 from .registry import catalogue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 from ._metric import FACTS, Metric
@@ -16,7 +17,13 @@ class Catalogue(Mapping[str, Metric]):
     """Every metric by id; lookup also takes the names and aliases of the literature."""
 
     def __init__(self) -> None:
-        self._metrics: dict[str, Metric] = {}
+        self._entries: dict[str, Metric] = {}
+
+    @property
+    def _metrics(self) -> dict[str, Metric]:
+        # Whoever asks first fills it; while the metrics are being declared, what is there already is all there is.
+        import_module(".metrics", __package__)
+        return self._entries
 
     def add(self, metric: Metric) -> None:
         """Enter a metric; ids are unique."""

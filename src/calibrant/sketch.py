@@ -179,6 +179,8 @@ class Sketch:
         >>> sketch.error_bound(cal.ece) < 1e-11
         True
         """
+        if not callable(metric):
+            raise InputTypeError("metric", f"must be a metric, such as cal.ece; got {metric!r}")
         edges = grid().edges
         cells = self._kept, edges[self._cells], edges[self._cells + 1]
         value = metric(self, **options)

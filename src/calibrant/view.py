@@ -49,6 +49,10 @@ class Rows:
     def features(self) -> Array | None:
         return self._predictions.features
 
+    def part(self) -> None:
+        """Have the predictions forget their views: they know each other, and would wait for the collector to come round."""
+        self._predictions.views.clear()
+
 
 class Prefix(NamedTuple):
     """Sums over the rows before each end of a tie group, in rising order of score; the first entry is 0."""

@@ -115,8 +115,8 @@ def test_assess_fails_only_when_asked_and_rejected(binary: Path, run: Run) -> No
         (["--correction", "holm"], ["--correction", "--metrics"]),
         (["--method", "wald"], ["no test of ecce_mad", "series"]),
         (["--alpha", "2"], ["alpha", "between 0 and 1"]),
-        (["--resamples", "0", "--metric", "ece"], ["n_resamples"]),
-        (["--seed", "-1", "--metric", "ece"], ["rng", "whole number"]),
+        (["--resamples", "0", "--metric", "ece"], ["--resamples"]),
+        (["--seed", "-1", "--metric", "ece"], ["--seed", "whole number"]),
         (["--bins", "5"], ["bins"]),
     ],
 )

@@ -31,11 +31,11 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("two kinds of scores", GOOD, ["--prob", "prob", "--logits", "prob"], ["--logits", "beside --prob"]),
     ("weight absent", GOOD, ["--weight", "w"], ["--weight", "no column 'w'"]),
     ("group absent", GOOD, ["--by", "city"], ["--by", "no column 'city'"]),
-    ("missing probability", "label,prob\n0,0.2\n1,\n", [], ["y_prob", "row 1"]),
+    ("missing probability", "label,prob\n0,0.2\n1,\n", [], ["--prob: is missing at row 1", "drop such rows"]),
     ("probability above one", "label,prob\n0,0.2\n1,1.5\n", [], ["row 1 is 1.5", "logit"]),
     ("rows that do not sum", "label,p_0,p_1,p_2\n0,0.2,0.2,0.2\n", [], ["row 0 sums to 0.6", "normalize"]),
     ("label out of range", "label,p_0,p_1,p_2\n3,0.2,0.2,0.6\n", [], ["row 0 is 3"]),
-    ("text label", "label,prob\nspam,0.2\nham,0.4\n", [], ["classes="]),
+    ("text label", "label,prob\nspam,0.2\nham,0.4\n", [], ["--label: holds text", "--classes", "--pos-label"]),
     ("no SQL", GOOD, ["--where", "region ="], ["--where", "no SQL expression"]),
     ("two statements", GOOD, ["--where", "1); DROP TABLE x; SELECT (1"], ["--where"]),
     ("query inside", GOOD, ["--where", "prob > (SELECT 0.5)"], ["--where", "without queries"]),
@@ -144,3 +144,48 @@ def test_demo_writes_a_page_and_says_where(tmp_path: Path, run: Run) -> None:
     assert "<!doctype html>" in (tmp_path / "demo.html").read_text(encoding="utf-8")
     code, _, err = run("demo", "--out", tmp_path / "no" / "demo.html")
     assert (code, "cannot be written" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("header", "pattern"),
+    [
+        ("says: cat,says: dog", "says: *"),
+        ("a_cat,a_dog", "a_cat,a_dog"),
+        ("a_cat,a_dog", "a_*"),
+        ("p_cat,p_dog", "p*"),
+        ("cat prob,dog prob", "* prob"),
+        ("cat,dog", "cat,dog"),
+    ],
+)
+def test_columns_name_their_classes_whatever_their_order(tmp_path: Path, run: Run, header: str, pattern: str) -> None:
+    first, second = header.split(",")
+    rows = [("cat", 0.8), ("dog", 0.3), ("cat", 0.6), ("dog", 0.6)]
+    forward, back = tmp_path / "a.csv", tmp_path / "b.csv"
+    forward.write_text(f"truth,{first},{second}\n" + "".join(f"{y},{p},{round(1 - p, 1)}\n" for y, p in rows))
+    back.write_text(f"truth,{second},{first}\n" + "".join(f"{y},{round(1 - p, 1)},{p}\n" for y, p in rows))
+    found = [
+        run("evaluate", path, "--label", "truth", "--probs", pattern, "--metrics", "brier") for path in (forward, back)
+    ]
+    assert [code for code, _, _ in found] == [0, 0], found
+    assert "0.1625" in found[0][1]
+    assert "0.1625" in found[1][1]
+
+
+def test_rows_printed_with_few_decimals_need_not_sum_to_one(tmp_path: Path, run: Run) -> None:
+    """Ten numbers of three decimals can miss 1 by five thousandths."""
+    path = tmp_path / "printed.csv"
+    columns = ",".join(f"p_{k}" for k in range(10))
+    path.write_text(
+        f"label,{columns}\n"
+        + "3,"
+        + ",".join(["0.1004"[:5]] * 10)
+        + "\n4,"
+        + ",".join(["0.101"] * 4 + ["0.1"] * 6)
+        + "\n"
+    )
+    assert run("evaluate", path, "--metrics", "brier")[0] == 0
+    path.write_text(f"label,{columns}\n" + "3," + ",".join(["0.101"] * 6 + ["0.1"] * 4) + "\n")
+    code, _, err = run("evaluate", path, "--metrics", "brier")
+    assert code == 2
+    assert "row 0 sums to 1.006" in err
+    assert "--normalize" in err

@@ -560,3 +560,13 @@ def test_plain_values_know_numpy_and_the_infinite() -> None:
         "c": None,
         "d": [2],
     }
+
+
+def test_rows_that_sum_to_one_but_for_rounding_can_be_repaired() -> None:
+    probs = np.round(PROBS, 4)
+    assert np.abs(probs.sum(axis=1) - 1).max() > 5e-5
+    found = report(LABELS, probs, sum_tolerance=3e-4, metrics=FEW, n_resamples=200)
+    assert found.repairs.method != "none"
+    assert found.repairs.after is not None
+    assert found.repairs.before is not None
+    assert found.repairs.after < found.repairs.before

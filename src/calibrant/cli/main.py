@@ -33,6 +33,7 @@ from .options import (
     table_option,
     where_option,
 )
+from .screen import in_options
 
 __all__ = ["main"]
 
@@ -60,7 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
     except CalibrantError as error:
         if "--debug" in (sys.argv[1:] if arguments is None else arguments):
             raise
-        click.echo(f"error: {_one_line(str(error))}", err=True)
+        click.echo(f"error: {in_options(_one_line(str(error)))}", err=True)
         code = EXIT_BAD_INPUT
     try:
         sys.stdout.flush()

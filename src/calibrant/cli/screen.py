@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,12 +15,41 @@ import click
 
 from ..errors import CalibrantWarning
 
-__all__ = ["print_json", "print_lines", "print_table", "resampling_bar", "warnings_as_lines"]
+__all__ = ["in_options", "print_json", "print_lines", "print_table", "resampling_bar", "warnings_as_lines"]
 
 
 def clean(text: str) -> str:
     """Names from files may hold control characters, which a terminal would obey."""
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
+
+
+# What errors of the library call by the names of Python, and a user of the command line by those of options.
+_SUBJECTS = {"y_true": "--label", "y_prob": "--prob"}
+_OPTIONS = {
+    "classes": "--classes",
+    "pos_label": "--pos-label",
+    "normalize": "--normalize",
+    "clip": "--clip",
+    "input": "--logits",
+    "sample_weight": "--weight",
+    "counts": "--counts",
+    "groups": "--by",
+    "by": "--by",
+    "where": "--where",
+    "n_resamples": "--resamples",
+    "rng": "--seed",
+    "lens": "--lens",
+}
+
+
+def in_options(text: str) -> str:
+    """An error of the library in the words of the command line: ``--classes`` for ``classes=[...]``."""
+    subject, colon, rest = text.partition(": ")
+    known = _SUBJECTS.get(subject) or _OPTIONS.get(subject)
+    text = f"{known}{colon}{rest}" if known and colon else text
+    names = "|".join(_OPTIONS)
+    given = rf"(?<![\w-])({names})=(\[\.\.\.\]|True|[\"'][\w ]+[\"'])?"
+    return re.sub(given, lambda found: _OPTIONS[found[1]], text)
 
 
 def print_lines(lines: Sequence[str]) -> None:

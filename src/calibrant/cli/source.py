@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from .._convert import match_columns
+from .._convert import match_columns, rounding_of
 from ..engines.columns import (
     PROB_NAMES,
     Columns,
@@ -194,11 +194,11 @@ def _stack(parts: list[Any]) -> Any:
 
 
 def printed_tolerance(scores: Any) -> float:
-    """How far printed rows may be from 1: one unit of the last decimal printed, three decimals at the coarsest, six at the finest."""
+    """How far printed rows may be from 1: what rounding to the last decimal printed can do, three at the coarsest, six at the finest."""
     import numpy as np
 
     sample = scores[:10_000]
     for digits in (3, 4, 5):
         if np.allclose(np.round(sample, digits), sample, rtol=0, atol=1e-9):
-            return float(10.0**-digits) * (1 + 1e-9)  # sums of decimals miss it by rounding
+            return rounding_of(scores.shape[1]) * 10.0**-digits * (1 + 1e-9)  # sums of decimals miss it by rounding
     return 1e-6

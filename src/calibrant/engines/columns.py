@@ -149,13 +149,24 @@ def score_options(columns: Columns, dashes: str = "--") -> list[tuple[str, str |
 
 
 def class_names(names: list[str], pattern: str) -> list[Any] | None:
-    """What follows the common prefix of the columns: ``p_cat, p_dog`` are the classes cat and dog, as is what ``new_*`` left open."""
-    own = [pattern[:-1].lower()] if re.fullmatch(r"[^*?\[,]+_\*", pattern) else []
-    for prefix in [*own, *PROB_PREFIXES]:
-        if all(name.lower().startswith(prefix) for name in names):
-            rest = [name[len(prefix) :] for name in names]
+    """The classes that the columns name: what the star of a pattern left open, or what follows their common prefix.
+
+    ``p_cat, p_dog`` are the classes cat and dog, as is what ``new_*`` or ``says: *`` left open; columns that share no prefix are the classes.
+    """
+    star = re.fullmatch(r"([^*?\[,]*)\*([^*?\[,]*)", pattern)
+    told = [(star[1].lower(), star[2].lower())] if star and star[0] != "*" else []
+    spoken = [
+        ends for ends in told if not ends[0][-1:].isalnum()
+    ]  # "p*" may leave an underscore open that belongs to the prefix
+    for prefix, suffix in [*spoken, *((usual, "") for usual in PROB_PREFIXES), *told]:
+        if all(name.lower().startswith(prefix) and name.lower().endswith(suffix) for name in names):
+            rest = [name[len(prefix) : len(name) - len(suffix)] for name in names]
             if all(part.isdigit() for part in rest):
                 return [int(part) for part in rest]
-            if prefix.endswith("_") and all(rest):
+            if all(rest) and (prefix.endswith("_") or (prefix, suffix) in told):
                 return rest
-    return None
+    low, high = min(names), max(names)
+    alike = next((at for at, pair in enumerate(zip(low, high, strict=False)) if len(set(pair)) > 1), len(low))
+    shared = re.sub(r"[^\W_]*$", "", low[:alike])
+    rest = [name[len(shared) :] for name in names]
+    return rest if all(rest) and not any(part.isdigit() for part in rest) else None

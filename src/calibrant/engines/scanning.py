@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._convert import SUM_TOLERANCE, match_columns
+from .._convert import SUM_TOLERANCE, match_columns, rounding_of
 from ..errors import (
     ArgumentError,
     CalibrantError,
@@ -157,7 +157,8 @@ def _scores(
     if len(coded) != k:
         raise ArgumentError("classes", f"names {len(coded)}, and the probabilities are of {k}")
     single = "FLOAT" in types
-    tolerance = 1e-3 if opened.kind in PRINTED else SUM_TOLERANCE["float32" if single else "float64"]
+    exact = SUM_TOLERANCE["float32" if single else "float64"]
+    tolerance = 1e-3 * rounding_of(k) if opened.kind in PRINTED else exact
     code = label_code(found, opened.types[found], coded)
     number = "FLOAT" if types == {"FLOAT"} else "DOUBLE"
     return Scores(opened.rows, code, probs, group, coded, tolerance, number)

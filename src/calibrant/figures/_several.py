@@ -92,8 +92,6 @@ def row_weights(view: View | VectorView) -> NDArray[np.float64]:
 
 def find_metric(metric: Any) -> Metric:
     """A metric by id or alias, or as it is."""
-    from .. import metrics  # fills the catalogue  # noqa: F401
-
     return metric if isinstance(metric, Metric) else catalogue[metric]
 
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import metrics as _metrics  # noqa: F401  (fills the catalogue)
 from .._checks import check_whole
 from .._convert import is_number
 from .._gather import as_predictions

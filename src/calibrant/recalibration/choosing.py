@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import metrics as _metrics  # noqa: F401  (fills the catalogue)
 from .._checks import check_whole
 from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, CalibrantError, CalibrantWarning, UndefinedMetricError

@@ -83,8 +83,9 @@ def find_repairs(p: Predictions, level: float, seed: int) -> Repairs:
         return no_repairs(p, level, "only one class occurs, so a map could learn nothing but to say so")
     rows = sampled_rows(p.n, most_rows(p.k), seed)
     part = p if len(rows) == p.n else p.take(rows)
-    assert part.labels is not None
-    scores: Any = part.logits if part.logits is not None else summing_to_one(part.probs)
+    if part.logits is None:  # maps take rows that sum to 1 more strictly than metrics do
+        part = Predictions(part.labels, summing_to_one(part.probs), **_weighed(part))
+    scores: Any = part.probs if part.logits is None else part.logits
     try:
         found = recalibrate(
             part.labels,
@@ -115,6 +116,10 @@ def find_repairs(p: Predictions, level: float, seed: int) -> Repairs:
     )
 
 
+def _weighed(p: Predictions) -> dict[str, Any]:
+    return {"counts" if p.weight_kind == "counts" else "sample_weight": p.weight}
+
+
 def _left(found: Recalibration, p: Predictions, seed: int) -> tuple[float | None, float | None, float | None]:
     """The error without and with the chosen map on the folds by which it was chosen, and the p-value of what is left."""
     if found.method == "none":
@@ -124,9 +129,8 @@ def _left(found: Recalibration, p: Predictions, seed: int) -> tuple[float | None
     held = _held_out(kind, p, fold, FOLDS)
     assert not isinstance(held, str)  # it was fitted on them before
     assert p.labels is not None
-    words: dict[str, Any] = {"counts" if p.weight_kind == "counts" else "sample_weight": p.weight}
-    plain = Predictions(p.labels, Scores(p).probs, sum_tolerance=1e-2, **words)
-    mapped = Predictions(p.labels, held, **words)
+    plain = Predictions(p.labels, Scores(p).probs, sum_tolerance=1e-2, **_weighed(p))
+    mapped = Predictions(p.labels, held, **_weighed(p))
     try:
         before, after = catalogue[MEASURE](plain), catalogue[MEASURE](mapped)
     except CalibrantError:
