@@ -49,6 +49,7 @@ gallery: $(VENV)/.dev
 
 reproduce: $(VENV)/.dev
 	$(BIN)/python experiments/published.py
+	$(BIN)/python experiments/reproductions/run.py
 
 simulate: $(VENV)/.dev
 	$(BIN)/python experiments/simulations.py
@@ -57,7 +58,7 @@ stub: $(VENV)/.dev
 	$(BIN)/python tools/make_stub.py
 
 clean:
-	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache docs/_build
+	rm -rf $(VENV) .bench* .mypy_cache .ruff_cache .pytest_cache docs/_build
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,1 @@
+"""Studies of papers, run again: each gives the published value, ours and the difference."""

@@ -1,0 +1,146 @@
+"""What a study gives: parts with text, rows of published and own values, tables and pictures; and the page made of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PAGES = ROOT / "docs" / "reproductions"
+RESULTS = HERE / "results"
+
+Cell = str | float | int | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity: what was published, and what came out here."""
+
+    what: str
+    published: float | None
+    """None where the paper shows it in a figure only, or not at all."""
+    ours: float | None
+    """None where it cannot be computed from what there is; the note says why."""
+    spread: float | None = None
+    """Standard deviation of ours over seeds or repetitions."""
+    note: str = ""
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the published value."""
+        return None if self.published is None or self.ours is None else self.ours - self.published
+
+
+@dataclass(frozen=True)
+class Table:
+    """Any other table: a heading for each column, and the lines under it."""
+
+    columns: Sequence[str]
+    lines: Sequence[Sequence[Cell]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One table or figure of the paper."""
+
+    title: str
+    text: str
+    """What was done, and what is to be seen; Markdown."""
+    rows: Sequence[Row] = ()
+    tables: Sequence[Table] = ()
+    pictures: Sequence[tuple[str, str]] = ()
+    """File names in the folder of pictures, each with a sentence that says what it shows."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """All parts of one paper."""
+
+    name: str
+    title: str
+    paper: str
+    summary: str
+    """What was found, in a few sentences of Markdown."""
+    parts: Sequence[Part] = field(default_factory=list)
+
+
+def data_folder() -> Path | None:
+    """Where the real predictions and tables lie; None where there are none."""
+    folder = Path(os.environ.get("CALIBRANT_DATA", ROOT.parent / "shared" / "data"))
+    return folder if (folder / "sets").is_dir() else None
+
+
+def number(value: Cell, digits: int = 4) -> str:
+    """A value as a cell of a table shows it."""
+    if value is None:
+        return ""
+    if isinstance(value, (str, bool, int)):
+        return str(value)
+    return f"{value:.{digits}g}" if abs(value) < 1e-3 else f"{value:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def markdown_table(columns: Sequence[str], lines: Sequence[Sequence[Cell]]) -> str:
+    """A table in Markdown."""
+    heads = ["| " + " | ".join(columns) + " |", "| " + " | ".join("---" for _ in columns) + " |"]
+    return "\n".join([*heads, *("| " + " | ".join(number(cell) for cell in line) + " |" for line in lines)])
+
+
+def rows_table(rows: Sequence[Row]) -> Table:
+    """Published, ours and the difference; the columns that nothing is said in are left out."""
+    lines = [(row.what, row.published, row.ours, row.spread, row.difference, row.note) for row in rows]
+    columns = ("", "published", "ours", "± over runs", "difference", "remark")
+    kept = [at for at in range(len(columns)) if at < 3 or any(line[at] not in (None, "") for line in lines)]
+    return Table([columns[at] for at in kept], [[line[at] for at in kept] for line in lines])
+
+
+def as_page(study: Study) -> str:
+    """The page of a study."""
+    blocks = [f"# {study.title}", study.paper, study.summary]
+    for part in study.parts:
+        blocks += [f"## {part.title}", part.text]
+        tables = [*([rows_table(part.rows)] if part.rows else []), *part.tables]
+        blocks += [markdown_table(table.columns, table.lines) for table in tables]
+        blocks += [f"![{caption}]({name})" for name, caption in part.pictures]
+    again = f"Made by `make reproduce` (alone: `python experiments/reproductions/run.py {study.name}`)."
+    return "\n\n".join([*blocks, again]) + "\n"
+
+
+def as_text(study: Study) -> str:
+    """What is printed: each published value, ours, and the difference."""
+    lines = [study.title]
+    for part in study.parts:
+        if part.rows:
+            lines += [f"  {part.title}", f"    {'':58} {'published':>10} {'ours':>10} {'difference':>10}"]
+        for row in part.rows:
+            values = " ".join(f"{number(value):>10}" for value in (row.published, row.ours, row.difference))
+            lines.append(f"    {row.what[:58]:58} {values}" + (f"  {row.note}" if row.note else ""))
+    return "\n".join(lines)
+
+
+def save(study: Study, folder: Path = RESULTS) -> Path:
+    """The study as JSON, from which the page can be made again."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{study.name}.json"
+    path.write_text(json.dumps(asdict(study), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return path
+
+
+def load(path: Path) -> Study:
+    """A study that was saved."""
+    stored: dict[str, Any] = json.loads(path.read_text())
+    parts = [
+        Part(
+            part["title"],
+            part["text"],
+            [Row(**row) for row in part["rows"]],
+            [Table(**table) for table in part["tables"]],
+            [(name, caption) for name, caption in part["pictures"]],
+        )
+        for part in stored.pop("parts")
+    ]
+    return Study(**stored, parts=parts)

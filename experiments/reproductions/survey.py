@@ -1,0 +1,24 @@
+"""The survey of calibration metrics (Lane 2025): its figures, its claims about bias and ranking, use cases, tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from experiments.reproductions import survey_bias_page, survey_cases, survey_families, survey_figures, survey_ranking
+from experiments.reproductions.study import Study
+from experiments.reproductions.survey_texts import PAPER, SUMMARY
+
+WITHOUT_DATA = "Real predictions were not at hand: everything that needs them is left out."
+
+
+def run(small: bool, data: Path | None, pictures: Path) -> Study:
+    """All parts; the short form takes few rows and repetitions."""
+    parts = [
+        *survey_figures.parts(small, data, pictures),
+        *survey_bias_page.parts(small, data, pictures),
+        *survey_ranking.parts(small, data, pictures),
+        *survey_cases.parts(small, data, pictures),
+        *survey_families.parts(small),
+    ]
+    summary = SUMMARY if data is not None else f"{SUMMARY}\n\n{WITHOUT_DATA}"
+    return Study("survey", "A review of calibration metrics, tried out", PAPER, summary, parts)

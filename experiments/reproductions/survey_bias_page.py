@@ -1,0 +1,237 @@
+"""The part of the study that tells which estimator is least biased at which number of rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from experiments.reproductions.study import Part, Row, Table, number
+from experiments.reproductions.survey_bias import (
+    ESTIMATORS,
+    IMITATED,
+    MEAN_GAP,
+    OWN,
+    ROOT,
+    SQUARE,
+    Found,
+    Scenario,
+    least,
+    mean_size,
+    measure,
+    rows_needed,
+    scenarios,
+    truth_of,
+    wins,
+)
+from experiments.reproductions.survey_data import answers
+from experiments.reproductions.survey_texts import BIAS_TEXT, CLAIMS_TEXT, OTHER_TEXT
+from matplotlib.figure import Figure
+
+import calibrant as cal
+
+DRAWN = ("ece", "ece_em", "ece_sweep", "ece_db", "ece_knn", "skde", "fott_pl", "fott_isotonic")
+MARKS = "osD^vPX*"
+LAWS = {"even scores": (1.0, 1.0), "scores near 1": (5.0, 1.0)}
+
+
+def parts(small: bool, data: Path | None, pictures: Path) -> list[Part]:
+    """Bias of the estimators of the calibration error, of its square, and of metrics with a limit of their own."""
+    chosen = scenarios(small, data)
+    found = measure(small, chosen)
+    wrong = [scenario.name for scenario in chosen if scenario.name != "calibrated"]
+    real = [scenario.name for scenario in chosen if scenario.real]
+    return [
+        bias_part(found, chosen, wrong, data, pictures),
+        claims_part(small, found, wrong, real),
+        other_part(found, wrong),
+    ]
+
+
+def sizes(found: Found) -> list[int]:
+    """The numbers of rows."""
+    return list(next(iter(next(iter(found.values()))[MEAN_GAP].values())).errors)
+
+
+def heads(found: Found) -> list[str]:
+    """The same as headings of columns."""
+    return [f"N = {n:,}".replace(",", " ") for n in sizes(found)]
+
+
+def bias_part(found: Found, chosen: list[Scenario], wrong: list[str], data: Path | None, pictures: Path) -> Part:
+    """Section 4.13 of the survey, over again."""
+    tables = [
+        scenario_table(chosen, data),
+        size_table(found, MEAN_GAP, wrong),
+        spread_table(found, MEAN_GAP, ["calibrated"]),
+        best_table(found, wrong),
+        spread_table(found, MEAN_GAP, wrong),
+    ]
+    picture = draw(found, pictures)
+    caption = (
+        "Bias of eight estimators of the mean gap against the number of rows; bars are two standard errors of the mean."
+    )
+    return Part(
+        "Bias by construction: the mean gap E|P(yes | s) - s|", BIAS_TEXT, tables=tables, pictures=[(picture, caption)]
+    )
+
+
+def scenario_table(chosen: list[Scenario], data: Path | None) -> Table:
+    """What was drawn, and its true errors; for imitations the error of the real rows beside."""
+    lines = []
+    for of in chosen:
+        rows = answers(data, IMITATED[of.name][0]) if of.real and data is not None else None
+        lines.append(
+            [
+                of.name,
+                of.words,
+                f"Beta({of.law[0]:.3g}, {of.law[1]:.3g})",
+                truth_of(of, MEAN_GAP, "ece"),
+                truth_of(of, ROOT, "rmsce"),
+                None if rows is None else float(cal.ece(rows.y, rows.p)),
+            ]
+        )
+    for line in lines:
+        line[3:5] = [0.0 if abs(value) < 1e-12 else value for value in line[3:5]]
+    return Table(
+        ["scenario", "what", "scores", "true mean gap", "true root mean square", "ece of the real rows"], lines
+    )
+
+
+def size_table(found: Found, group: str, among: list[str]) -> Table:
+    """Mean size of the bias over scenarios; the last line names the least biased."""
+    lines: list[list[Any]] = [
+        [f"`{name}`", *(mean_size(found, group, name, n, among) for n in sizes(found))]
+        for name in found[among[0]][group]
+    ]
+    lines.append(["least biased", *(f"`{least(found, group, n, among)}`" for n in sizes(found))])
+    lines.append(["least error", *(f"`{least(found, group, n, among, 'rmse')}`" for n in sizes(found))])
+    return Table([f"miscalibrated, mean of {len(among)}: size of bias", *heads(found)], lines)
+
+
+def spread_table(found: Found, group: str, among: list[str]) -> Table:
+    """Bias and standard deviation of one estimate."""
+    show = number if group == SQUARE else "{:.4f}".format
+    lines = [
+        [scenario, f"`{name}`", *(f"{show(of.bias(n))} ± {show(of.spread(n))}" for n in sizes(found))]
+        for scenario in among
+        for name, of in found[scenario][group].items()
+    ]
+    return Table(["scenario", "estimator", *heads(found)], lines)
+
+
+def best_table(found: Found, wrong: list[str]) -> Table:
+    """The least biased and the closest, in each scenario."""
+    lines = []
+    for scenario in ["calibrated", *wrong]:
+        for word, of in (("least biased", "bias"), ("least error", "rmse")):
+            names = [least(found, MEAN_GAP, n, [scenario], of) for n in sizes(found)]
+            values = [
+                getattr(found[scenario][MEAN_GAP][name], of)(n) for name, n in zip(names, sizes(found), strict=True)
+            ]
+            cells = [f"`{name}` {value:.4f}" for name, value in zip(names, values, strict=True)]
+            lines.append([scenario, word, *cells])
+    return Table(["scenario", "", *heads(found)], lines)
+
+
+def draw(found: Found, pictures: Path) -> str:
+    """One panel for each scenario."""
+    across = 3 if len(found) > 2 else len(found)
+    down = -(-len(found) // across)
+    figure = Figure(figsize=(3.5 * across, 3.0 * down + 0.7), layout="constrained")
+    axes = figure.subplots(down, across, sharex=True, squeeze=False)
+    for ax, (scenario, groups) in zip(axes.ravel(), found.items(), strict=False):
+        ax.axhline(0, color="0.3", linewidth=1)
+        for at, (name, mark) in enumerate(zip(DRAWN, MARKS, strict=True)):
+            of = groups[MEAN_GAP][name]
+            n = np.array(sizes(found))
+            error = [2 * of.spread(rows) / np.sqrt(len(of.errors[rows])) for rows in sizes(found)]
+            ax.errorbar(n * 1.03 ** (at - 4), [of.bias(rows) for rows in n], error, marker=mark, ms=4, lw=1, label=name)
+        truth = groups[MEAN_GAP]["ece"].truth
+        ax.set_title(f"{scenario}: true error {truth:.3f}", fontsize=9)
+        ax.set_xscale("log")
+        ax.tick_params(labelsize=8)
+        ax.grid(alpha=0.25)
+    for ax in axes[-1]:
+        ax.set_xlabel("rows", fontsize=9)
+    for ax in axes[:, 0]:
+        ax.set_ylabel("bias", fontsize=9)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+    figure.savefig(pictures / "survey_bias.png", dpi=85, pil_kwargs={"optimize": True})
+    return "survey_bias.png"
+
+
+def over_rows(found: Found, name: str, among: list[str], group: str = MEAN_GAP) -> float:
+    """Mean size of the bias over scenarios and numbers of rows."""
+    return float(np.mean([mean_size(found, group, name, n, among) for n in sizes(found)]))
+
+
+def rank_rows(found: Found, real: list[str]) -> list[Row]:
+    """The published order of bias for realistic curves, and ours."""
+    published = ("ece_sweep", "ece_db", "ece_em", "skde")
+    ours = {name: over_rows(found, name, real) for name in published}
+    order = sorted(published, key=ours.__getitem__)
+    return [
+        Row(
+            f"place by bias, realistic curves: `{name}`",
+            at,
+            order.index(name) + 1,
+            note=f"mean bias {number(ours[name])}",
+        )
+        for at, name in enumerate(published, 1)
+    ]
+
+
+def share_rows(found: Found, wrong: list[str]) -> list[Row]:
+    """How often one estimator has the smaller bias than another."""
+    everywhere = ["calibrated", *wrong]
+    asked = [
+        ("ece_em", "ece", everywhere, "the survey: equal mass is less biased in all cases"),
+        ("ece_sweep", "ece_sweep (equal width)", everywhere, "the same"),
+        ("ece_db", "ece_db (equal width)", everywhere, "the same"),
+        ("ece_lb", "ece", everywhere, "the survey: lower bias than ECE"),
+        ("ece_knn", "ece", wrong, "the survey: lower bias for uncalibrated models"),
+        ("ece_knn", "ece_sweep", wrong, "the same"),
+        ("ece_knn", "ece_db", wrong, "the same"),
+        ("ece_db", "ece_sweep", ["calibrated"], "the survey: better for calibrated classifiers"),
+    ]
+    rows = []
+    for first, second, among, note in asked:
+        won, of = wins(found, first, second, among)
+        what = f"share of cases in which `{first}` is less biased than `{second}`"
+        rows.append(Row(what, None, won / of, note=f"{won} of {of}; {note}"))
+    return rows
+
+
+def claims_part(small: bool, found: Found, wrong: list[str], real: list[str]) -> Part:
+    """What the survey says of bias, checked."""
+    rows = [*(rank_rows(found, real) if real else []), *share_rows(found, wrong)]
+    few, many = min(sizes(found)), max(sizes(found))
+    for name in ("ece", "ece_db"):
+        means = {n: np.mean([found[s][MEAN_GAP][name].bias(n) for s in wrong]) for n in (few, many)}
+        what = f"`{name}` with {few} rows less the same with {many}, mean of the miscalibrated"
+        rows.append(Row(what, None, float(means[few] - means[many]), note="the survey: ECE falls as rows are added"))
+    for title, law in LAWS.items():
+        for published, error in ((500, 0.1), (10_000, 0.02)):
+            needed, shares = rows_needed(error, law, cal.ece_db, small)
+            seen = "; ".join(f"{n}: {share:.2f}" for n, share in list(shares.items())[-3:])
+            rows.append(
+                Row(f"rows needed to detect an error of {error:g}, {title}", published, needed, note=f"power {seen}")
+            )
+    return Part("What the survey says of bias", CLAIMS_TEXT, rows)
+
+
+def other_part(found: Found, wrong: list[str]) -> Part:
+    """Root mean square, mean square, and metrics with a limit of their own."""
+    tables = [size_table(found, group, wrong) for group in (ROOT, SQUARE)]
+    tables += [spread_table(found, group, ["calibrated"]) for group in (ROOT, SQUARE)]
+    lines = []
+    for name in ESTIMATORS[OWN]:
+        for scenario in ["calibrated", *wrong]:
+            of = found[scenario][OWN][name]
+            lines.append(
+                [f"`{name}`", scenario, of.truth if of.truth > 1e-12 else 0.0, *(of.bias(n) for n in sizes(found))]
+            )
+    tables.append(Table(["bias against its own limit", "scenario", "limit", *heads(found)], lines))
+    return Part("Bias by construction: other targets", OTHER_TEXT, tables=tables)

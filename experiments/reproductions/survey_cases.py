@@ -1,0 +1,260 @@
+"""The five use cases of the survey's section 7.2: does the recommended metric do what the case needs?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from experiments.reproductions.study import Part, Row, Table
+from experiments.reproductions.survey_data import Rows, answers, arrays, halves, read
+from experiments.reproductions.survey_texts import (
+    ANALYSIS_TEXT,
+    CLASSWISE_TEXT,
+    DIRECTION_TEXT,
+    LOCAL_TEXT,
+    MULTICLASS_TEXT,
+)
+from matplotlib.figure import Figure
+
+import calibrant as cal
+
+SEED = 41
+DIRECTED = (
+    "agnews_bert_n1000_bihani",
+    "agnews_bert_n10000_bihani",
+    "c10_lenet5_netcal",
+    "c10_vgg16_kumar",
+    "c10h_cnn889_kerrigan",
+    "c10h_resnet110_kerrigan",
+    "mmlu_llama31_70b_base",
+    "mmlu_llama31_8b_instruct",
+    "mnist_1layer_nn_wenger",
+    "mnist_random_forest_wenger",
+    "mnist_xgboost_wenger",
+)
+
+
+def parts(small: bool, data: Path | None, pictures: Path) -> list[Part]:
+    """One part for each use case; all need real predictions."""
+    if data is None:
+        return []
+    return [
+        classwise_part(small, data),
+        multiclass_part(small, data),
+        direction_part(data),
+        local_part(small, data),
+        analysis_part(data, pictures),
+    ]
+
+
+def tempered(p: Any, k: float) -> Any:
+    """Probabilities at a temperature; above 1 they are less sure."""
+    log = np.log(np.maximum(p, 1e-12)) / k
+    powered = np.exp(log - log.max(axis=1, keepdims=True))
+    return powered / powered.sum(axis=1, keepdims=True)
+
+
+def fitted_temperature(fit: Rows, test: Rows) -> Rows:
+    """The test rows after temperature scaling on the others."""
+    return Rows(test.y, cal.TemperatureScaling().fit(fit.p, fit.y).predict_proba(test.p))
+
+
+def classwise_part(small: bool, data: Path) -> Part:
+    """Use case 1: drmsce_bcs with brier beside it."""
+    fit, test = halves(read(data, "c10_lenet5_netcal"), SEED, 2_000 if small else 10_000)
+    after = fitted_temperature(fit, test)
+    share = np.bincount(test.y, minlength=test.p.shape[1]) / len(test.y)
+    constant = Rows(test.y, np.tile(share, (len(test.y), 1)))
+    forecasts = {"as trained": test, "with temperature": after, "class shares for every row": constant}
+    asked: dict[str, Any] = {
+        "drmsce_bcs, top label": lambda of: cal.drmsce_bcs(of.y, of.p),
+        "drmsce_bcs, every class": lambda of: cal.drmsce_bcs(of.y, of.p, lens="classwise"),
+        "ece": lambda of: cal.ece(of.y, of.p),
+        "brier": lambda of: cal.brier(of.y, of.p),
+    }
+    lines = [[name, *(float(ask(of)) for ask in asked.values())] for name, of in forecasts.items()]
+    gain = lines[0][2] - lines[1][2]
+    cost = lines[2][4] - lines[0][4]
+    rows = [
+        Row("sees the repair: drmsce_bcs of every class, before less after", None, gain, note="above 0: yes"),
+        Row("alone it can be won by class shares: its value there", None, lines[2][2], note="the least of the three"),
+        Row("brier beside it is not fooled: class shares less as trained", None, cost, note="above 0: yes"),
+        *stability_rows(after, small),
+    ]
+    return Part("Use case 1: class-wise calibration", CLASSWISE_TEXT, rows, [Table(["forecast", *asked], lines)])
+
+
+def stability_rows(after: Rows, small: bool) -> list[Row]:
+    """Mean of 300 rows less the value of all, for both errors."""
+    rng = np.random.default_rng(SEED)
+    draws = [after.take(rng.permutation(len(after.y))[:300]) for _ in range(10 if small else 200)]
+    found = []
+    for name in ("drmsce_bcs", "ece"):
+        metric = cal.catalogue[name]
+        values = [float(metric(of.y, of.p)) for of in draws]
+        whole = float(metric(after.y, after.p))
+        what = f"{name} with temperature: mean of 300 rows less the value of all {len(after.y)}"
+        found.append(Row(what, None, float(np.mean(values)) - whole, float(np.std(values)), f"all rows {whole:.4f}"))
+    return found
+
+
+def others_reversed(rows: Rows) -> Rows:
+    """The same top class and confidence; all other classes change places, smallest for largest."""
+    order = np.argsort(-rows.p, axis=1, kind="stable")
+    sorted_p = np.take_along_axis(rows.p, order, axis=1)
+    moved = np.concatenate([sorted_p[:, :1], sorted_p[:, :0:-1]], axis=1)
+    p = np.empty_like(rows.p)
+    np.put_along_axis(p, order, moved, axis=1)
+    return Rows(rows.y, p)
+
+
+def multiclass_part(small: bool, data: Path) -> Part:
+    """Use case 2: skce_uq sees errors beyond the top class."""
+    fit, test = halves(read(data, "agnews_bert_n1000_bihani"), SEED, 800 if small else 6_000)
+    right = Rows(test.y, cal.VectorScaling().fit(fit.p, fit.y).predict_proba(test.p))
+    wrong = others_reversed(right)
+    lines = []
+    for name, of in (("as trained", test), ("with vector scaling", right), ("then other classes reversed", wrong)):
+        found = cal.assess(of.y, of.p, metric="skce_uq", bandwidth=0.5, n_resamples=49 if small else 199, rng=SEED)
+        value = float(cal.skce_uq(of.y, of.p, bandwidth=0.5))
+        lines.append([name, float(cal.ece(of.y, of.p)), value, float(found.pvalue), float(cal.brier(of.y, of.p))])
+    rows = [
+        Row("top-label ece, reversed less recalibrated", None, lines[2][1] - lines[1][1], note="0: it cannot see them"),
+        Row(
+            "skce_uq, reversed over recalibrated",
+            None,
+            lines[2][2] / abs(lines[1][2]),
+            note="times as large: it sees them",
+        ),
+        Row("p-value of skce_uq, reversed", None, lines[2][3]),
+    ]
+    return Part(
+        "Use case 2: full multiclass calibration",
+        MULTICLASS_TEXT,
+        rows,
+        [Table(["forecast", "ece", "skce_uq", "p-value", "brier"], lines)],
+    )
+
+
+def binned_excess(rows: Rows, bins: int) -> float:
+    """ESCE as a sum over the bins of a diagram: share times (mean confidence less accuracy)."""
+    table = cal.reliability(rows.y, rows.p, bins=bins).table
+    full = table.weight > 0
+    return float(np.sum(table.share[full] * (table.mean_score - table.rate)[full]))
+
+
+def direction_part(data: Path) -> Part:
+    """Use case 3: esce, abc_above, abc_below."""
+    lenet = read(data, "c10_lenet5_netcal")
+    best = float(cal.TemperatureScaling().fit(lenet.p, lenet.y).temperature_)
+    lines = []
+    for k in (0.5, 0.75, 1.0, best, 2.0, 3.0):
+        p = tempered(lenet.p, k)
+        lines.append([k, *(float(metric(lenet.y, p)) for metric in (cal.esce, cal.abc_below, cal.abc_above, cal.ece))])
+    esce = [line[1] for line in lines]
+    by_bins = [binned_excess(lenet, bins) for bins in range(20, 201, 10)]
+    agreed, signs = sign_table(data)
+    rows = [
+        Row(
+            "sets in which the sign of esce agrees with the best temperature",
+            None,
+            agreed,
+            note=f"of {len(signs.lines)}",
+        ),
+        Row("LeNet-5: esce falls as the temperature rises, share of steps", None, float(np.mean(np.diff(esce) < 0))),
+        Row("LeNet-5: size of esce at the best temperature", None, abs(esce[3]), note=f"temperature {best:.2f}"),
+        Row("LeNet-5: abc_below - abc_above - esce", None, lines[2][2] - lines[2][3] - lines[2][1]),
+        Row("LeNet-5: the sum over 20 to 200 bins, largest less smallest", None, max(by_bins) - min(by_bins)),
+        Row("LeNet-5: its mean over numbers of bins less esce", None, float(np.mean(by_bins)) - esce[2]),
+    ]
+    table = Table(
+        ["temperature of LeNet-5", "esce", "abc_below (too sure)", "abc_above (not sure enough)", "ece"], lines
+    )
+    return Part("Use case 3: under- or overconfident", DIRECTION_TEXT, rows, [signs, table])
+
+
+def sign_table(data: Path) -> tuple[int, Table]:
+    """The temperature that fits best and esce, for sets of several classes; and in how many both say the same."""
+    lines: list[list[Any]] = []
+    for name in DIRECTED:
+        rows = read(data, name)
+        best = float(cal.TemperatureScaling().fit(rows.p, rows.y).temperature_)
+        lines.append([name, best, float(cal.esce(rows.y, rows.p))])
+    agreed = sum((line[1] > 1) == (line[2] > 0) for line in lines)
+    return agreed, Table(["set", "best temperature (above 1: too sure)", "esce (above 0: too sure)"], lines)
+
+
+def shuffled(rows: Rows, groups: Any, bins: int, times: int) -> tuple[float, float, float]:
+    """pce, its mean when groups are dealt out at random, and the share of those that are as large."""
+    value = float(cal.pce(rows.y, rows.p, groups=groups, bins=bins))
+    rng = np.random.default_rng(SEED)
+    by_chance = [float(cal.pce(rows.y, rows.p, groups=rng.permutation(groups), bins=bins)) for _ in range(times)]
+    return value, float(np.mean(by_chance)), (1 + sum(v >= value for v in by_chance)) / (1 + times)
+
+
+def local_part(small: bool, data: Path) -> Part:
+    """Use case 4: pce by subject and by race."""
+    times = 19 if small else 199
+    stored = arrays(data, "mmlu_llama31_8b_instruct")
+    rows = read(data, "mmlu_llama31_8b_instruct")
+    order = np.random.default_rng(SEED).permutation(len(rows.y))
+    fit, at = rows.take(order[: len(order) // 2]), order[len(order) // 2 :]
+    test = rows.take(at)
+    after = Rows(test.y, cal.VectorScaling().fit(fit.p, fit.y).predict_proba(test.p))
+    subjects = stored["subjects"][stored["subject"][at]]
+    cooled = Rows(test.y, cal.TemperatureScaling().fit(fit.p, fit.y).predict_proba(test.p))
+    lines = [_local_line("Llama 3.1 8B on MMLU after vector scaling, 57 subjects", after, subjects, 3, times)]
+    lines.append(_local_line("the same after a temperature", cooled, subjects, 3, times))
+    lines.append(_local_line("the same without a map", test, subjects, 3, times))
+    lines.append(_local_line("COMPAS after isotonic, groups of race", *_compas(data), 5, times))
+    single = cal.evaluate(after.y, after.p, metrics=["esce"], by=subjects)
+    gaps = sorted(((float(of["esce"]), name) for name, of in single.groups.items()), key=lambda pair: pair[0])
+    worst = [Row(f"esce of {name}", None, gap) for gap, name in (gaps[-1], gaps[-2], gaps[0])]
+    rows_out = [
+        Row("MMLU: pce less what random groups give", None, lines[0][2] - lines[0][3], note=f"p {lines[0][4]:.3f}"),
+        Row("COMPAS: pce less what random groups give", None, lines[3][2] - lines[3][3], note=f"p {lines[3][4]:.3f}"),
+        *worst,
+    ]
+    heads = ["set and groups", "ece", "pce", "pce of random groups", "share as large", "p-value of mcm"]
+    return Part("Use case 4: local calibration", LOCAL_TEXT, rows_out, [Table(heads, lines)])
+
+
+def _compas(data: Path) -> tuple[Rows, Any]:
+    """Half of COMPAS with a curve fitted on the other half, and the groups of race with at least 300 rows in all."""
+    rows, race = answers(data, "compas_two_year"), arrays(data, "compas_two_year")["race_code"]
+    order = np.random.default_rng(SEED).permutation(len(rows.y))
+    first, second = order[: len(order) // 2], order[len(order) // 2 :]
+    second = second[np.isin(race[second], np.flatnonzero(np.bincount(race) >= 300))]
+    fitted = cal.IsotonicCalibration().fit(rows.p[first], rows.y[first])
+    return Rows(rows.y[second], fitted.predict_proba(rows.p[second])[:, 1]), race[second]
+
+
+def _local_line(name: str, rows: Rows, groups: Any, bins: int, times: int) -> list[Any]:
+    value, by_chance, pvalue = shuffled(rows, groups, bins, times)
+    worst = cal.assess(rows.y, rows.p, metric="mcm", groups=groups, method="bonferroni")
+    return [name, float(cal.ece(rows.y, rows.p, bins=bins)), value, by_chance, pvalue, float(worst.pvalue)]
+
+
+def analysis_part(data: Path, pictures: Path) -> Part:
+    """Use case 5: a reliability plot with intervals."""
+    rows = read(data, "mmlu_llama31_70b_base")
+    diagram = cal.reliability(rows.y, rows.p, metrics=("ece", "esce"))
+    figure = Figure(figsize=(4.8, 5.0), layout="constrained")
+    ax = figure.subplots()
+    diagram.plot(ax)
+    ax.set_title("Llama 3.1 70B on MMLU, top answer", fontsize=10)
+    figure.savefig(pictures / "survey_analysis.png", dpi=100)
+    timid = int((diagram.lower > diagram.mean_score).sum())
+    sure = int((diagram.upper < diagram.mean_score).sum())
+    filled = int((diagram.table.weight > 0).sum())
+    esce, ece = float(cal.esce(rows.y, rows.p)), float(cal.ece(rows.y, rows.p))
+    found = [
+        Row("esce", None, esce, note="near 0: looks right on average"),
+        Row("ece", None, ece),
+        Row("size of esce over ece", None, abs(esce) / ece, note="1 where nothing cancels"),
+        Row("bins whose 95 % interval lies above the diagonal", None, timid, note=f"of {filled} with rows"),
+        Row("bins whose 95 % interval lies below the diagonal", None, sure, note=f"of {filled} with rows"),
+    ]
+    caption = "Reliability of Llama 3.1 70B on MMLU with 95 % intervals: errors of both signs."
+    return Part("Use case 5: deeper analysis", ANALYSIS_TEXT, found, pictures=[("survey_analysis.png", caption)])

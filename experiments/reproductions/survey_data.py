@@ -1,0 +1,59 @@
+"""Real predictions for the study of the survey: classes, yes or no, and halves to fit and to measure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Rows(NamedTuple):
+    """Labels and probabilities of some rows."""
+
+    y: Ints
+    p: Floats
+
+    def take(self, at: Any) -> Rows:
+        return Rows(self.y[at], self.p[at])
+
+
+def arrays(data: Path, name: str) -> dict[str, Any]:
+    """All arrays of a set."""
+    with np.load(data / "sets" / f"{name}.npz", allow_pickle=False) as stored:
+        return dict(stored)
+
+
+def read(data: Path, name: str) -> Rows:
+    """A probability of every class; two columns for yes or no."""
+    found = arrays(data, name)
+    if "confidence" in found or "label" in found:
+        answer = answers(data, name)
+        return Rows(answer.y, np.column_stack([1 - answer.p, answer.p]))
+    p = found["probs" if "probs" in found else "logits"].astype(np.float64)
+    if "logits" in found:
+        p = np.exp(p - p.max(axis=1, keepdims=True))
+    return Rows(found["labels"].astype(np.int64), p / p.sum(axis=1, keepdims=True))
+
+
+def answers(data: Path, name: str) -> Rows:
+    """One score and 0 or 1: the event of a set of two classes, or whether the answer given was right."""
+    found = arrays(data, name)
+    if "confidence" in found:
+        right = found["correct"] if "correct" in found else found["pred"] == found["label"]
+        return Rows(right.astype(np.int64), np.clip(found["confidence"].astype(np.float64), 0, 1))
+    if "label" in found:
+        column = next(key for key in found if key.startswith("p_"))
+        return Rows(found["label"].astype(np.int64), found[column].astype(np.float64))
+    rows = read(data, name)
+    return Rows((rows.p.argmax(axis=1) == rows.y).astype(np.int64), rows.p.max(axis=1))
+
+
+def halves(rows: Rows, seed: int, most: int = 10_000) -> tuple[Rows, Rows]:
+    """Two random halves of at most so many rows together."""
+    order = np.random.default_rng(seed).permutation(len(rows.y))[:most]
+    return rows.take(order[: len(order) // 2]), rows.take(order[len(order) // 2 :])

@@ -1,0 +1,140 @@
+"""The pictures of the study of variation: errors against rows, reliability diagrams, other measures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from experiments.reproductions.variation_measure import (
+    BINS,
+    CELLS,
+    OTHERS,
+    SETTINGS,
+    Cells,
+    Floats,
+    Results,
+    confidence_bins,
+    normalised_entropy,
+)
+
+import calibrant as cal
+from calibrant.figures.base import COLOURS, DASHES, MARKERS, MUTED
+
+METRICS = ("vce", "ece", "uce")
+WORDS = {
+    "entropy": "entropy",
+    "confidence": "confidence",
+    "variation_ratio": "variation ratio",
+    "iqv": "index of qualitative variation",
+    "gini": "Gini index",
+}
+
+
+def _panels(rows: int, columns: int, size: tuple[float, float], **more: Any) -> tuple[Any, Any]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(rows, columns, squeeze=False, **more)
+
+
+def _line(ax: Any, sizes: Any, paths: Floats, place: int, label: str) -> None:
+    """The mean over the repetitions, and a band from the 10th to the 90th in a hundred."""
+    low, high = np.quantile(paths, (0.1, 0.9), axis=0)
+    style: dict[str, Any] = {"color": COLOURS[place], "marker": MARKERS[place], "linestyle": DASHES[place]}
+    ax.fill_between(sizes, low, high, color=COLOURS[place], alpha=0.2, linewidth=0)
+    ax.plot(sizes, paths.mean(axis=0), markersize=4, linewidth=1.3, label=label, **style)
+
+
+def _guide(ax: Any, sizes: Any, start: float) -> None:
+    """A thin line that falls as one over the root of the number of rows."""
+    fall = start * np.sqrt(sizes[0] / np.array(sizes))
+    ax.plot(sizes, fall, color=MUTED, linewidth=0.8, linestyle=":", label="falls as $1/\\sqrt{N}$")
+
+
+def _dress(axes: Any, ylabel: str) -> None:
+    for ax, setting in zip(axes.flat, SETTINGS, strict=True):
+        ax.set(xscale="log", yscale="log")
+        ax.set_title(setting.name, fontsize=9)
+        ax.grid(True, which="major", linewidth=0.4, alpha=0.5)
+        ax.tick_params(labelsize=8)
+    for ax in axes[-1]:
+        ax.set_xlabel("rows N", fontsize=9)
+    for ax in axes[:, 0]:
+        ax.set_ylabel(ylabel, fontsize=9)
+
+
+def against_rows(results: Results, binning: str, path: Path) -> None:
+    """Figures 1 and 3: the three errors against the number of rows."""
+    figure, axes = _panels(2, 2, (6.6, 5.2), sharex=True, sharey=True)
+    sizes = results.plan.sizes
+    for ax, setting in zip(axes.flat, SETTINGS, strict=True):
+        for place, metric in enumerate(METRICS):
+            _line(ax, sizes, results.paths(setting, f"{metric} {binning}"), place, metric.upper())
+        _guide(ax, sizes, 2 * float(results.of(setting, sizes[0], f"vce {binning}").mean()))
+    _dress(axes, "calibration error")
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8, frameon=False
+    )
+    figure.savefig(path, dpi=110)
+
+
+def bins_of(cells: Cells) -> dict[str, tuple[Floats, Floats, Floats]]:
+    """What is stated, what is observed and the share of rows in each full equal-width bin, for each error."""
+    _, seen, count, entropy = cells.variation_rows()
+    confidence, right, size = cells.confidence_rows()
+    top = cal.calibration_curve(
+        right, confidence, soft=True, counts=size, binning=confidence_bins(cells.classes), interval=None
+    )
+    wrong = cal.calibration_curve(1 - seen[:, 0], entropy, soft=True, counts=count, bins=BINS, interval=None)
+    sums = cells.stated.reshape(cells.classes, BINS, -1).sum(axis=2)
+    ranks = cells.ranks.reshape(BINS, CELLS // BINS, -1).sum(axis=1).T
+    rows = np.maximum(ranks.sum(axis=0), 1)
+    found = {
+        "ece": (top.mean_score, top.rate, top.weight),
+        "uce": (wrong.mean_score, wrong.rate, wrong.weight),
+        "vce": (normalised_entropy(sums / rows), normalised_entropy(ranks / rows), ranks.sum(axis=0)),
+    }
+    return {
+        name: (stated[weight > 0], observed[weight > 0], weight[weight > 0] / weight.sum())
+        for name, (stated, observed, weight) in found.items()
+    }
+
+
+def diagrams(cells: Cells, values: dict[str, float], path: Path) -> None:
+    """Figure 2: what is stated against what is observed, for each of the three errors."""
+    figure, axes = _panels(1, 3, (8.4, 3.1))
+    words = {
+        "ece": ("mean confidence", "accuracy"),
+        "uce": ("mean entropy", "error rate"),
+        "vce": ("entropy of mean probabilities", "entropy of observed ranks"),
+    }
+    found = bins_of(cells)
+    for ax, (metric, (xlabel, ylabel)) in zip(axes.flat, words.items(), strict=True):
+        ax.plot([0, 1], [0, 1], color="black", linewidth=0.9, linestyle="--")
+        label = f"{metric.upper()} = {values[metric]:.2g}"
+        ax.plot(*found[metric][:2], color=COLOURS[0], marker="o", markersize=4, linewidth=1.2, label=label)
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+        ax.set_xlabel(xlabel, fontsize=9)
+        ax.set_ylabel(ylabel, fontsize=9)
+        ax.tick_params(labelsize=8)
+        ax.legend(loc="upper left", fontsize=8, frameon=False)
+    figure.savefig(path, dpi=110)
+
+
+def other_measures(results: Results, path: Path) -> None:
+    """VCE with each measure of variation against the number of rows, as far as whole arrays were measured."""
+    figure, axes = _panels(2, 2, (6.6, 5.4), sharex=True, sharey=True)
+    plan = results.plan
+    sizes = [size for size in plan.sizes if size <= plan.checked]
+    for ax, setting in zip(axes.flat, SETTINGS, strict=True):
+        for place, variation in enumerate(("entropy", *OTHERS)):
+            means = [results.of_variation(setting, size, variation).mean() for size in sizes]
+            style: dict[str, Any] = {"marker": MARKERS[place], "linestyle": DASHES[place], "color": COLOURS[place]}
+            ax.plot(sizes, means, markersize=4, linewidth=1.2, label=WORDS[variation], **style)
+    _dress(axes, "VCE")
+    handles = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    figure.savefig(path, dpi=110)
