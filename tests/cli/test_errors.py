@@ -137,11 +137,13 @@ def test_metrics_as_json(run: Run) -> None:
 
 
 def test_demo_writes_a_page_and_says_where(tmp_path: Path, run: Run) -> None:
-    code, out, _ = run("demo", "--out", tmp_path / "demo.html")
+    code, out, _ = run("demo", "--out", tmp_path / "demo.html", "--save-data", tmp_path)
     assert code == 0
     assert str(tmp_path / "demo.html") in out
     assert "overconfident: says 94.8%, is right 87.7%" in out
     assert "<!doctype html>" in (tmp_path / "demo.html").read_text(encoding="utf-8")
+    assert str(tmp_path / "digits_test.csv") in out
+    assert run("evaluate", tmp_path / "digits_test.csv", "--metrics", "ece")[0] == 0
     code, _, err = run("demo", "--out", tmp_path / "no" / "demo.html")
     assert (code, "cannot be written" in err) == (2, True)
 

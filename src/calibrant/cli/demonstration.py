@@ -9,6 +9,7 @@ import click
 
 from .._results import number
 from ..evaluation import Evaluation, calibrated, evaluate
+from ..files import write_atomic
 from ..inference.significance import assess
 from ..predictions import Predictions
 from ..recalibration.choosing import recalibrate
@@ -19,15 +20,16 @@ from .source import Columns, load
 
 __all__ = ["run"]
 
+NAMES = ("digits_validation", "digits_test")
 STORY = (
     "Boosted trees read handwritten digits. They were trained on 200 of the 1797 images that come with scikit-learn; "
     "these are their probabilities for 899 images that they never saw. A map was chosen on 698 others."
 )
 
 
-def run(out: str) -> None:
+def run(out: str, save_data: str | None = None) -> None:
     """Measure the packaged predictions, ask whether it is chance, repair them on other rows, and write the report."""
-    validation, test = _packaged("digits_validation"), _packaged("digits_test")
+    validation, test = (_packaged(name) for name in NAMES)
     before = evaluate(test)
     print_lines([STORY, ""])
     show(before)
@@ -42,6 +44,9 @@ def run(out: str) -> None:
     path = Path(out)
     report(test, path=path, title="Handwritten digits, read by boosted trees")
     click.echo(f"\nwrote {path.resolve()}: open it in a browser")
+    for name in NAMES if save_data is not None else ():
+        content = (files("calibrant") / "data" / f"{name}.csv").read_bytes()
+        click.echo(f"wrote {write_atomic(Path(save_data or '') / f'{name}.csv', content)}")
 
 
 def _packaged(name: str) -> Predictions:

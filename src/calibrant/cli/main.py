@@ -373,12 +373,13 @@ def metrics(name: str | None, use_case: str | None, as_json: bool) -> None:
 @click.option(
     "--out", default="calibrant-demo.html", show_default=True, metavar="FILE", help="Where to write the page."
 )
+@click.option("--save-data", metavar="FOLDER", help="Also write the predictions there, to try other commands on.")
 @debug_option
-def demo(out: str) -> None:
+def demo(out: str, save_data: str | None) -> None:
     """Measure a real model's predictions and write a page to open in a browser."""
     from . import demonstration
 
-    demonstration.run(out)
+    demonstration.run(out, save_data)
 
 
 cli.add_command(monitor)

@@ -1,0 +1,59 @@
+"""Calibration beyond the predicted class on real predictions: the k likeliest classes, groups, words, levels, "
+"and how stable it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from experiments.reproductions import practical_words as words
+from experiments.reproductions.practical_claims import claims_part
+from experiments.reproductions.practical_groups import groups_part, levels_part, subjects_part
+from experiments.reproductions.practical_measure import measure_set, within_superclass
+from experiments.reproductions.practical_parts import accuracy_part, intervals_part, topk_part
+from experiments.reproductions.practical_sets import FEW_SOURCES, SOURCES, Source, read
+from experiments.reproductions.practical_stability import measure_stability, stability_part
+from experiments.reproductions.study import Study
+
+TITLE = "Beyond the predicted class, on real predictions"
+PAPER = (
+    "Kirchenbauer, Oaks and Heim (2022): What is your metric telling you? Evaluating classifier calibration under "
+    "context-specific "
+    "definitions of reliability. [arXiv:2205.11454](https://arxiv.org/abs/2205.11454). The same study on small "
+    "networks that are "
+    "trained here, with interventions during training, is on [another page](../interventions.md)."
+)
+NOTHING = (
+    "Everything in this study needs real predictions, and there are none here. "
+    "Set `CALIBRANT_DATA` to the folder that holds them."
+)
+
+
+def run(small: bool, data: Path | None, pictures: Path) -> Study:
+    """Run it; `small` takes three sets, two splits and few rows."""
+    if data is None:
+        return Study("practical", TITLE, PAPER, NOTHING)
+    sources = FEW_SOURCES if small else SOURCES
+    found = {source.file: measure_set(data, source, small) for source in sources}
+    confusions = {source.file: confusion(data, source) for source in sources if source.levels}
+    stability = measure_stability(data, small)
+    parts = [
+        claims_part(found, stability),
+        accuracy_part(found),
+        topk_part(found, pictures),
+        levels_part(found, confusions, pictures),
+        groups_part(found, pictures),
+        subjects_part(found, pictures),
+        intervals_part(found, pictures),
+        stability_part(stability, words.stability(stability), pictures),
+    ]
+    return Study(
+        "practical", TITLE, PAPER, words.summary(found, stability), [part for part in parts if part is not None]
+    )
+
+
+def confusion(data: Path, source: Source) -> tuple[float, float]:
+    """The part of the wrong predictions that stays in the finest group, over all rows, and that by chance."""
+    groups = source.hierarchy
+    while any(isinstance(node, dict) for node in groups.values()):
+        groups = {name: node for children in groups.values() for name, node in children.items()}
+    return within_superclass(read(data, source), groups)

@@ -1,0 +1,195 @@
+"""The parts on accuracy, on the k likeliest classes and on words for probabilities."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from experiments.reproductions import practical_pictures as pictures_of
+from experiments.reproductions import practical_words as words
+from experiments.reproductions.practical_measure import LEAST, WORDS
+from experiments.reproductions.practical_reading import (
+    Results,
+    beyond,
+    line,
+    marked,
+    mean,
+    models_of,
+    numbers,
+)
+from experiments.reproductions.practical_sets import (
+    BIASED,
+    C100,
+    HISTOGRAM,
+    MNIST,
+    RAW,
+    SOURCES,
+    TEMPERATURE,
+    Source,
+)
+from experiments.reproductions.study import Part, Row, Table
+
+PUBLISHED = {RAW: 0.739, TEMPERATURE: 0.739, BIASED: 0.735, HISTOGRAM: 0.731}
+"""Table 1 of the paper: CIFAR-100, ResNet50, mean over five trainings."""
+
+
+def present(found: dict[str, Results]) -> list[Source]:
+    """The sets that were measured."""
+    return [source for source in SOURCES if source.file in found]
+
+
+def accuracy_part(found: dict[str, Results]) -> Part:
+    """Accuracy beside that of the paper's network, and what was fitted."""
+    results = found[C100.file]
+    base = float(np.mean(numbers(results, RAW, "accuracy")))
+    rows = []
+    for model, published in PUBLISHED.items():
+        ours = numbers(results, model, "accuracy")
+        spread = float(ours.std(ddof=1))
+        rows.append(Row(f"CIFAR-100, {model}", published, float(ours.mean()), spread, "another network"))
+    for model in (TEMPERATURE, BIASED, HISTOGRAM):
+        lost = float(np.mean(numbers(results, model, "accuracy"))) - base
+        what = f"CIFAR-100, {model}, less {RAW}"
+        rows.append(Row(what, round(PUBLISHED[model] - PUBLISHED[RAW], 4), lost, note="another network"))
+    return Part(
+        "Accuracy, and what was fitted (Table 1)",
+        "The paper trained a ResNet50; the rows here come from a wide ResNet 16-4 that others trained. The "
+        "published values stand "
+        "beside to show that it is a network of the same strength. Temperature never changes a prediction. "
+        "Histogram binning loses "
+        "more here than in the paper: it has 50 rows of each class to fit, and one histogram for each class.\n\n"
+        "The second table: mean over splits, the temperature that was fitted, and the bins that the paper's rule chose "
+        "(the least traditional error on the rows to fit, by three folds, among those that lose at most 5 points "
+        "of accuracy).",
+        rows,
+        [
+            Table(
+                ("set", "rows", *("accuracy, " + one for one in models_of(results)), "temperature", "bins"),
+                _fitted(found),
+            )
+        ],
+    )
+
+
+def _fitted(found: dict[str, Results]) -> list[list[Any]]:
+    lines = []
+    for source in present(found):
+        results = found[source.file]
+        fitted = results["fitted"]
+        accuracy = [round(mean(results, one, "accuracy"), 4) for one in models_of(results)]
+        chosen = sorted({f"{one['bins']} of {one['binning']}" for one in fitted})
+        heat = round(float(np.mean([one["temperature"] for one in fitted])), 3)
+        lines.append([source.title, results["rows"], *accuracy, heat, ", ".join(chosen)])
+    return lines
+
+
+def topk_part(found: dict[str, Results], pictures: Path) -> Part:
+    """The errors of the k likeliest classes."""
+    results = found[C100.file]
+    pictures_of.top_k(results, C100, pictures / "practical_topk.png")
+    columns = ("", *(f"k = {k}" for k in C100.k))
+    ks = range(len(C100.k))
+    asked = {"top_k": "as a vector", "within": "as a set", "rank": "the k-th alone"}
+    tables = [
+        Table(
+            (f"CIFAR-100, {reading}", *columns[1:]),
+            [[model, *line(results, model, *((key, k) for k in ks))] for model in models_of(results)]
+            + [[f"{RAW}, by chance", *(round(mean(results, RAW, "chance", key, k), 4) for k in ks)]],
+        )
+        for key, reading in asked.items()
+    ]
+    caption = (
+        "CIFAR-100: the error of the k likeliest classes as a vector and as a set; "
+        "the mean k-th confidence against that as trained."
+    )
+    return Part(
+        "The k likeliest classes (section 5.1, figures 1, 2 and 14)",
+        "Three readings of *top-k*. **As a vector**: the k largest probabilities and the rest, in cells of a k-d "
+        "tree (gamma 0.1), total "
+        "variation distance; this is the paper's lens. **As a set**: the sum of the k largest against how often "
+        "the true class is among "
+        "them. **The k-th alone**: the k-th largest against how often that class is the true one. The last two "
+        "have 15 bins of equal mass. "
+        f"{words.MARKS}\n\n{words.top_k(found)}",
+        tables=[*tables, Table(("full and traditional error", *OVERVIEW), _overview(found))],
+        pictures=[("practical_topk.png", caption)],
+    )
+
+
+OVERVIEW = (
+    "model",
+    "traditional",
+    "beyond chance",
+    "top-1, adaptive",
+    "full",
+    "beyond chance",
+    "NLL",
+    "Brier",
+    "entropy",
+)
+
+
+def _overview(found: dict[str, Results]) -> list[list[Any]]:
+    lines = []
+    for source in present(found):
+        results = found[source.file]
+        for model in models_of(results):
+            cells = line(results, model, ("ece", 0), ("top_k", 0), ("full", 0), ("nll",), ("brier",), ("entropy",))
+            extra = [marked(beyond(results, RAW, key), beyond(results, model, key)) for key in ("ece", "full")]
+            lines.append([source.title, model, cells[0], extra[0], cells[1], cells[2], extra[1], *cells[3:]])
+    return lines
+
+
+def intervals_part(found: dict[str, Results], pictures: Path) -> Part:
+    """Words in place of probabilities."""
+    shown = [source for source in present(found) if source is not MNIST]
+    results = found[C100.file]
+    pictures_of.intervals(found, shown, pictures / "practical_intervals.png")
+    tables = [
+        Table((head, "model", *WORDS), _interval_lines(found, shown, key))
+        for key, head in (("outside", "rates outside the interval by"), ("rows", "rows"))
+    ]
+    rows = [
+        Row(
+            "CIFAR-100, medium interval, temperature: outside",
+            0.0,
+            mean(results, TEMPERATURE, "intervals", "outside", 1),
+        ),
+        Row("the same by chance", None, mean(results, TEMPERATURE, "intervals", "outside_chance", 1)),
+    ]
+    caption = (
+        "How far rates of bins lie outside the word that was used, and how many rows get the word *medium*, "
+        "for each set and model."
+    )
+    return Part(
+        "Words for probabilities (section 5.3, figures 5, 6 and 30)",
+        "Low (0 to 0.33), medium (to 0.66), high; and the alert of appendix D.4.3: up to 0.8, and from 0.9. The "
+        "yes-or-no question is whether "
+        "it is living (CIFAR-100) or an animal (CIFAR-10); for MMLU, whether the answer is right. *Outside*: how "
+        "far the rates of bins lie "
+        "outside their interval, weighted by rows. Ten bins of equal mass, fewer where a bin would hold less than "
+        f"{LEAST} rows. "
+        f"{words.MARKS.split(' *By chance*')[0]}\n\n{words.intervals(found)}",
+        [Row(row.what, row.published, row.ours, note="another network and data set") for row in rows],
+        tables,
+        [("practical_intervals.png", caption)],
+    )
+
+
+def _interval_lines(found: dict[str, Results], shown: list[Source], key: str) -> list[list[Any]]:
+    lines = []
+    for source in shown:
+        results = found[source.file]
+        for model in models_of(results):
+            wanted = [("intervals", key, place) for place in range(len(WORDS))]
+            cells = line(results, model, *wanted, digits=0 if key == "rows" else 4)
+            lines.append([source.title, model, *cells])
+            if key == "outside" and model in (RAW, TEMPERATURE):
+                chance = [mean(results, model, "intervals", "outside_chance", place) for place in range(len(WORDS))]
+                lines.append([source.title, f"{model}, by chance", *(_rounded(one) for one in chance)])
+    return lines
+
+
+def _rounded(value: float) -> float | None:
+    return None if np.isnan(value) else round(value, 4)

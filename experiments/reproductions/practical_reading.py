@@ -1,0 +1,102 @@
+"""Numbers of several splits taken together: means, marks for what changed in all of them, and what is beyond chance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from experiments.interventions.summary import in_words, number
+from experiments.reproductions.practical_sets import MAPS, MODELS, RAW
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Results = dict[str, Any]
+LOWER, HIGHER = "↓", "↑"
+SAME = 1e-6
+
+
+def numbers(results: Results, model: str, key: str, *places: Any) -> Floats:
+    """One number for each split; NaN where there is none."""
+    if key != "intervals":
+        return np.array(number(results, model, key, *places))
+    found = [split[key][places[0]][places[1]] for split in results["measured"][model]]
+    return np.array([np.nan if value is None else float(value) for value in found])
+
+
+def beyond(results: Results, model: str, key: str, place: int = 0) -> Floats:
+    """An error less what labels drawn from the same probabilities show on average, for each split."""
+    return numbers(results, model, key, place) - numbers(results, model, "chance", key, place)
+
+
+def change(before: Floats, after: Floats) -> int:
+    """-1 lower in every split, 1 higher in every split, 0 neither; rounding does not count."""
+    difference = after - before
+    return -1 if (difference < -SAME).all() else 1 if (difference > SAME).all() else 0
+
+
+def marked(before: Floats, after: Floats, digits: int = 4) -> str:
+    """The mean with an arrow where all splits agree on what changed."""
+    arrow = {-1: f" {LOWER}", 0: "", 1: f" {HIGHER}"}[change(before, after)]
+    return in_words(after.tolist(), digits).split(" ± ")[0] + arrow
+
+
+def line(results: Results, model: str, *wanted: tuple[Any, ...], digits: int = 4) -> list[str]:
+    """Marked means of one model, a cell for each path of keys."""
+    cells = []
+    for path in wanted:
+        before, after = (numbers(results, one, *path) for one in (RAW, model))
+        cells.append(marked(before, after, digits))
+    return cells
+
+
+def mean(results: Results, model: str, key: str, *places: Any) -> float:
+    """The mean over splits that have a value."""
+    values = numbers(results, model, key, *places)
+    values = values[np.isfinite(values)]
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def change_beyond(results: Results, model: str, key: str, place: int = 0) -> int:
+    """The same for an error beyond chance."""
+    return change(beyond(results, RAW, key, place), beyond(results, model, key, place))
+
+
+def pairs(found: dict[str, Results]) -> list[tuple[str, str]]:
+    """Every set with every map."""
+    return [(name, model) for name in found for model in MAPS]
+
+
+def fallen(found: dict[str, Results]) -> list[tuple[str, str]]:
+    """The pairs whose traditional error is lower in every split."""
+    return [pair for pair in pairs(found) if count(found, "ece", 0, sign=-1, only=[pair])]
+
+
+def count(found: dict[str, Results], key: str, *places: Any, sign: int, only: Any = None) -> int:
+    """In how many sets and maps a number changed in this direction in every split."""
+    chosen = pairs(found) if only is None else only
+    return sum(
+        change(numbers(found[name], RAW, key, *places), numbers(found[name], model, key, *places)) == sign
+        for name, model in chosen
+    )
+
+
+def models_of(results: Results) -> list[str]:
+    """The models that were measured, in the order they are shown in."""
+    return [name for name in MODELS if name in results["measured"]]
+
+
+def nearer(results: Results, model: str) -> int:
+    """How many subjects have a smaller gap, mean over splits, than as trained."""
+    before, after = (np.abs(subject_gaps(results, one)) for one in (RAW, model))
+    return int((after < before).sum())
+
+
+def subject_gaps(results: Results, model: str) -> Any:
+    """Confidence less accuracy of each subject, mean over splits; subjects that a split does not have are left "
+    "out of it."""
+    names = sorted({name for split in results["measured"][model] for name in split["subjects"]})
+    found = np.full((len(results["measured"][model]), len(names)), np.nan)
+    for row, split in enumerate(results["measured"][model]):
+        for name, gap in zip(split["subjects"], split["subject_gaps"], strict=True):
+            found[row, names.index(name)] = gap
+    return np.nanmean(found, axis=0)

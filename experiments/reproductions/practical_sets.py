@@ -1,0 +1,225 @@
+"""Sets of real predictions, their groups of classes, the split in two parts, and the maps that are fitted to one "
+"of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import calibrant as cal
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+RAW = "as trained"
+TEMPERATURE, BIASED, HISTOGRAM, TOP_HISTOGRAM = MAPS = (
+    "temperature",
+    "bias-corrected temperature",
+    "histogram binning",
+    "histogram, top class",
+)
+MODELS = (RAW, *MAPS)
+
+SUPERCLASSES: dict[str, tuple[str, ...]] = {
+    "aquatic mammals": ("beaver", "dolphin", "otter", "seal", "whale"),
+    "fish": ("aquarium_fish", "flatfish", "ray", "shark", "trout"),
+    "flowers": ("orchid", "poppy", "rose", "sunflower", "tulip"),
+    "food containers": ("bottle", "bowl", "can", "cup", "plate"),
+    "fruit and vegetables": ("apple", "mushroom", "orange", "pear", "sweet_pepper"),
+    "electrical devices": ("clock", "keyboard", "lamp", "telephone", "television"),
+    "furniture": ("bed", "chair", "couch", "table", "wardrobe"),
+    "insects": ("bee", "beetle", "butterfly", "caterpillar", "cockroach"),
+    "large carnivores": ("bear", "leopard", "lion", "tiger", "wolf"),
+    "large man-made outdoors": ("bridge", "castle", "house", "road", "skyscraper"),
+    "large natural scenes": ("cloud", "forest", "mountain", "plain", "sea"),
+    "large omnivores, herbivores": ("camel", "cattle", "chimpanzee", "elephant", "kangaroo"),
+    "medium-sized mammals": ("fox", "porcupine", "possum", "raccoon", "skunk"),
+    "non-insect invertebrates": ("crab", "lobster", "snail", "spider", "worm"),
+    "people": ("baby", "boy", "girl", "man", "woman"),
+    "reptiles": ("crocodile", "dinosaur", "lizard", "snake", "turtle"),
+    "small mammals": ("hamster", "mouse", "rabbit", "shrew", "squirrel"),
+    "trees": ("maple_tree", "oak_tree", "palm_tree", "pine_tree", "willow_tree"),
+    "vehicles 1": ("bicycle", "bus", "motorcycle", "pickup_truck", "train"),
+    "vehicles 2": ("lawn_mower", "rocket", "streetcar", "tank", "tractor"),
+}
+"""The twenty superclasses of CIFAR-100, published with it."""
+
+CIFAR100 = tuple(sorted(name for names in SUPERCLASSES.values() for name in names))
+CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+
+KINDS: dict[str, dict[str, tuple[str, ...]]] = {
+    "living": {
+        "animals": (
+            "aquatic mammals",
+            "fish",
+            "insects",
+            "large carnivores",
+            "large omnivores, herbivores",
+            "medium-sized mammals",
+            "non-insect invertebrates",
+            "reptiles",
+            "small mammals",
+        ),
+        "people": ("people",),
+        "plants": ("flowers", "fruit and vegetables", "trees"),
+    },
+    "not living": {
+        "indoor things": ("food containers", "electrical devices", "furniture"),
+        "scenes": ("large man-made outdoors", "large natural scenes"),
+        "vehicles": ("vehicles 1", "vehicles 2"),
+    },
+}
+"""Two levels above the superclasses; these are ours."""
+
+AREAS: dict[str, str] = {
+    "humanities": "formal_logic high_school_european_history high_school_us_history high_school_world_history "
+    "international_law jurisprudence logical_fallacies moral_disputes moral_scenarios philosophy prehistory "
+    "professional_law world_religions",
+    "social sciences": "econometrics high_school_geography high_school_government_and_politics "
+    "high_school_macroeconomics high_school_microeconomics high_school_psychology human_sexuality "
+    "professional_psychology public_relations security_studies sociology us_foreign_policy",
+    "STEM": "abstract_algebra astronomy college_biology college_chemistry college_computer_science college_mathematics "
+    "college_physics computer_security conceptual_physics electrical_engineering elementary_mathematics "
+    "high_school_biology high_school_chemistry high_school_computer_science high_school_mathematics "
+    "high_school_physics high_school_statistics machine_learning",
+    "other": "anatomy business_ethics clinical_knowledge college_medicine global_facts human_aging management "
+    "marketing "
+    "medical_genetics miscellaneous nutrition professional_accounting professional_medicine virology",
+}
+"""The four areas of the 57 subjects of MMLU, published with it."""
+
+
+def cifar100_tree() -> dict[str, dict[str, dict[str, list[int]]]]:
+    """Living or not, kind, superclass; classes by their number in the usual, alphabetical order."""
+    place = {name: number for number, name in enumerate(CIFAR100)}
+    return {
+        life: {
+            kind: {name: [place[one] for one in SUPERCLASSES[name]] for name in names} for kind, names in kinds.items()
+        }
+        for life, kinds in KINDS.items()
+    }
+
+
+VEHICLES = [CIFAR10.index(name) for name in ("airplane", "automobile", "ship", "truck")]
+CIFAR10_GROUPS = {"animals": [number for number in range(10) if number not in VEHICLES], "vehicles": VEHICLES}
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is asked of one set of predictions."""
+
+    file: str
+    title: str
+    k: tuple[int, ...]
+    levels: tuple[str, ...] = ()
+    """Names of the levels of its hierarchy of classes, the coarsest first; none where it has no hierarchy."""
+    group: str = ""
+    """The coarsest group whose probability is shown as a word; empty asks whether the likeliest class is right."""
+
+    @property
+    def hierarchy(self) -> dict[str, Any]:
+        """Its groups of classes."""
+        return cifar100_tree() if len(self.levels) > 1 else CIFAR10_GROUPS
+
+
+TEN, FOUR = (1, 2, 3, 5, 10), (1, 2, 3, 4)
+C100 = Source(
+    "c100_wrn16_4_netcal",
+    "CIFAR-100, wide ResNet 16-4",
+    (1, 2, 3, 5, 10, 20, 50, 100),
+    ("living or not", "kinds", "superclasses"),
+    "living",
+)
+VGG = Source("c10_vgg16_kumar", "CIFAR-10, VGG-16", TEN, ("animals or vehicles",), "animals")
+LENET = Source("c10_lenet5_netcal", "CIFAR-10, LeNet-5", TEN, ("animals or vehicles",), "animals")
+RESNET = Source("c10h_resnet110_kerrigan", "CIFAR-10, ResNet-110", TEN, ("animals or vehicles",), "animals")
+MNIST = Source("mnist_1layer_nn_wenger", "MNIST, one-layer network", TEN)
+LLAMA8 = Source("mmlu_llama31_8b_instruct", "MMLU, Llama 3.1 8B instruct", FOUR)
+LLAMA70 = Source("mmlu_llama31_70b_base", "MMLU, Llama 3.1 70B base", FOUR)
+SOURCES = (C100, VGG, LENET, RESNET, MNIST, LLAMA8, LLAMA70)
+FEW_SOURCES = (C100, LENET, LLAMA8)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Labels and probabilities; for MMLU the subject of each row too."""
+
+    labels: Ints
+    probs: Floats
+    subject: NDArray[np.str_] | None = None
+
+    def take(self, rows: Ints) -> Rows:
+        """Some of them."""
+        return Rows(self.labels[rows], self.probs[rows], None if self.subject is None else self.subject[rows])
+
+
+def read(data: Path, source: Source) -> Rows:
+    """All rows of a set, with probabilities that sum to 1 in double precision."""
+    with np.load(data / "sets" / f"{source.file}.npz", allow_pickle=False) as stored:
+        logits = "logits" in stored
+        probs = stored["logits" if logits else "probs"].astype(np.float64)
+        labels = stored["labels"].astype(np.intp)
+        subject = stored["subjects"][stored["subject"]] if "subject" in stored else None
+    if logits:
+        probs = np.exp(probs - probs.max(axis=1, keepdims=True))
+    return Rows(labels, probs / probs.sum(axis=1, keepdims=True), subject)
+
+
+def split(rows: Rows, seed: int, each: int | None = None) -> tuple[Rows, Rows]:
+    """Two halves drawn at random, for maps and for measuring; of `each` rows if that is given."""
+    order = np.random.default_rng(seed).permutation(len(rows.labels))
+    half = len(order) // 2 if each is None else each
+    return rows.take(order[:half]), rows.take(order[half : 2 * half])
+
+
+def area_of(subjects: NDArray[np.str_]) -> NDArray[np.str_]:
+    """The area of each row's subject."""
+    area = {subject: name for name, line in AREAS.items() for subject in line.split()}
+    return np.array([area[str(name)] for name in subjects.tolist()])
+
+
+def models_of(fit: Rows, measure: Rows, small: bool) -> tuple[dict[str, Floats], dict[str, Any]]:
+    """Probabilities of the rows to measure by each model, and what was fitted: temperatures, and bins that were "
+    "chosen."""
+    bins, binning = (10, "equal_width") if small else chosen_bins(fit)
+    makers: dict[str, Callable[[], Any]] = {
+        TEMPERATURE: cal.TemperatureScaling,
+        BIASED: cal.BiasCorrectedTemperature,
+        HISTOGRAM: lambda: cal.HistogramBinning(bins=bins, binning=binning),
+        TOP_HISTOGRAM: lambda: cal.HistogramBinning(multiclass="top_versus_all"),
+    }
+    maps = {name: make().fit(fit.probs, fit.labels) for name, make in makers.items()}
+    probs = {name: fitted.predict_proba(measure.probs) for name, fitted in maps.items()}
+    about = {"temperature": maps[TEMPERATURE].temperature_, "bins": bins, "binning": binning.replace("_", " ")}
+    return {RAW: measure.probs, **probs}, about
+
+
+def chosen_bins(fit: Rows) -> tuple[int, Any]:
+    """The paper's rule: the least traditional error among those that lose at most 5 points of accuracy, by three "
+    "folds."""
+    raw = float((fit.probs.argmax(axis=1) == fit.labels).mean())
+    found = []
+    for binning in ("equal_width", "equal_mass"):
+        for bins in (10, 20, 40):
+            probs = histogram_folds(fit, bins, binning)
+            lost = raw - float((probs.argmax(axis=1) == fit.labels).mean())
+            error = cal.ece(fit.labels, probs, lens="top_label")
+            found.append((max(lost - 0.05, 0.0), error, bins, binning))
+    return min(found)[2:]
+
+
+def histogram_folds(fit: Rows, bins: int, binning: Any, folds: int = 3) -> Floats:
+    """Probabilities of the rows by histograms that were fitted to the other folds."""
+    probs = np.empty_like(fit.probs)
+    fold = np.empty(len(fit.labels), np.intp)
+    fold[np.argsort(fit.labels, kind="stable")] = np.arange(len(fold)) % folds  # every fold has its part of every class
+    for number in range(folds):
+        inside = fold == number
+        fitted = cal.HistogramBinning(bins=bins, binning=binning).fit(fit.probs[~inside], fit.labels[~inside])
+        probs[inside] = fitted.predict_proba(fit.probs[inside])
+    return probs
