@@ -14,7 +14,9 @@ BINS = 15
 # Values this close are the same; what differs by more must have a reason that is known and written down.
 SAME = 1e-6
 
-Call = Callable[[], float | None]
+# What a call gives: a number, an array of predictions, or nothing that could be compared.
+Value = float | np.ndarray | None
+Call = Callable[[], Value]
 Prepare = Callable[[np.ndarray, np.ndarray], Call]
 
 
@@ -35,7 +37,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Case:
-    """One task on one array; `classes` is 1 for a score of the positive class."""
+    """One task on one array; `classes` is 1 for a score of the positive class, a `slope` of 1 is well calibrated."""
 
     id: str
     title: str
@@ -43,12 +45,20 @@ class Case:
     classes: int
     contenders: list[Contender] = field(default_factory=list)
     quick_rows: int = 2000
+    environment: str = "main"
+    slope: float = 1.5
+    dtype: str = "float32"
 
     def data(self, quick: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        return make_data(self.quick_rows if quick else self.rows, min(self.classes, 20) if quick else self.classes)
+        rows, classes = (self.quick_rows, min(self.classes, 20)) if quick else (self.rows, self.classes)
+        labels, probs = make_data(rows, classes, self.slope)
+        if self.dtype == "float32":
+            return labels, probs
+        wide = probs.astype(self.dtype)
+        return labels, wide if wide.ndim == 1 else wide / wide.sum(axis=1, keepdims=True)
 
 
-def make_data(rows: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
+def make_data(rows: int, classes: int, slope: float = 1.5) -> tuple[np.ndarray, np.ndarray]:
     """Overconfident float32 predictions and int64 labels, made block by block."""
     rng = np.random.default_rng(0)
     labels = np.empty(rows, np.int64)
@@ -60,11 +70,11 @@ def make_data(rows: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
         if classes == 1:
             logit = 2 * rng.standard_normal(size)
             labels[span] = rng.random(size) < 1 / (1 + np.exp(-logit))
-            probs[span] = 1 / (1 + np.exp(-1.5 * logit))
+            probs[span] = 1 / (1 + np.exp(-slope * logit))
         else:
             logit = 2 * rng.standard_normal((size, classes))
             labels[span] = (logit + rng.gumbel(size=logit.shape)).argmax(axis=1)
-            power = np.exp(1.5 * (logit - logit.max(axis=1, keepdims=True)))
+            power = np.exp(slope * (logit - logit.max(axis=1, keepdims=True)))
             probs[span] = power / power.sum(axis=1, keepdims=True)
     return labels, probs
 
@@ -365,10 +375,19 @@ CASES = [
 ]
 
 
-def verdict(contender: Contender, value: float | None, expected: float) -> str:
+def verdict(contender: Contender, value: Value, expected: Value) -> str:
     """``"agrees"``, ``"gives no such number"``, or by how much and why the value differs; empty where nobody knows why."""
-    if value is None:
+    if value is None or expected is None:
         return "gives no such number"
-    if math.isclose(value, expected, rel_tol=0, abs_tol=SAME):
+    gap = float(np.max(np.abs(np.subtract(value, expected))))
+    if gap <= SAME:  # not where it is no number
         return "agrees"
-    return f"differs by {abs(value - expected):.1g}: {contender.why}" if contender.why else ""
+    size = f"{gap:.1g}" if np.ndim(value) == 0 else f"up to {gap:.1g}"
+    return f"differs by {size}: {contender.why}" if contender.why and not math.isnan(gap) else ""
+
+
+def as_number(value: Value) -> float | None:
+    """For the table: predictions are shown by their root mean square."""
+    if value is None or np.ndim(value) == 0:
+        return None if value is None else float(value)
+    return float(np.sqrt(np.mean(np.square(value))))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cases import CASES, Call, Case, Contender, Prepare, calibrant_twice
+from cases import Call, Case, Contender, Prepare, calibrant_twice
 
 # Large enough that the kernel reaches many rows; both packages are given it, for each finds a median of its own.
 BANDWIDTH = 0.3
@@ -21,7 +21,7 @@ GRID = "straight lines between 512 fits, where calibrant has cubics between fewe
 CLIPPED = "clips scores at 1e-7"
 
 
-def _probcal(name: str, read: Callable[[Any], float] = float, **options: Any) -> Prepare:
+def probcal_metric(name: str, read: Callable[[Any], float] = float, **options: Any) -> Prepare:
     """A metric of probcal, which takes the labels first."""
 
     def prepare(y: np.ndarray, p: np.ndarray) -> Call:
@@ -60,7 +60,7 @@ def _netcal_pairs(y: np.ndarray, p: np.ndarray) -> Call:
     return lambda: float(measure.measure(p, y))
 
 
-def _calzone(name: str) -> Prepare:
+def calzone_analysis(name: str) -> Prepare:
     """The first number of an analysis of calzone, which takes both classes."""
 
     def prepare(y: np.ndarray, p: np.ndarray) -> Call:
@@ -85,7 +85,7 @@ def _cases_of(rows: int) -> list[Case]:
                 *calibrant_twice("smece"),
                 Contender("relplot", "relplot", _relplot_smooth, TEN_BITS),
                 Contender("probmetrics (calls relplot)", "probmetrics", _probmetrics("smece"), TEN_BITS),
-                Contender("probcal", "probcal", _probcal("smooth_ece"), ON_LOG_ODDS),
+                Contender("probcal", "probcal", probcal_metric("smooth_ece"), ON_LOG_ODDS),
             ],
         ),
         Case(
@@ -95,7 +95,7 @@ def _cases_of(rows: int) -> list[Case]:
             1,
             [
                 *calibrant_twice("ecce_mad"),
-                Contender("probcal", "probcal", _probcal("ecce", lambda found: float(found.stat_max))),
+                Contender("probcal", "probcal", probcal_metric("ecce", lambda found: float(found.stat_max))),
             ],
         ),
         Case(
@@ -113,7 +113,10 @@ def _cases_of(rows: int) -> list[Case]:
             "Integrated calibration index, local lines over 3/4 of the rows",
             rows,
             1,
-            [*calibrant_twice("ici", degree=1, span=0.75), Contender("probcal", "probcal", _probcal("ici"), GRID)],
+            [
+                *calibrant_twice("ici", degree=1, span=0.75),
+                Contender("probcal", "probcal", probcal_metric("ici"), GRID),
+            ],
         ),
         Case(
             f"lowess_{rows}",
@@ -122,7 +125,7 @@ def _cases_of(rows: int) -> list[Case]:
             1,
             [
                 *calibrant_twice("ici", smoother="lowess", span=0.5, delta=0.001),
-                Contender("calzone", "calzone", _calzone("lowess_regression_analysis")),
+                Contender("calzone", "calzone", calzone_analysis("lowess_regression_analysis")),
             ],
         ),
         Case(
@@ -132,8 +135,8 @@ def _cases_of(rows: int) -> list[Case]:
             1,
             [
                 *calibrant_twice("cox_slope"),
-                Contender("calzone", "calzone", _calzone("cox_regression_analysis"), CLIPPED),
-                Contender("probcal", "probcal", _probcal("calibration_slope")),
+                Contender("calzone", "calzone", calzone_analysis("cox_regression_analysis"), CLIPPED),
+                Contender("probcal", "probcal", probcal_metric("calibration_slope")),
             ],
         ),
     ]
@@ -156,13 +159,7 @@ KERNEL_CASES = [
         1,
         [
             *calibrant_twice("skce_uq", bandwidth=BANDWIDTH),
-            Contender("probcal", "probcal", _probcal("skce", bandwidth=BANDWIDTH)),
+            Contender("probcal", "probcal", probcal_metric("skce", bandwidth=BANDWIDTH)),
         ],
     ),
 ]
-ALL_CASES = [*CASES, *KERNEL_CASES]
-
-
-def case_by_id(id: str) -> Case:
-    """The case of this name."""
-    return next(case for case in ALL_CASES if case.id == id)

@@ -8,7 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-GROWTH = "growth"
+from tables import environment_lines, feature_lines, rows_of, times_and_features
+
+GROWTH, FEATURES = "growth", "features"
 ON_LATTICE = "it takes rows together in cells of log-odds and stops its search at 1e-4, at a value 1 to 2 % higher"
 COMPILED = "its loop over the fits is compiled (statsmodels); from 100 000 rows on, taking rows together outweighs that"
 AROUND = (
@@ -28,7 +30,7 @@ HEADINGS = ["", "value", "reads", "at best", "median", "memory", "value beside c
 
 
 def _heading(case: dict[str, Any]) -> str:
-    shape = f"{case['rows']:,}".replace(",", " ") + ("" if case["classes"] == 1 else f" x {case['classes']}")
+    shape = rows_of(case["rows"]) + ("" if case["classes"] == 1 else f" x {case['classes']}")
     return f"{case['title']}, {shape} {case['dtype']}"
 
 
@@ -90,7 +92,8 @@ def _faster_than_calibrant(results: dict[str, Any]) -> list[str]:
         for entry in case["contenders"]:
             behind = [name for name, ms in own.items() if entry["median_ms"] < ms]
             if not entry["name"].startswith("calibrant") and behind:
-                why = WHY_FASTER.get((case["id"].split("_")[0], entry["name"]), "")
+                name = entry["name"]
+                why = WHY_FASTER.get((case["id"], name), WHY_FASTER.get((case["id"].split("_")[0], name), ""))
                 lines.append(
                     f"- {_heading(case)}: {entry['name']} is faster than {' and '.join(behind)}{why and f': {why}'}."
                 )
@@ -107,21 +110,17 @@ def growth_lines(found: dict[str, Any]) -> list[str]:
     ]
 
 
-def _rows(count: int) -> str:
-    return f"{count:,}".replace(",", " ")
-
-
 def _scaling_lines(entries: list[dict[str, Any]]) -> list[str]:
     sizes = sorted({entry["rows"] for entry in entries})
     lines = [
-        f"## Growth with the rows, {', '.join(map(_rows, sizes))} float32",
+        f"## Growth with the rows, {', '.join(map(rows_of, sizes))} float32",
         "",
         "Medians of binary scores, all sizes in turns. *Growth* is the work (seconds of all cores together, the "
         "least of several calls) over that at the size before, as a share of what N log N grew: at most 1 where it grows no faster. "
         "An *argsort* is NumPy's stable one of the same scores in the same run, in work too; "
         "*memory* is the peak above the input at the most rows, and in brackets as a multiple of scores and labels.",
         "",
-        "| | " + " | ".join(map(_rows, sizes)) + " | growth | argsorts | memory |",
+        "| | " + " | ".join(map(rows_of, sizes)) + " | growth | argsorts | memory |",
         "| --- |" + " ---: |" * (len(sizes) + 3),
     ]
     named: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -150,7 +149,7 @@ def _memory(entry: dict[str, Any]) -> str:
 def _pair_lines(entries: list[dict[str, Any]]) -> list[str]:
     first = entries[0]
     return [
-        f"## Errors over pairs of rows, {_rows(first['rows'])} x {first['classes']} float32",
+        f"## Errors over pairs of rows, {rows_of(first['rows'])} x {first['classes']} float32",
         "",
         "| | median | argsorts of the columns | memory |",
         "| --- | ---: | ---: | ---: |",
@@ -164,7 +163,7 @@ def _pair_lines(entries: list[dict[str, Any]]) -> list[str]:
 
 def _resampling_lines(entries: list[dict[str, Any]]) -> list[str]:
     return [
-        f"## Interval of the binary ECE, 15 bins, {_rows(entries[0]['resamples'])} resamples",
+        f"## Interval of the binary ECE, 15 bins, {rows_of(entries[0]['resamples'])} resamples",
         "",
         "The bootstrap interval at 95 %; ends differ by chance, for each draws its own rows. calibrant draws counts in 300 cells "
         "of equal width, which are parts of the 15 bins, so that its cost hardly depends on the rows "
@@ -173,7 +172,7 @@ def _resampling_lines(entries: list[dict[str, Any]]) -> list[str]:
         "| | rows | low | high | seconds | of calibrant's without numba |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
         *(
-            f"| {entry['name']} | {_rows(entry['rows'])} | {entry['low']:.4f} | {entry['high']:.4f} | {entry['seconds']:.2f} "
+            f"| {entry['name']} | {rows_of(entry['rows'])} | {entry['low']:.4f} | {entry['high']:.4f} | {entry['seconds']:.2f} "
             f"| {_ratio(entry['of_calibrant'])} |"
             for entry in entries
         ),
@@ -183,7 +182,7 @@ def _resampling_lines(entries: list[dict[str, Any]]) -> list[str]:
 
 def _all_lines(found: dict[str, Any]) -> list[str]:
     return [
-        f"## All metrics together, {_rows(found['rows'])} x {found['classes']} float32",
+        f"## All metrics together, {rows_of(found['rows'])} x {found['classes']} float32",
         "",
         f'`evaluate(metrics="all")` gives {found["values"]} values in {found["seconds"]:.1f} s '
         f"({found['work_seconds']:.1f} s of all cores together). "
@@ -215,7 +214,12 @@ def _busy_lines(results: dict[str, Any]) -> list[str]:
     ]
 
 
-def write_page(results: dict[str, Any], path: Path) -> None:
+def readme_table(results: dict[str, Any], features: dict[str, Any]) -> str:
+    """For the README, between comments that mark where it stands: times over calibrant's, and features in short."""
+    return times_and_features(results, features)
+
+
+def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) -> None:
     """For the documentation."""
     computer, versions = results["machine"], results["versions"]
     lines = [
@@ -235,8 +239,13 @@ def write_page(results: dict[str, Any], path: Path) -> None:
         "forms give the same bits.",
         "",
         *_busy_lines(results),
-        "Not set beside: ece-kde, which pip did not find, and MCGrad, which brings some forty packages with it.",
+        "A case beside a package that lives in an environment of its own times calibrant there too, in the same process and in "
+        "turns: its ratios hold, while those of two cases with different kinds of numbers (float32, float64) are not to be mixed. "
+        "A map is fitted to the first half of the rows and applied to the second; its value is the root mean square of the "
+        "predictions, and what is compared is every prediction. Not set beside: ece-kde, which pip did not find.",
         "",
+        *environment_lines(results),
+        *feature_lines(features),
     ]
     for case in results["cases"]:
         lines += _as_markdown(as_table(case))
@@ -255,4 +264,6 @@ def write_page(results: dict[str, Any], path: Path) -> None:
 
 if __name__ == "__main__":
     here = Path(__file__).parent
-    write_page(json.loads((here / "results.json").read_text()), here.parent / "docs" / "benchmarks.md")
+    known = [json.loads((here / name).read_text()) for name in ("results.json", "features.json")]
+    write_page(known[0], known[1], here.parent / "docs" / "benchmarks.md")
+    print(readme_table(*known))

@@ -1,0 +1,166 @@
+"""Tables of the page and the README that set packages, not calls, side by side: where they live, and what they can do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+BEGIN, END = "<!-- peers: written by benchmarks/page.py -->", "<!-- end of peers -->"
+SELF, PLAIN = "calibrant", "calibrant without numba"
+# What the README shows: a task and the cases that measure it, each beside other packages.
+SHORT_TIMES = (
+    ("top-label ECE, 1 000 000 x 10", ("top_label_10", "tu_top_label")),
+    ("top-label ECE, 100 000 x 1000", ("top_label_1000",)),
+    ("binary ECE, 10 000 000", ("binary", "calibre_binary")),
+    ("class-wise ECE, 100 000 x 100", ("class_wise", "tu_class_wise")),
+    ("debiased error, 1 000 000", ("debiased", "calibre_debiased")),
+    ("monotonic sweep, 1 000 000", ("sweep", "calibre_sweep")),
+    ("smooth ECE, 100 000", ("smece_100000", "calibre_smece")),
+    ("Hosmer-Lemeshow, 100 000", ("hosmer_lemeshow",)),
+    ("p-value of Kuiper's statistic, 100 000", ("kuiper_pvalue",)),
+    ("worst of 20 groups, 100 000", ("multicalibration",)),
+    ("isotonic map, 200 000", ("map_isotonic", "map_isotonic_312")),
+    ("Platt scaling, 200 000", ("map_platt",)),
+    ("beta calibration, 200 000", ("map_beta",)),
+    ("Venn-Abers, 200 000", ("map_venn_abers",)),
+    ("temperature, 20 000 x 10", ("map_temperature", "map_temperature_tu", "map_temperature_312")),
+    ("Dirichlet, 10 000 x 5", ("map_dirichlet", "map_dirichlet_tu")),
+)
+# And which features, by their titles in features.toml, under which heading.
+SHORT_FEATURES = {
+    "measures of calibration and proper scores": "measures",
+    "maps after training": "maps",
+    "tests with p-values": "p-values",
+    "intervals of an error": "intervals",
+    "sample weights in errors and scores": "weights",
+    "errors by group": "groups",
+    "state of fixed size that merges": "mergeable state",
+    "files larger than memory": "files beyond memory",
+    "monitoring over time": "monitoring",
+    "losses for training": "losses",
+    "command line": "command line",
+}
+
+
+def rows_of(count: int) -> str:
+    """A number of rows as it is written on the page."""
+    return f"{count:,}".replace(",", " ")
+
+
+def environment_lines(results: dict[str, Any]) -> list[str]:
+    """Where each package was installed, and what could not be."""
+    places = results.get("environments", {})
+    if not places:
+        return []
+    lines = ["## Packages", "", "| package | version | environment | Python |", "| --- | --- | --- | --- |"]
+    notes = []
+    for place in places.values():
+        found = place["versions"]
+        for name in place["packages"]:
+            here = found.get(name, f"not installable here: {place['absent'] or 'pip left it out'}")
+            lines.append(f"| {name} | {here} | {place['folder']} | {found.get('python', '')} |")
+        notes += [place["note"]] if place["note"] else []
+    return [*lines, "", *(f"{note}\n" for note in notes)]
+
+
+def feature_lines(features: dict[str, Any]) -> list[str]:
+    """The whole table of features, and what stands behind each yes and each no."""
+    if not features:
+        return []
+    packages = list(features["features"][0]["cells"])
+    lines = [
+        "## What each can do",
+        "",
+        f"Checked on {features['date']} by `python benchmarks/run.py --only features`. A *yes* is imported by the name given below the table. "
+        "A *no* stands where no module, function, class or parameter of the package matches the words given; where one matches and is "
+        "something else, that is said. Of scikit-learn and torchmetrics the parts on calibration and classification are searched.",
+        "",
+        "| | " + " | ".join(packages) + " |",
+        "| --- |" + " :---: |" * len(packages),
+    ]
+    for row in features["features"]:
+        cells = [_mark(row["cells"][name]) for name in packages]
+        lines += [f"| {row['title']} | " + " | ".join(cells) + " |"]
+    return [*lines, "", *(line for row in features["features"] for line in _behind(row)), ""]
+
+
+def _mark(cell: dict[str, Any] | None) -> str:
+    if cell is None or cell["value"] is None:
+        return "?"
+    if isinstance(cell["value"], bool):
+        return "yes" if cell["value"] else "no"
+    return str(cell["value"] or "no")
+
+
+def _behind(row: dict[str, Any]) -> list[str]:
+    """One line: the names behind each yes, the words searched, and what matched without being it."""
+    if not row["words"]:
+        return []
+    by = [f"{name} `{cell['by']}`" for name, cell in row["cells"].items() if cell and cell.get("by")]
+    but = [f"{name} ({cell['but']})" for name, cell in row["cells"].items() if cell and cell.get("but")]
+    other = f" Matched, but something else: {'; '.join(but)}." if but else ""
+    words = row["words"].replace("|", " or ")
+    return [f"- *{row['title']}*: {', '.join(by)}. Searched: `{words}`.{other}"]
+
+
+def times_and_features(results: dict[str, Any], features: dict[str, Any]) -> str:
+    """The two short tables, between the comments that mark their place."""
+    computer = results["machine"]
+    lines = [
+        BEGIN,
+        "Time of each over calibrant's in the same process, checks of the input included, values compared first "
+        f"({computer['cores']} cores of a {computer['cpu']}, {results['date']}; [all figures and reasons](docs/benchmarks.md), "
+        "`make bench` runs them again):",
+        "",
+        "| task | calibrant | without numba | fastest other | others |",
+        "| --- | ---: | ---: | --- | --- |",
+        *_short_times({case["id"]: case for case in results["cases"]}),
+        "",
+        *_short_features(features),
+        END,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _short_times(cases: dict[str, Any]) -> list[str]:
+    lines = []
+    for title, ids in SHORT_TIMES:
+        known = [cases[id] for id in ids if id in cases]
+        if not known:
+            continue
+        plain, others = "", {}
+        for case in known:
+            ms = {entry["name"]: entry["median_ms"] for entry in case["contenders"]}
+            own = ms.get(SELF, ms[PLAIN])
+            plain = plain or _times(ms[PLAIN] / own)
+            others |= {_short(name): took / own for name, took in ms.items() if name not in (SELF, PLAIN)}
+        first = {entry["name"]: entry["median_ms"] for entry in known[0]["contenders"]}
+        ranked = [f"{name} {_times(ratio)}" for name, ratio in sorted(others.items(), key=lambda item: item[1])]
+        own_ms = first.get(SELF, first[PLAIN])
+        lines.append(
+            f"| {title} | {own_ms:.3g} ms | {plain} | {ranked[0] if ranked else ''} | {', '.join(ranked[1:])} |"
+        )
+    return lines
+
+
+def _short(name: str) -> str:
+    """Without what is said in brackets or after a comma."""
+    return name.split(" (")[0].split(",")[0]
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.0f}" if ratio >= 9.5 else f"{ratio:.1f}"
+
+
+def _short_features(features: dict[str, Any]) -> list[str]:
+    if not features:
+        return []
+    rows = {row["title"]: row["cells"] for row in features["features"]}
+    titles = [title for title in SHORT_FEATURES if title in rows]
+    lines = [
+        "| | " + " | ".join(SHORT_FEATURES[title] for title in titles) + " |",
+        "| --- |" + " :---: |" * len(titles),
+    ]
+    for name in next(iter(rows.values())):
+        cells = [_mark(rows[title][name]) for title in titles]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return [*lines, ""]
