@@ -391,7 +391,7 @@ class Metric:
 
         Of one class (or the positive one) a score can be too high or too low, which is not the same as too sure.
         """
-        if not self.signed or self.ideal is None or value == self.ideal:
+        if not self.signed or self.ideal is None or abs(value - self.ideal) < 1e-12:  # what rounding leaves
             return ""
         side = "over" if value > self.ideal else "under"
         one_class = lens == "binary" or lens.startswith(("class", "pair"))

@@ -76,7 +76,7 @@ def ecd_density(log_density: Any, entropy: Any, *, sample_weight: Any = None, co
 
     References
     ----------
-    Sumler, Devlin, Maskell and Lane (2025): An entropic metric for measuring calibration of machine learning models, eq. 6.
+    Sumler, Devlin, Maskell and Lane (2025): An entropic metric for measuring calibration of machine learning models, eq. 7.
 
     Examples
     --------

@@ -565,3 +565,12 @@ def test_missing_matplotlib_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         cal.MissingDependencyError, match=r"matplotlib: is not installed; pip install 'calibrant\[plot\]'"
     ):
         reliability(Y, P).plot()
+
+
+def test_a_score_of_whole_rows_is_named_by_its_question() -> None:
+    y, p = [0, 1, 2, 1], [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.3, 0.4]]
+    diagram = cal.reliability(y, p, metrics=("nll", "ece"), interval=None)
+    assert "nll of top_label" in repr(diagram)
+    assert ", ece " in repr(diagram)
+    assert diagram.metrics["nll"] != pytest.approx(cal.nll(y, p))
+    assert "nll of" not in repr(cal.reliability([0, 1], [0.2, 0.7], metrics=("nll",), interval=None))

@@ -167,7 +167,7 @@ def test_models_are_compared_on_the_same_rows() -> None:
     with pytest.raises(cal.ArgumentError, match="at least two models"):
         cal.compare(y, {"raw": p})
     with pytest.raises(cal.ArgumentError, match="was not compared"):
-        found["mended", "raw"]
+        found["mended", "other"]
 
 
 def test_many_rows_are_counted_in_cells_and_joint_lenses_are_not() -> None:
@@ -181,3 +181,11 @@ def test_many_rows_are_counted_in_cells_and_joint_lenses_are_not() -> None:
 def test_an_infinite_value_has_no_standard_error() -> None:
     with pytest.raises(cal.UndefinedMetricError, match="infinite"):
         cal.interval([0, 1, 1], [0.2, 0.0, 0.7], metric="nll", method="normal")
+
+
+def test_a_difference_can_be_read_from_either_side() -> None:
+    y, p = [0, 1] * 50, [0.2, 0.8] * 50
+    found = cal.compare(y, {"a": p, "b": [0.3, 0.7] * 50}, n_resamples=200, rng=0)
+    there, back = found["a", "b"], found["b", "a"]
+    assert (back.difference, back.low, back.high) == (-there.difference, -there.high, -there.low)
+    assert (back.first, back.second, back.pvalue) == ("b", "a", there.pvalue)

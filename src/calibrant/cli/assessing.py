@@ -10,6 +10,7 @@ from .. import __version__
 from ..errors import ArgumentError, ColumnError
 from ..inference.comparison import compare
 from ..inference.significance import assess, assess_many
+from ..registry import Metric, catalogue
 from .evaluating import named_classes
 from .screen import clean, print_json, print_lines, resampling_bar
 from .source import Columns, load, load_each
@@ -98,12 +99,15 @@ def run_compare(
     format: str | None,
     normalize: bool,
     clip: bool,
+    fail_if_worse: bool = False,
     **columns: str | None,
-) -> None:
-    """Compare and print."""
+) -> bool:
+    """Compare and print; True where a later model is worse than the first and that was asked about."""
     specs = [spec.strip() for spec in models.split(",")]
     if len(set(specs)) < max(2, len(specs)):
         raise ArgumentError("--models", f"must name two or more; got {models!r}", "for example p_old,p_new")
+    if fail_if_worse:
+        _check_lower_is_better(catalogue[metric])
     scores = "logits" if logits else "probs"
     choices = [Columns(**{scores: spec}, by=cluster, **columns) for spec in specs]
     try:
@@ -125,6 +129,19 @@ def run_compare(
         print_json({"calibrant": __version__, "file": file, **result.to_dict()})
     else:
         print_lines(repr(result).split("\n"))
+    first, *others = result.values
+    worse = [name for name in others if fail_if_worse and result[first, name].high < 0]
+    if worse:
+        line = f"gate failed: {', '.join(worse)} worse than {first} by {result.metric} at {level:.0%}"
+        click.echo(clean(line), err=True)
+    return bool(worse)
+
+
+def _check_lower_is_better(metric: Metric) -> None:
+    if metric.signed or not (metric.proper == "strictly" or metric.ideal == metric.range[0]):
+        raise ArgumentError(
+            "--fail-if-worse", f"needs a metric of which less is better, and {metric.id} is none", "--metric brier"
+        )
 
 
 def _name(spec: str) -> str:

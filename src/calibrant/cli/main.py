@@ -166,12 +166,14 @@ def assess(file: str, **options: Any) -> None:
 @metric_options
 @draw_options(1000)
 @json_option
+@click.option("--fail-if-worse", is_flag=True, help="Exit with 1 if a model is worse than the first, beyond chance.")
 @debug_option
 def compare(file: str, **options: Any) -> None:
     """Compare models on the same rows of FILE: every difference of a metric with its interval and p-value."""
     from . import assessing
 
-    assessing.run_compare(file, **options)
+    if assessing.run_compare(file, **options):
+        raise _GateFailed
 
 
 @cli.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -233,6 +234,8 @@ def _change(found: Comparison) -> str:
     moved = found["after", "before"]
     word = "fell" if moved.difference < 0 else "rose"
     values = f"{number(found.values['before'])} to {number(found.values['after'])}"
+    if not math.isfinite(moved.difference):
+        return f"{found.metric} {word} from {values}."
     chance = "" if moved.low > 0 or moved.high < 0 else ", which may be chance"
     return f"{found.metric} {word} from {values} (by [{number(moved.low)}, {number(moved.high)}] at {found.level:.0%}{chance})."
 

@@ -319,7 +319,7 @@ def _legend_lines(diagram: ReliabilityDiagram, legend: Sequence[str] | None) -> 
     if isinstance(legend, (str, Metric)):
         legend = (legend,)
     ids = list(diagram.metrics) if legend is None else [catalogue[id].id for id in legend]
-    lines = [f"{id} {number(diagram.value_of(id), 3)}" for id in ids]
+    lines = [f"{diagram.label_of(id)} {number(diagram.value_of(id), 3)}" for id in ids]
     if diagram.decomposition is not None and legend is None:
         parts = diagram.decomposition._parts()
         lines += [f"{part} {number(value, 3)}" for part, value in parts]

@@ -137,9 +137,14 @@ class ReliabilityDiagram:
             return frame_of(found["bins"])
         return frame_of({name: values for name, values in found["curve"].items() if name != "bandwidth"})
 
+    def label_of(self, metric: str) -> str:
+        """The metric's id; with the question, where it is known for a value of whole rows and this is that of one question."""
+        whole = catalogue[metric].takes != "View" and self.lens != "binary"
+        return f"{metric} of {self.lens}" if whole else metric
+
     def _title(self) -> str:
         sure = "" if self.how is None else f", {how_words(self.how, self.level)}"
-        values = "".join(f", {id} {number(value)}" for id, value in self.metrics.items())
+        values = "".join(f", {self.label_of(id)} {number(value)}" for id, value in self.metrics.items())
         return f"Reliability diagram ({self.kind}, {self.lens}{sure}{values})"
 
     def _rows(self) -> list[list[str]]:

@@ -52,6 +52,8 @@ class Comparison:
         for found in self.differences:
             if (found.first, found.second) == tuple(pair):
                 return found
+            if (found.second, found.first) == tuple(pair):
+                return Difference(*pair, -found.difference, -found.high, -found.low, found.pvalue)
         raise ArgumentError("pair", f"{pair!r} was not compared", f"the models are {list(self.values)}")
 
     def to_dict(self) -> dict[str, Any]:

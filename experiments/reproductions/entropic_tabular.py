@@ -1,0 +1,320 @@
+"""Table 1 and figure 1: a small network on Adult income and Telco churn, bare and with two maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from experiments.reproductions.entropic_nets import Trained, train
+from experiments.reproductions.entropic_rows import ADULT, TELCO, Source, Split, read, split
+from experiments.reproductions.entropic_texts import PREPARED
+from experiments.reproductions.entropic_verdicts import (
+    ANEW,
+    FIXED,
+    FLOOR,
+    HELD,
+    Published,
+    Verdict,
+    Ways,
+    adaptive_bins,
+    assessed,
+    every_way,
+    few_draws,
+    kept_inside,
+    mean,
+    rejections,
+    score_rows,
+    spread,
+)
+from experiments.reproductions.study import Part, Row, Table
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+import calibrant as cal
+
+Array = NDArray[Any]
+MAPS = ("none", "Platt", "isotonic")
+METRICS = ("ECE", "MCE", "ECD")
+
+
+class Plan(NamedTuple):
+    """How much is done."""
+
+    seeds: int = 10
+    few_seeds: int = 3
+    epochs: int = 100
+    batch: int = 256
+    small_batch: int = 32
+    draws: int = 199
+    sets: int = 400
+    most: int | None = None
+    looks: tuple[int, ...] = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90)
+
+
+SMALL = Plan(seeds=2, few_seeds=1, epochs=2, batch=64, draws=19, sets=8, most=200, looks=(1,))
+
+PUBLISHED = {
+    ("Adult income", "none"): ((0.0695, 0.0088, True), (0.9410, 0.9996, False), (0.2307, 0.0067, True)),
+    ("Adult income", "Platt"): ((0.0247, 0.0114, True), (0.9644, 0.8504, True), (-0.0057, 0.0081, False)),
+    ("Adult income", "isotonic"): ((0.0081, 0.0159, False), (0.9486, 0.9908, False), (-0.0028, 0.0083, False)),
+    ("Telco churn", "none"): ((0.0352, 0.0665, False), (0.9449, 0.9975, False), (0.0419, 0.0236, True)),
+    ("Telco churn", "Platt"): ((0.0304, 0.0674, False), (0.9406, 0.9974, False), (0.0253, 0.0238, True)),
+    ("Telco churn", "isotonic"): ((0.04168, 0.05, False), (0.9364, 1.0, False), (0.04759, 0.0233, True)),
+}
+
+
+class Run(NamedTuple):
+    """One network and one map: labels and probabilities of the test rows, and what was found."""
+
+    y: Array
+    prob: Array
+    raw: Array
+    """Before 0 and 1 were kept apart from the others."""
+    bins: int
+    ways: Ways
+    ecd: Verdict
+
+
+class Results(NamedTuple):
+    """All runs on one table."""
+
+    source: Source
+    rows: Split
+    trained: Trained
+    few: Trained
+    runs: dict[str, list[Run]]
+
+    def test(self, trained: Trained, look: int) -> tuple[Array, Array]:
+        """Labels and probabilities of the test rows, seed first, after one of the epochs looked at."""
+        logits = trained.logits[look][:, self.rows.fitted :]
+        return self.rows.held_labels[: len(logits), self.rows.fitted :], kept_inside(1 / (1 + np.exp(-logits)))
+
+
+def mapped(name: str, logits: Array, y: Array, test: Array) -> Array:
+    """Probabilities of the test rows by a map fitted on other rows."""
+    if name == "none":
+        return np.asarray(1 / (1 + np.exp(-test)))
+    kind = cal.PlattScaling if name == "Platt" else cal.IsotonicCalibration
+    return np.asarray(kind(input="logit").fit(logits, y).predict_proba(test)[:, 1])
+
+
+def look(y: Array, raw: Array, draws: int, seed: int) -> Run:
+    """Everything that is asked of one set of probabilities."""
+    prob = kept_inside(raw)
+    ecd = assessed(y, prob, "ecd", draws, seed)
+    return Run(y, prob, raw, adaptive_bins(y, prob), every_way(y, prob, draws, seed), ecd)
+
+
+def measure(source: Source, folder: Path, plan: Plan) -> Results:
+    """Train, fit the maps, measure."""
+    columns = read(source, folder, plan.most)
+    rows = split(columns, plan.seeds)
+    trained = train(rows, epochs=plan.epochs, batch=plan.batch, looks=set(plan.looks))
+    some = split(columns, plan.few_seeds)
+    few = train(some, epochs=plan.epochs, batch=plan.small_batch, looks=set(plan.looks))
+    runs: dict[str, list[Run]] = {name: [] for name in MAPS}
+    for seed, (logits, y) in enumerate(zip(trained.logits[-1], rows.held_labels, strict=True)):
+        at = rows.fitted
+        for name in MAPS:
+            runs[name].append(look(y[at:], mapped(name, logits[:at], y[:at], logits[at:]), plan.draws, seed))
+    return Results(source, rows, trained, few, runs)
+
+
+def table_rows(results: Results) -> list[Row]:
+    """Scores and thresholds beside those of Table 1."""
+    rows: list[Row] = []
+    for name, runs in results.runs.items():
+        ours: dict[str, dict[str, Sequence[Verdict]]] = {
+            metric: {f"bins {way}": [run.ways[way][metric] for run in runs] for way in (HELD, ANEW)}
+            for metric in METRICS[:2]
+        }
+        ours["ECD"] = {"": [run.ecd for run in runs]}
+        for metric, published in zip(METRICS, PUBLISHED[results.source.name, name], strict=True):
+            rows += score_rows(f"{results.source.name}, {name}: {metric}", Published(*published), ours[metric])
+    return rows
+
+
+def bins_table(all_results: Sequence[Results]) -> Table:
+    """What the number of bins does to scores, thresholds and verdicts."""
+    lines: list[list[Any]] = []
+    for results in all_results:
+        for name, runs in results.runs.items():
+            for way in (HELD, ANEW, FIXED):
+                found = [run.ways[way] for run in runs]
+                line: list[Any] = [results.source.name, name, way]
+                for metric in METRICS[:2]:
+                    own = [verdicts[metric] for verdicts in found]
+                    line += [mean([v.score for v in own]), mean([v.threshold for v in own]), rejections(own)]
+                lines.append([*line, " ".join(str(run.bins) for run in runs) if way == HELD else ""])
+    heads = [f"{metric}{what}" for metric in METRICS[:2] for what in ("", " threshold", " rejects")]
+    return Table(["", "map", "number of bins", *heads, "bins found, each seed"], lines)
+
+
+def width_table(all_results: Sequence[Results]) -> Table:
+    """ECE and MCE for fixed numbers of bins, means over seeds, and how many bins hold one row."""
+    counts = (4, 16, 64, 256, 1024, 4096)
+    lines: list[list[Any]] = []
+    for results in all_results:
+        for name in ("none", "Platt"):
+            for metric in (cal.ece, cal.mce):
+                values = [mean([metric(run.y, run.prob, bins=bins) for run in results.runs[name]]) for bins in counts]
+                lines.append([results.source.name, name, metric.id.upper(), *values])
+    return Table(["", "map", "metric", *(f"{bins} bins" for bins in counts)], lines)
+
+
+def held_bins_size(run: Run, sets: int, draws: int) -> float:
+    """How often ECE rejects labels drawn from the scores if T-Cal's number of bins is found on them and then held."""
+    rng = np.random.default_rng(5)
+    limits: dict[int, float] = {}
+    rejected = 0
+    for y in (rng.random((sets, len(run.prob))) < run.prob).astype(int):
+        bins = adaptive_bins(y, run.prob)
+        if bins not in limits:
+            limits[bins] = assessed(y, run.prob, "ece", draws, 0, bins=bins).threshold
+        rejected += int(cal.ece(y, run.prob, bins=bins) > limits[bins])
+    return rejected / sets
+
+
+def size_table(all_results: Sequence[Results], plan: Plan) -> Table:
+    """That share for the Platt-scaled scores of the first seed."""
+    lines = [
+        [results.source.name, plan.sets, held_bins_size(results.runs["Platt"][0], plan.sets, plan.draws), 0.05]
+        for results in all_results
+    ]
+    return Table(["", "calibrated sets of labels", "rejected with bins held", "should be"], lines)
+
+
+def floor_table(all_results: Sequence[Results]) -> Table:
+    """ECD after isotonic regression, which says 0 and 1, for several floors."""
+    floors = (1e-3, 1e-5, 1e-7, 1e-12)
+    lines: list[list[Any]] = []
+    for results in all_results:
+        runs = results.runs["isotonic"]
+        infinite = sum(not np.isfinite(cal.ecd(run.y, run.raw)) for run in runs)
+        values = [mean([cal.ecd(run.y, kept_inside(run.raw, floor)) for run in runs]) for floor in floors]
+        lines.append([results.source.name, f"{infinite} of {len(runs)}", *values])
+    return Table(["", "infinite without a floor", *(f"floor {floor:g}" for floor in floors)], lines)
+
+
+def training_table(all_results: Sequence[Results], plan: Plan) -> Table:
+    """The network as it is: what the size of batches does."""
+    lines: list[list[Any]] = []
+    for results in all_results:
+        for batch, trained in ((plan.batch, results.trained), (plan.small_batch, results.few)):
+            labels, probs = results.test(trained, -1)
+            pairs = list(zip(labels, probs, strict=True))
+            ece, ecd = ([metric(y, p) for y, p in pairs] for metric in (cal.ece, cal.ecd))
+            right = mean([float(((p > 0.5) == y).mean()) for y, p in pairs])
+            lines.append(
+                [results.source.name, batch, len(pairs), right, mean(ece), spread(ece), mean(ecd), spread(ecd)]
+            )
+    columns = ["", "rows in a batch", "seeds", "accuracy", "ECE, 15 bins", "± over seeds", "ECD", "± over seeds"]
+    return Table(columns, lines)
+
+
+def rows_implied(all_results: Sequence[Results]) -> Table:
+    """How many test rows the published thresholds of ECD speak for: they shrink with the root of that number."""
+    lines: list[list[Any]] = []
+    for results in all_results:
+        for name, runs in results.runs.items():
+            printed = PUBLISHED[results.source.name, name][2][1]
+            own = float(np.mean([cal.assess(run.y, run.prob, metric="ecd", method="normal").threshold for run in runs]))
+            n = len(runs[0].y)
+            lines.append([results.source.name, name, printed, own, n, round(n * (own / printed) ** 2)])
+    return Table(
+        ["", "map", "threshold published", "ours", "our test rows", "rows that would give the published one"], lines
+    )
+
+
+def curves(results: Results, trained: Trained) -> dict[str, Array]:
+    """ECE and ECD of the bare network after each epoch looked at: epoch, seed."""
+    found: dict[str, list[list[float]]] = {"ECE": [], "ECD": []}
+    for at in range(len(trained.epochs)):
+        pairs = list(zip(*results.test(trained, at), strict=True))
+        found["ECE"].append([cal.ece(y, p) for y, p in pairs])
+        found["ECD"].append([cal.ecd(y, p) for y, p in pairs])
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def draw_epochs(all_results: Sequence[Results], plan: Plan, path: Path) -> None:
+    """ECE and ECD along the training, with the published values as lines."""
+    figure = Figure(figsize=(9, 6), layout="constrained")
+    axes = figure.subplots(2, len(all_results), squeeze=False, sharex=True)
+    for column, results in enumerate(all_results):
+        for trained, batch in ((results.trained, plan.batch), (results.few, plan.small_batch)):
+            for row, (name, values) in enumerate(curves(results, trained).items()):
+                ax, middle = axes[row, column], values.mean(axis=1)
+                (line,) = ax.plot(trained.epochs, middle, marker=".", label=f"batches of {batch}")
+                ax.fill_between(
+                    trained.epochs, values.min(axis=1), values.max(axis=1), alpha=0.2, color=line.get_color()
+                )
+                ax.set_ylabel(name + (" (15 bins)" if name == "ECE" else ""))
+        for row, published in (
+            (0, PUBLISHED[results.source.name, "none"][0]),
+            (1, PUBLISHED[results.source.name, "none"][2]),
+        ):
+            axes[row, column].axhline(published[0], color="black", linestyle="--", label="published")
+        axes[0, column].set_title(results.source.name)
+        axes[1, column].set_xlabel("epochs of training")
+    axes[1, 0].legend(frameon=False, loc="upper left")
+    figure.savefig(path, dpi=110)
+
+
+def draw_reliability(all_results: Sequence[Results], path: Path) -> None:
+    """Figure 1: the first seed, the probability of class 1."""
+    figure = Figure(figsize=(9, 4.4), layout="constrained")
+    for ax, results in zip(np.atleast_1d(figure.subplots(1, len(all_results))), all_results, strict=True):
+        ax.plot([0, 1], [0, 1], color="grey", linestyle=":", linewidth=1)
+        for name, runs in results.runs.items():
+            table = cal.reliability(runs[0].y, runs[0].prob, bins=10, interval=None).table
+            full = ~table.empty
+            rate = table.positives[full] / table.weight[full]
+            ax.plot(table.mean_score[full], rate, marker="o", markersize=4, label="no map" if name == "none" else name)
+        ax.set(
+            title=results.source.name, xlabel="mean probability of class 1", ylabel="share of class 1", aspect="equal"
+        )
+        ax.legend(frameon=False)
+    figure.savefig(path, dpi=110)
+
+
+def prepared(plan: Plan) -> str:
+    """What was done, and what had to be chosen."""
+    few = few_draws(plan.draws)
+    return PREPARED.format(
+        epochs=plan.epochs, batch=plan.batch, seeds=plan.seeds, draws=plan.draws, few=few, floor=f"{FLOOR:g}"
+    )
+
+
+def part(all_results: Sequence[Results], plan: Plan, pictures: Path, findings: str) -> Part:
+    """Table 1 and figure 1."""
+    draw_reliability(all_results, pictures / "entropic_reliability.png")
+    rows = [row for results in all_results for row in table_rows(results)]
+    shown = [
+        ("entropic_reliability.png", "Reliability of the first seed's network, with and without maps; 10 equal bins.")
+    ]
+    return Part("Table 1 and figure 1: two classes", f"{prepared(plan)}\n\n{findings}", rows, (), shown)
+
+
+def reasons(all_results: Sequence[Results], plan: Plan, pictures: Path, findings: str) -> Part:
+    """What the choices that the paper leaves open do to the numbers."""
+    draw_epochs(all_results, plan, pictures / "entropic_epochs.png")
+    tables = [
+        training_table(all_results, plan),
+        bins_table(all_results),
+        size_table(all_results, plan),
+        width_table(all_results),
+        floor_table(all_results),
+        rows_implied(all_results),
+    ]
+    caption = (
+        "ECE and ECD of the network without a map along the training; lines are means over seeds, shades their range."
+    )
+    return Part("What the open choices do", findings, (), tables, [("entropic_epochs.png", caption)])
+
+
+def run(small: bool, folder: Path) -> tuple[list[Results], Plan]:
+    """Both tables."""
+    plan = SMALL if small else Plan()
+    return [measure(source, folder, plan) for source in (ADULT, TELCO)], plan

@@ -1,0 +1,258 @@
+"""Section 4.2: Gaussian ECD against NEES on a simulated target, followed by right and wrong Kalman filters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from experiments.reproductions.entropic_texts import FOLLOWED
+from experiments.reproductions.entropic_verdicts import mean, spread
+from experiments.reproductions.study import Part, Table
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+import calibrant as cal
+
+Array = NDArray[Any]
+DIMENSIONS = 4
+"""Place and speed along two axes."""
+PROCESS, MEASUREMENT = 0.05, 1.0
+
+
+class Plan(NamedTuple):
+    """How much is simulated."""
+
+    seeds: int = 100
+    targets: int = 100
+    steps: int = 60
+    draws: int = 199
+
+
+class Filter(NamedTuple):
+    """What a filter assumes: true noise times these."""
+
+    name: str
+    process: float = 1.0
+    measurement: float = 1.0
+    start: float = 1.0
+
+
+FILTERS = (
+    Filter("right"),
+    Filter("all noise assumed half as large", 0.5, 0.5, 0.5),
+    Filter("all noise assumed twice as large", 2.0, 2.0, 2.0),
+    Filter("process noise a tenth", process=0.1),
+    Filter("process noise tenfold", process=10.0),
+    Filter("measurement noise a quarter", measurement=0.25),
+    Filter("measurement noise fourfold", measurement=4.0),
+)
+
+
+class Model(NamedTuple):
+    """x' = F x + noise(Q), z = H x + noise(R), x at the start from N(0, P)."""
+
+    F: Array
+    Q: Array
+    H: Array
+    R: Array
+    P: Array
+
+
+class Step(NamedTuple):
+    """One step of a filter: the gain and the covariance it states. Neither depends on what is measured."""
+
+    gain: Array
+    covariance: Array
+
+
+def model(assumed: Filter = FILTERS[0]) -> Model:
+    """Nearly constant speed, one second a step; both axes alike."""
+    axes = np.eye(2)
+    noise = PROCESS * np.array([[1 / 3, 1 / 2], [1 / 2, 1.0]])
+    return Model(
+        np.kron(axes, np.array([[1.0, 1.0], [0.0, 1.0]])),
+        np.kron(axes, noise) * assumed.process,
+        np.kron(axes, np.array([[1.0, 0.0]])),
+        np.eye(2) * MEASUREMENT * assumed.measurement,
+        np.kron(axes, np.diag([10.0, 1.0])) * assumed.start,
+    )
+
+
+def steps_of(assumed: Filter, steps: int) -> list[Step]:
+    """Gains and stated covariances of a Kalman filter."""
+    m = model(assumed)
+    covariance, found = m.P, []
+    for _ in range(steps):
+        ahead = m.F @ covariance @ m.F.T + m.Q
+        gain = np.linalg.solve(m.H @ ahead @ m.H.T + m.R, m.H @ ahead).T
+        rest = np.eye(DIMENSIONS) - gain @ m.H
+        covariance = rest @ ahead @ rest.T + gain @ m.R @ gain.T
+        found.append(Step(gain, (covariance + covariance.T) / 2))
+    return found
+
+
+def expected_nees(assumed: Filter, steps: int) -> Array:
+    """The mean of NEES at each step: the covariance that errors really have, against the one that is stated."""
+    true = model()
+    error, values = true.P, []
+    for gain, stated in steps_of(assumed, steps):
+        rest = np.eye(DIMENSIONS) - gain @ true.H
+        error = rest @ (true.F @ error @ true.F.T + true.Q) @ rest.T + gain @ true.R @ gain.T
+        values.append(float(np.trace(np.linalg.solve(stated, error))))
+    return np.array(values)
+
+
+def simulate(plan: Plan, seed: int) -> tuple[Array, Array]:
+    """States and measurements: step, target, component."""
+    true, rng = model(), np.random.default_rng([3, seed])
+
+    def drawn(covariance: Array) -> Array:
+        return rng.standard_normal((plan.targets, len(covariance))) @ np.linalg.cholesky(covariance).T
+
+    x, states, measured = drawn(true.P), [], []
+    for _ in range(plan.steps):
+        x = x @ true.F.T + drawn(true.Q)
+        states.append(x)
+        measured.append(x @ true.H.T + drawn(true.R))
+    return np.stack(states), np.stack(measured)
+
+
+def follow(assumed: Filter, measured: Array) -> tuple[Array, list[Array]]:
+    """Estimates of all targets at each step, and the covariance stated with them."""
+    true = model()
+    estimate, estimates, stated = np.zeros((measured.shape[1], DIMENSIONS)), [], []
+    for z, (gain, covariance) in zip(measured, steps_of(assumed, len(measured)), strict=True):
+        ahead = estimate @ true.F.T
+        estimate = ahead + (z - ahead @ true.H.T) @ gain.T
+        estimates.append(estimate)
+        stated.append(covariance)
+    return np.stack(estimates), stated
+
+
+class Found(NamedTuple):
+    """One filter on the targets of one seed, at the last step."""
+
+    nees: float
+    ecd: float
+    threshold: float
+    """Of ECD: exceeded by one in twenty draws of states from what the filter states."""
+    low: float
+    high: float
+    """NEES of a right filter lies between, 95 times in 100."""
+    path: Array
+    """NEES at each step."""
+
+    @property
+    def unsafe(self) -> bool:
+        return self.ecd > self.threshold
+
+    @property
+    def inconsistent(self) -> bool:
+        return not self.low <= self.nees <= self.high
+
+
+def judge(assumed: Filter, plan: Plan, seed: int) -> Found:
+    """NEES with its two-sided law, ECD with its one-sided threshold."""
+    from scipy.stats import chi2
+
+    states, measured = simulate(plan, seed)
+    estimates, stated = follow(assumed, measured)
+    last, estimate, covariance = states[-1], estimates[-1], stated[-1]
+    rng = np.random.default_rng([4, seed])
+    root = np.linalg.cholesky(covariance)
+    drawn = estimate + rng.standard_normal((plan.draws, *estimate.shape)) @ root.T
+    null = [cal.ecd_gaussian(x, estimate, covariance) for x in drawn]
+    low, high = chi2.ppf([0.025, 0.975], plan.targets * DIMENSIONS) / plan.targets
+    path = [cal.nees(x, mean_, cov) for x, mean_, cov in zip(states, estimates, stated, strict=True)]
+    ecd = cal.ecd_gaussian(last, estimate, covariance)
+    return Found(path[-1], ecd, float(np.quantile(null, 0.95)), float(low), float(high), np.array(path))
+
+
+Judged = dict[Filter, list[Found]]
+
+
+def table(judged: Judged, plan: Plan) -> Table:
+    """Both statistics and both verdicts."""
+    lines: list[list[Any]] = []
+    for assumed, found in judged.items():
+        nees, ecd = [one.nees for one in found], [one.ecd for one in found]
+        theory = round(float(expected_nees(assumed, plan.steps)[-1]), 12)
+        unsafe, off = (sum(getattr(one, name) for one in found) for name in ("unsafe", "inconsistent"))
+        counted = [f"{count} of {len(found)}" for count in (off, unsafe)]
+        line = [
+            theory,
+            mean(nees),
+            spread(nees),
+            counted[0],
+            (theory - DIMENSIONS) / 2,
+            mean(ecd),
+            spread(ecd),
+            counted[1],
+        ]
+        lines.append([assumed.name, *line])
+    nees_heads = ["NEES, theory", "simulated", "± over seeds", "rejected (two-sided)"]
+    ecd_heads = ["ECD, theory", "simulated", "± over seeds", "rejected as unsafe"]
+    return Table(["filter", *nees_heads, *ecd_heads], lines)
+
+
+def identity_table(judged: Judged, plan: Plan) -> Table:
+    """How far ECD is from (NEES - d) / 2, and how often the verdict of one-sided NEES is another than that of ECD."""
+    from scipy.stats import chi2
+
+    every = [one for found in judged.values() for one in found]
+    worst = max(abs(one.ecd - (one.nees - DIMENSIONS) / 2) for one in every)
+    limit = chi2.ppf(0.95, plan.targets * DIMENSIONS) / plan.targets
+    parted = sum(bool(one.nees > limit) != one.unsafe for one in every)
+    heads = [
+        "cases",
+        "largest distance of ECD from (NEES - 4) / 2",
+        "verdicts of one-sided NEES and of ECD that differ",
+    ]
+    return Table(heads, [[len(every), worst, parted]])
+
+
+def draw(judged: Judged, plan: Plan, path: Path) -> None:
+    """NEES along the track, and what an assumed noise of c times the true one does."""
+    figure = Figure(figsize=(9.5, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for assumed in FILTERS[:3]:
+        (line,) = left.plot(range(1, plan.steps + 1), judged[assumed][0].path, label=assumed.name)
+        left.plot(range(1, plan.steps + 1), expected_nees(assumed, plan.steps), color=line.get_color(), linestyle=":")
+    one = judged[FILTERS[0]][0]
+    left.axhspan(one.low, one.high, color="grey", alpha=0.2, label="95 % of right filters")
+    left.set(xlabel="step", ylabel=f"NEES, mean of {plan.targets} targets", ylim=(0, 13))
+    left.legend(frameon=False, fontsize=9)
+    twin = left.secondary_yaxis("right", functions=(lambda v: (v - DIMENSIONS) / 2, lambda v: 2 * v + DIMENSIONS))
+    twin.set_ylabel("ECD")
+    factor = np.geomspace(0.25, 4, 50)
+    right.plot(factor, DIMENSIONS / 2 * (1 / factor - 1), color="black", label="(d / 2)(1 / c - 1)")
+    scaled = [(assumed.process, mean([f.ecd for f in judged[assumed]])) for assumed in FILTERS[:3]]
+    right.plot(*zip(*scaled, strict=True), "o", label="simulated")
+    right.axhline(0, color="grey", linewidth=0.8)
+    right.set(xscale="log", xlabel="assumed noise / true noise (c)", ylabel="ECD")
+    right.set_xticks([0.25, 0.5, 1, 2, 4], ["1/4", "1/2", "1", "2", "4"])
+    right.minorticks_off()
+    right.legend(frameon=False)
+    figure.savefig(path, dpi=110)
+
+
+def run(small: bool) -> tuple[Judged, Plan]:
+    """All filters on all seeds."""
+    plan = Plan(seeds=2, targets=30, steps=15, draws=19) if small else Plan()
+    return {assumed: [judge(assumed, plan, seed) for seed in range(plan.seeds)] for assumed in FILTERS}, plan
+
+
+def part(judged: Judged, plan: Plan, pictures: Path, findings: str) -> Part:
+    """Statistics, verdicts and the picture."""
+    draw(judged, plan, pictures / "entropic_tracker.png")
+    caption = (
+        "Left: NEES (left scale) and ECD (right scale) of three filters along the track, first seed; dotted: theory. "
+        "Right: ECD when all noise is assumed c times as large as it is."
+    )
+    text = FOLLOWED.format(**plan._asdict())
+    tables: Sequence[Table] = [table(judged, plan), identity_table(judged, plan)]
+    return Part(
+        "Gaussian ECD and NEES on a tracker", f"{text}\n\n{findings}", (), tables, [("entropic_tracker.png", caption)]
+    )

@@ -1,0 +1,129 @@
+"""Scores, thresholds and verdicts as the paper gives them: T-Cal's bins for ECE and MCE, consistency resampling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from experiments.reproductions.study import Row
+from numpy.typing import NDArray
+
+import calibrant as cal
+
+Array = NDArray[Any]
+HELD, ANEW, FIXED = "held", "sought anew", "always 15"
+"""What happens to T-Cal's number of bins when outcomes are drawn; and a number that nothing chose."""
+FLOOR = 1e-7
+"""Probabilities are kept this far from 0 and 1, or one wrong row makes ECD infinite."""
+
+
+class Verdict(NamedTuple):
+    """A score, the threshold that chance exceeds once in twenty draws, and whether the hypothesis falls."""
+
+    score: float
+    threshold: float
+
+    @property
+    def rejected(self) -> bool:
+        return self.score > self.threshold
+
+
+class Published(NamedTuple):
+    """A score, its threshold and its verdict as printed."""
+
+    score: float
+    threshold: float
+    rejected: bool
+
+
+def kept_inside(prob: Array, floor: float = FLOOR) -> Array:
+    """Probabilities no closer to 0 and 1 than `floor`."""
+    return np.clip(prob, floor, 1 - floor)
+
+
+def adaptive_bins(y: Array, prob: Array, **words: Any) -> int:
+    """How many bins T-Cal's rule takes for these rows."""
+    return len(cal.reliability(y, prob, bins="tcal", interval=None, **words).table)
+
+
+def assessed(y: Array, prob: Array, metric: str, draws: int, seed: int, **words: Any) -> Verdict:
+    """One metric: rows drawn with replacement and labels from their scores, as the paper has it."""
+    found = cal.assess(
+        y,
+        prob,
+        metric=metric,
+        method="consistency",
+        n_resamples=draws,
+        fixed_design=False,
+        exact=True,
+        rng=seed,
+        **words,
+    )
+    return Verdict(found.statistic, found.threshold)
+
+
+def binned(y: Array, prob: Array, draws: int, seed: int, bins: int | str, **words: Any) -> dict[str, Verdict]:
+    """ECE and MCE on the same draws."""
+    found = cal.assess_many(
+        y,
+        prob,
+        metrics=["ece", "mce"],
+        n_resamples=draws,
+        fixed_design=False,
+        exact=True,
+        rng=seed,
+        bins=bins,
+        **words,
+    )
+    return {name.upper(): Verdict(found[name].statistic, found[name].threshold) for name in ("ece", "mce")}
+
+
+Ways = dict[str, dict[str, Verdict]]
+"""ECE and MCE for each way to come to a number of bins."""
+
+
+def every_way(y: Array, prob: Array, draws: int, seed: int, ways: Sequence[str] = (HELD, ANEW, FIXED)) -> Ways:
+    """ECE and MCE with T-Cal's bins held, with T-Cal's bins sought anew in each draw, and with 15 bins."""
+    bins = {HELD: adaptive_bins(y, prob), ANEW: "tcal", FIXED: 15}
+    # The search makes each draw dear.
+    return {way: binned(y, prob, few_draws(draws) if way == ANEW else draws, seed, bins[way]) for way in ways}
+
+
+def few_draws(draws: int) -> int:
+    """Half as many, and no fewer than a level of 0.05 needs."""
+    return max(19, draws // 2)
+
+
+def rejections(verdicts: Sequence[Verdict]) -> str:
+    """How many of how many."""
+    return f"{sum(verdict.rejected for verdict in verdicts)} of {len(verdicts)}"
+
+
+def score_rows(
+    what: str, published: Published | None, ours: dict[str, Sequence[Verdict]], *, other: str = "", note: str = ""
+) -> list[Row]:
+    """The score, then the threshold of each way, beside the published ones (of the network `other`, if another)."""
+    said = [rejections(found) + (f" ({way})" if way else "") for way, found in ours.items()]
+    verdict = "H0 rejected in " + ", ".join(said)
+    if published is not None:
+        verdict += f"; published{f' ({other})' if other else ''}: {'rejected' if published.rejected else 'accepted'}"
+    scores = [verdict.score for verdict in next(iter(ours.values()))]
+    first = published.score if published else None
+    rows = [Row(what, first, mean(scores), spread(scores), "; ".join(filter(None, [verdict, note])))]
+    for way, found in ours.items():
+        limits = [verdict.threshold for verdict in found]
+        name = f"{what}, threshold" + (f", {way}" if way else "")
+        rows.append(Row(name, published.threshold if published else None, mean(limits), spread(limits)))
+    return rows
+
+
+def mean(values: Sequence[float] | Array) -> float | None:
+    """The mean; None where it is not finite."""
+    value = float(np.mean(values))
+    return value if np.isfinite(value) else None
+
+
+def spread(values: Sequence[float] | Array) -> float | None:
+    """The standard deviation over runs; None where there is none."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 and np.isfinite(values).all() else None

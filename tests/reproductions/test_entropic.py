@@ -1,0 +1,203 @@
+"""The study of the entropic calibration difference: it runs, its formulas hold, its page is that of its results."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("matplotlib")
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+try:
+    from experiments.reproductions import (
+        entropic,
+        entropic_images,
+        entropic_nets,
+        entropic_rows,
+        entropic_tabular,
+        entropic_tracker,
+        entropic_verdicts,
+    )
+    from experiments.reproductions.study import PAGES, RESULTS, Row, Study, as_page, load
+finally:
+    sys.path.remove(str(ROOT))
+
+import calibrant as cal  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def study(data_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
+    pictures = tmp_path_factory.mktemp("pictures")
+    return entropic.run(True, data_folder, pictures), pictures
+
+
+def row(study: Study, what: str) -> Row:
+    return next(row for part in study.parts for row in part.rows if row.what == what)
+
+
+def test_small_form_gives_every_part_and_its_pictures(study: tuple[Study, Path]) -> None:
+    found, pictures = study
+    assert [len(part.rows) for part in found.parts] == [48, 0, 40, 12, 0]
+    for part in found.parts:
+        assert part.text
+        for name, caption in part.pictures:
+            assert caption
+            assert (pictures / name).stat().st_size > 5000
+    assert sum(len(part.pictures) for part in found.parts) == 4
+
+
+def test_published_values_stand_as_printed(study: tuple[Study, Path]) -> None:
+    found, _ = study
+    printed = {
+        "Adult income, none: ECE": 0.0695,
+        "Adult income, Platt: ECD": -0.0057,
+        "Telco churn, isotonic: ECD": 0.04759,
+        "Telco churn, none: MCE, threshold, bins held": 0.9975,
+        "VGG-16, CIFAR-10, none: ECD (eq. 15)": 0.3706,
+        "Wide ResNet-16-4, CIFAR-100, temperature: ECD (eq. 15), threshold": 1.0507,
+    }
+    for what, value in printed.items():
+        own = row(found, what)
+        assert own.published == value
+        assert own.ours is not None
+        assert own.difference == pytest.approx(own.ours - value)
+
+
+def test_a_too_sure_network_is_unsafe_and_temperature_lowers_its_ecd(study: tuple[Study, Path]) -> None:
+    found, _ = study
+    before, after = (row(found, f"VGG-16, CIFAR-10, {stage}: ECD (eq. 11)") for stage in ("none", "temperature"))
+    assert before.ours > after.ours
+    assert before.note.startswith("H0 rejected in 2 of 2")
+    assert "published (VGG-19): rejected" in row(found, "VGG-16, CIFAR-10, none: ECE").note
+
+
+def test_committed_page_is_that_of_the_committed_results() -> None:
+    stored = load(RESULTS / "entropic.json")
+    assert (PAGES / "entropic.md").read_text() == as_page(stored)
+    assert len(stored.parts) == 5
+    for part in stored.parts:
+        for name, _ in part.pictures:
+            assert (PAGES / name).stat().st_size < 150_000
+
+
+def test_without_data_only_the_tracker_is_left_and_the_summary_says_so(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(entropic_tracker, "FILTERS", entropic_tracker.FILTERS[:3])
+    found = entropic.run(True, None, tmp_path)
+    assert [part.title for part in found.parts] == ["Gaussian ECD and NEES on a tracker"]
+    assert "left out" in found.summary
+
+
+def test_networks_trained_together_are_those_trained_alone() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 50, 6)).astype(np.float32), rng.integers(0, 2, (2, 50))
+    rows = entropic_rows.Split(x[:, :40], y[:, :40], x[:, 40:], y[:, 40:], 5)
+    together = entropic_nets.train(rows, epochs=3, batch=16, looks={1}).logits[-1]
+    for seed in range(2):
+        net = torch.nn.Sequential(
+            torch.nn.Linear(6, 64), torch.nn.ReLU(), torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1)
+        )
+        start = [values[seed].detach() for values in entropic_nets.start(6, 2)]
+        with torch.no_grad():
+            for own, value in zip(net.parameters(), start, strict=True):
+                own.copy_(value.T if value.shape[0] > 1 else value[0].reshape(own.shape))
+        optimiser = torch.optim.Adam(net.parameters(), lr=1e-3)
+        order = torch.Generator().manual_seed(1000 + seed)
+        for _ in range(3):
+            for at in torch.randperm(40, generator=order).split(16):
+                optimiser.zero_grad()
+                out = net(torch.from_numpy(x[seed, :40])[at])[:, 0]
+                target = torch.from_numpy(y[seed, :40])[at].float()
+                torch.nn.functional.binary_cross_entropy_with_logits(out, target).backward()
+                optimiser.step()
+        alone = net(torch.from_numpy(x[seed, 40:])).detach().numpy()[:, 0]
+        np.testing.assert_allclose(together[seed], alone, atol=1e-5)
+
+
+def test_rows_are_dealt_once_and_numbers_standardised_by_training_rows(data_folder: Path) -> None:
+    columns = entropic_rows.read(entropic_rows.TELCO, data_folder / "tabular", 200)
+    dealt = entropic_rows.split(columns, 2)
+    assert (dealt.train.shape[1], dealt.fitted, dealt.held.shape[1]) == (120, 40, 80)
+    np.testing.assert_allclose(dealt.train[:, :, :3].mean(axis=1), 0, atol=1e-5)
+    np.testing.assert_allclose(dealt.train[:, :, :3].std(axis=1), 1, atol=1e-5)
+    # Sixteen columns of categories: each row has one 1 in each.
+    assert set(dealt.train[:, :, 3:].sum(axis=2).ravel()) == {16.0}
+    for seed in range(2):
+        together = np.concatenate([dealt.train_labels[seed], dealt.held_labels[seed]])
+        assert together.sum() == columns.labels.sum()
+
+
+def test_both_files_of_adult_are_read_with_the_same_labels(data_folder: Path) -> None:
+    columns = entropic_rows.read(entropic_rows.ADULT, data_folder / "tabular", 300)
+    assert len(columns.labels) == 600
+    first, second = columns.labels[:300].mean(), columns.labels[300:].mean()
+    assert 0.15 < first < 0.35
+    assert 0.15 < second < 0.35
+
+
+def test_calibrated_mean_of_equation_15_is_that_of_drawn_labels_and_of_equation_11_is_0() -> None:
+    drawn = cal.make_calibrated(400, classes=5, rng=0)
+    prob = drawn.y_prob
+    for form in ("true_vs_rest", "full"):
+        found = cal.assess(
+            drawn.y_true, prob, metric="ecd", multiclass=form, method="consistency", n_resamples=400, rng=1, exact=True
+        )
+        error = found.null.std() / 20
+        assert abs(entropic_images.expected(prob, form) - found.null.mean()) < 4 * error
+    assert entropic_images.expected(prob, "true_vs_rest") > 0.1
+
+
+def test_equation_14_is_ecd_of_two_classes() -> None:
+    rng = np.random.default_rng(3)
+    p = rng.random(50)
+    y = rng.integers(0, 2, 50)
+    assert cal.ecd(y, p) == pytest.approx(float(np.mean((p - y) * np.log(p / (1 - p)))))
+
+
+def test_verdict_is_by_the_threshold_and_floor_keeps_probabilities_inside() -> None:
+    assert entropic_verdicts.Verdict(0.2, 0.1).rejected
+    assert not entropic_verdicts.Verdict(-0.2, 0.1).rejected
+    assert entropic_verdicts.kept_inside(np.array([0.0, 0.5, 1.0]), 0.01).tolist() == [0.01, 0.5, 0.99]
+    ours = {"": [entropic_verdicts.Verdict(0.2, 0.1), entropic_verdicts.Verdict(0.0, 0.3)]}
+    rows = entropic_verdicts.score_rows("a", entropic_verdicts.Published(0.3, 0.1, True), ours, other="B")
+    assert rows[0].ours == pytest.approx(0.1)
+    assert rows[0].note == "H0 rejected in 1 of 2; published (B): rejected"
+    assert (rows[1].what, rows[1].published, rows[1].ours) == ("a, threshold", 0.1, pytest.approx(0.2))
+    assert entropic_verdicts.mean([1.0, np.inf]) is None
+
+
+def test_held_bins_reject_everything_only_where_the_scores_are_wrong() -> None:
+    drawn = cal.make_calibrated(300, rng=2)
+    run = entropic_tabular.look(drawn.y_true, drawn.y_prob, 19, 0)
+    assert 0 <= entropic_tabular.held_bins_size(run, 20, 39) < 0.6
+    assert run.bins in {2**power for power in range(1, 9)}
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0, 3.0])
+def test_filter_that_scales_all_noise_has_nees_of_d_over_the_factor(factor: float) -> None:
+    scaled = entropic_tracker.Filter("scaled", factor, factor, factor)
+    np.testing.assert_allclose(entropic_tracker.expected_nees(scaled, 15), 4 / factor, rtol=1e-10)
+
+
+def test_expected_nees_is_met_by_simulation_and_gives_ecd() -> None:
+    plan = entropic_tracker.Plan(seeds=1, targets=4000, steps=12, draws=39)
+    for assumed in (entropic_tracker.FILTERS[3], entropic_tracker.FILTERS[6]):
+        found = entropic_tracker.judge(assumed, plan, 0)
+        np.testing.assert_allclose(found.path, entropic_tracker.expected_nees(assumed, 12), rtol=0.12)
+        assert found.ecd == pytest.approx((found.nees - 4) / 2)
+        assert found.unsafe == (assumed.process < 1)
+        assert found.inconsistent
+
+
+def test_covariance_of_the_right_filter_is_that_of_the_textbook_form() -> None:
+    m = entropic_tracker.model()
+    covariance = m.P
+    for _, stated in entropic_tracker.steps_of(entropic_tracker.FILTERS[0], 5):
+        ahead = m.F @ covariance @ m.F.T + m.Q
+        covariance = np.linalg.inv(np.linalg.inv(ahead) + m.H.T @ np.linalg.inv(m.R) @ m.H)
+        np.testing.assert_allclose(stated, covariance, rtol=1e-9, atol=1e-12)
