@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._binsums import COMPILED_ROWS, BinSums, Totals, slot_sums, uniform_slots
+from ._binsums import BinSums, Totals, slot_sums, uniform_slots
 from ._blocks import map_blocks
 from ._kernels import compiled, fill_cells
 
@@ -26,6 +26,8 @@ FINEST, NEAR, PER_OCTAVE = 1e-6, 1 / 300, 16
 # A power of two may come out a last digit apart on another machine; edges of this many binary places are the same on all.
 PLACES = 2.0**48
 _KEY = np.uint64(46)
+# The compiled loop counts rows in 20 bits; its sums must outweigh the work of clearing and reading all cells.
+BLOCK_ROWS = 1_000_000
 # All of them together.
 CELLS = EQUAL + 2 * 188
 
@@ -106,5 +108,7 @@ def cell_sums(score: Array, outcome: Array) -> BinSums:
         rows, positives, high, low = sums
         totals.add(rows, high, low, positives)
 
-    map_blocks(work, len(score), COMPILED_ROWS)
+    # Blocks of one size, an even number of them, leave no thread with one more than the other.
+    pairs = -(-len(score) // (2 * BLOCK_ROWS))
+    map_blocks(work, len(score), -(-len(score) // (2 * pairs)) if len(score) > BLOCK_ROWS // 2 else BLOCK_ROWS)
     return totals.bins((CELLS + 1,))

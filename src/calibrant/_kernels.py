@@ -177,7 +177,7 @@ def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> Non
 def fill_cells(
     score: Any, outcome: Any, guide: Any, edges: Any, floors: Any, starts: Any, cells: Any, sums: Any
 ) -> None:
-    """Add at most 2^19 rows to the cells of a sketch; ``sums`` gets rows, positives, and the high and low parts of the scores.
+    """Add fewer than 2^20 rows to the cells of a sketch; ``sums`` gets rows, positives, and the high and low parts of the scores.
 
     A product finds the cell among those of the same width, unless it comes so near an edge that rounding may have carried it
     over; then a comparison decides. Towards 0 and 1, where cells are narrower, the leading bits of the distance give a cell

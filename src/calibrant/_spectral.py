@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +16,14 @@ Floats = NDArray[np.float64]
 NARROWEST = 1e-4
 # Few masses are each shared between eight nodes, of which a width of the kernel then needs few; many between four, of which it needs
 # many (fewer, where the kernel is narrow: such serve errors that only many rows can show, whose tenth digit means nothing).
-FEW_MASSES = 200_000
+FEW_MASSES = 1 << 16
 NODES_OF_EIGHT, NODES_OF_FOUR, FEWER_NODES = 16, 200, 100
 # Nodes per width on which the curve is looked at; between fewer it may touch zero unseen, which is far below a narrow error's digits.
 CURVE_NODES, FEWER_CURVE_NODES = 32, 8
 NARROW = 0.002
-# The error never rises with the width, so a width is as near to the answer as its error is to it.
+# A width is as near to the answer as its error is to it.
 NEAR_ENOUGH, TINY = 1e-13, 1e-300
+FIRST_TRIED = 1 / 16
 # Widths for which a series is made, by the number of masses: it costs a pass over these and a transform of as many terms as the
 # width is narrow, and small steps pay where the second is longer.
 STEPS = (
@@ -40,10 +40,17 @@ def _cosines(values: Floats) -> Floats:
     return np.fft.rfft(np.concatenate([values, values[-2:0:-1]])).real
 
 
-def _sines(values: Floats) -> Floats:
-    """The sine transform between two zeros."""
-    odd = np.concatenate([[0.0], values, [0.0], -values[::-1]])
-    return -np.fft.rfft(odd).imag[1:-1]
+def _series(cosines: Floats | None, sines: Floats, nodes: int) -> tuple[Floats, Floats]:
+    """Sums of cosines and of sines with these factors at 0, 1/nodes, ..., 1, by one transform; the first factor is of the constant."""
+    factors = -1j * nodes * sines
+    factors[0] = 0
+    if cosines is not None:
+        factors += nodes * cosines
+        factors[0] *= 2
+    both = np.fft.irfft(factors, 2 * nodes)
+    there = both[: nodes + 1]
+    back = np.concatenate([both[:1], both[: nodes - 1 : -1]])  # where the sines have the other sign
+    return (there + back) / 2, (there - back) / 2
 
 
 def _terms_for(width: float) -> int:
@@ -56,12 +63,14 @@ def _shares(part: Floats, points: int) -> Iterator[Floats]:
     Polynomials of lower degree than there are points have the same integral before and after.
     """
     places = [place - points // 2 + 1 for place in range(points)]
-    for own in places:
-        others = [other for other in places if other != own]
-        share = part - others[0]
-        for other in others[1:]:
-            share *= part - other
-        yield share / math.prod(own - other for other in others)
+    away = [part - place for place in places]
+    for own in range(points):
+        first, second, *others = (distance for place, distance in enumerate(away) if place != own)
+        share = first * second
+        for other in others:
+            share *= other
+        share /= math.prod(places[own] - place for place in places if place != places[own])
+        yield share
 
 
 class CosineSeries:
@@ -95,18 +104,14 @@ class CosineSeries:
     def absolute_integral(self, width: float, per_width: int = CURVE_NODES) -> float:
         """Integral over [0, 1] of the absolute value of the masses smoothed with this width, looked at on so many nodes a width."""
         nodes = 1 << max(6, math.ceil(math.log2(per_width / width)))
-        used = _terms_for(width)
-        terms = np.zeros(nodes + 1)
-        terms[:used] = self.terms[:used] * np.exp(-np.square(math.pi * width * np.arange(used)) / 2)
-        frequency = math.pi * np.arange(1, nodes)
-        inner = terms[1:-1] / 2
-        curve = _cosines(np.concatenate([terms[:1], inner, terms[-1:]]))
-        area, slope = np.zeros(nodes + 1), np.zeros(nodes + 1)
-        area[1:-1] = _sines(inner / frequency)
-        slope[1:-1] = -_sines(inner * frequency)
+        order = math.pi * np.arange(_terms_for(width))
+        terms = self.terms[: len(order)] * np.exp(-np.square(width * order) / 2)
+        order[0] = 1.0  # of the constant, which has no slope and whose area is added by itself
+        _, area = _series(None, terms / order, nodes)
+        curve, slope = _series(terms, -terms * order / nodes, nodes)
         area += terms[0] * np.linspace(0, 1, nodes + 1)
         at = np.flatnonzero((curve[1:] < 0) != (curve[:-1] < 0))
-        ends = [(values[at], values[at + 1]) for values in (area, curve / nodes, slope / nodes**2)]
+        ends = [(values[at], values[at + 1]) for values in (area, curve / nodes, slope / nodes)]
         turns = area[at] + _area_to_root(*(end for pair in ends for end in pair))
         return float(np.abs(np.diff(np.concatenate([area[:1], turns, area[-1:]]))).sum())
 
@@ -125,7 +130,7 @@ def _area_to_root(
     fifth = 6 * whole - 3 * first - 3 * last - 0.5 * rise + 0.5 * next_rise
     low, high = np.zeros(len(first)), np.ones(len(first))
     root = first / (first - last)
-    for _ in range(4):
+    for _ in range(3):
         value = first + root * (rise + root * (3 * cube + root * (4 * fourth + root * 5 * fifth)))
         before = (value < 0) == (first < 0)
         low, high = np.where(before, root, low), np.where(before, high, root)
@@ -150,7 +155,6 @@ def self_consistent_width(position: Floats, mass: Floats, scale: float = 1.0) ->
     steps = next(steps for most, steps in STEPS if len(position) < most)
     series: dict[float, CosineSeries] = {}
 
-    @cache
     def error(s: float) -> float:
         width = max(s * scale, NARROWEST)
         # Coarse series first, a finer one only where the answer is that small.
@@ -162,18 +166,14 @@ def self_consistent_width(position: Floats, mass: Floats, scale: float = 1.0) ->
     # Smoothing shrinks the error from that of single scores to that of all rows together; where these agree, it is both.
     together = abs(float(mass.sum()))
     if together < 100 * NARROWEST:
-        _, score = np.unique(position, return_inverse=True)
-        apart = float(np.abs(np.bincount(score.ravel(), mass)).sum())
+        one_each = mass
+        if not (position[1:] > position[:-1]).all():
+            _, score = np.unique(position, return_inverse=True)
+            one_each = np.bincount(score.ravel(), mass).astype(np.float64)
+        apart = float(np.abs(one_each).sum())
         if apart - together <= 1e-14:
             return apart
-    low = high = 1 / 16
-    while error(low) < low:
-        if low * scale <= NARROWEST:
-            return error(low)
-        low, high = max(low / 4, NARROWEST / scale), low
-    while high < 1 and error(high) >= high:
-        low, high = high, high * 4
-    return _fixed_point(error, low, high) if error(high) < high else high
+    return _fixed_point(error, NARROWEST / scale)
 
 
 def _neighbours_joined(position: Floats, mass: Floats) -> tuple[Floats, Floats]:
@@ -182,27 +182,26 @@ def _neighbours_joined(position: Floats, mass: Floats) -> tuple[Floats, Floats]:
     return (position, mass) if len(starts) == len(position) else (position[starts], np.add.reduceat(mass, starts))
 
 
-def _fixed_point(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a positive function that never rises meets its argument, which it passes between `low` and `high`.
+def _fixed_point(function: Callable[[float], float], least: float) -> float:
+    """Where a function on [0, 1] that never rises meets its argument, or its value at `least` where that is less.
 
-    By false position in logarithms, in which such errors are nearly straight; the value at an end kept twice is halved (Illinois).
+    By secants in logarithms, in which such errors are nearly straight. Where the function is below its argument, the two meet
+    between them: each value bounds the answer.
     """
-    at_low, at_high = (math.log(max(function(end), TINY) / end) for end in (low, high))
-    moved = 0
+    low, high = least, 1.0
+    x, before = FIRST_TRIED, None
     for _ in range(100):
-        if at_low <= 0 or at_high == 0 or high - low <= NEAR_ENOUGH * high:
-            break
-        share = at_low / (at_low - at_high)
-        middle = low * (high / low) ** share
-        if not low < middle < high:
-            break
-        value = math.log(max(function(middle), TINY) / middle)
-        if abs(value) <= NEAR_ENOUGH:
-            return middle
-        if value > 0:
-            low, at_low = middle, value
-            at_high, moved = (at_high / 2 if moved > 0 else at_high), 1
-        else:
-            high, at_high = middle, value
-            at_low, moved = (at_low / 2 if moved < 0 else at_low), -1
-    return low if abs(at_low) <= abs(at_high) else high
+        value = max(function(x), TINY)
+        above = math.log(value / x)
+        if abs(above) <= NEAR_ENOUGH or (x == least and above < 0):
+            return value if x == least else x
+        low, high = max(low, min(x, value)), min(high, max(x, value))
+        following = math.sqrt(low * high)
+        if before is not None and before[1] != above:
+            step = (math.log(x) - before[0]) / (above - before[1])
+            guess = x * math.exp(max(min(-above * step, 50.0), -50.0))
+            following = least if guess <= least else guess if low <= guess <= high else following
+        if abs(following - x) <= NEAR_ENOUGH * x:
+            return following
+        x, before = following, (math.log(x), above)
+    return x
