@@ -105,7 +105,7 @@ ROOMS = {
         "Watch",
         "Calibration over time.",
         "monitor.md",
-        (Section("The monitor", ("monitoring.watching", "monitoring.status")),),
+        (Section("The monitor", ("monitoring.watching", "monitoring.status", "reporting.timeline")),),
     ),
     "any-size": Room(
         "Any size",

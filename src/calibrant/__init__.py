@@ -125,6 +125,7 @@ _HOMES = {
     "reporting.compared": ("ReportComparison",),
     "reporting.comparing": ("compare_reports",),
     "reporting.content": ("Report",),
+    "reporting.timeline": ("write_timeline",),
     "selections": ("Selection", "select"),
     "simulate": ("Simulation", "make_calibrated", "make_miscalibrated", "true_calibration_error"),
     "sketch": ("Sketch",),

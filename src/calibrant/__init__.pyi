@@ -201,6 +201,7 @@ from .reporting.building import report as report
 from .reporting.compared import ReportComparison as ReportComparison
 from .reporting.comparing import compare_reports as compare_reports
 from .reporting.content import Report as Report
+from .reporting.timeline import write_timeline as write_timeline
 from .selections import Selection as Selection
 from .selections import select as select
 from .simulate import Simulation as Simulation

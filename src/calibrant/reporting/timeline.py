@@ -40,11 +40,10 @@ def write_timeline(path: str | os.PathLike[str], status: MonitorStatus, *, title
     Examples
     --------
     >>> import os, tempfile
-    >>> from calibrant.monitoring.watching import Monitor
-    >>> from calibrant.reporting.timeline import write_timeline
+    >>> import calibrant as cal
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     monitor = Monitor.create(os.path.join(folder, "watch.db"), reference=([0, 1, 1], [0.1, 0.4, 0.8]), every="1d")
-    ...     page = write_timeline(os.path.join(folder, "page.html"), monitor.status(), title="Churn").read_text()
+    ...     monitor = cal.Monitor.create(os.path.join(folder, "watch.db"), reference=([0, 1, 1], [0.1, 0.4, 0.8]), every="1d")
+    ...     page = cal.write_timeline(os.path.join(folder, "page.html"), monitor.status(), title="Churn").read_text()
     >>> "No rows have come yet." in page
     True
     """
