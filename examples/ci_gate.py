@@ -6,7 +6,8 @@ and also when it is more accurate but its probabilities have become worse, which
     python examples/ci_gate.py --candidate sharper     # a model that passes
     python examples/ci_gate.py --candidate overfitted  # one that does not
 
-With predictions in files, `calibrant compare preds.csv --models 'old_*,new_*' --metric nll` prints the same numbers (it has no exit code for them).
+With predictions in files, `calibrant compare preds.csv --models 'old_*,new_*' --metric nll --fail-if-worse` prints the same numbers and gives
+the exit code.
 """
 
 from __future__ import annotations
