@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tables import environment_lines, feature_lines, rows_of, times_and_features
+from tables import BEGIN, END, environment_lines, feature_lines, rows_of, times_and_features
 
 GROWTH, FEATURES = "growth", "features"
 ON_LATTICE = "it takes rows together in cells of log-odds and stops its search at 1e-4, at a value 1 to 2 % higher"
@@ -18,6 +18,8 @@ AROUND = (
     "coefficients"
 )
 LEVEL = "by less than runs differ"
+ONE_COLUMN = "calibrant reads whole rows, here both columns, as it does for any number of classes"
+PYCALEVA = "pycaleva, its object made beforehand"
 # Why another package is faster, by the task and its name.
 WHY_FASTER = {
     ("smece", "probcal"): ON_LATTICE,
@@ -25,6 +27,7 @@ WHY_FASTER = {
     ("lowess", "calzone"): COMPILED,
     ("cox", "probcal"): AROUND,
     ("cox", "calzone"): AROUND,
+    **dict.fromkeys((("spiegelhalter", name) for name in ("probcal", "calzone", "MAPIE", PYCALEVA)), ONE_COLUMN),
 }
 HEADINGS = ["", "value", "reads", "at best", "median", "memory", "value beside calibrant's"]
 
@@ -262,8 +265,15 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
     path.write_text("\n".join(lines))
 
 
+def write_readme(results: dict[str, Any], features: dict[str, Any], path: Path) -> None:
+    """Put the short tables where they stood."""
+    before, _, rest = path.read_text().partition(BEGIN)
+    after = rest.partition(END)[2]
+    path.write_text(before + readme_table(results, features).strip() + after)
+
+
 if __name__ == "__main__":
     here = Path(__file__).parent
     known = [json.loads((here / name).read_text()) for name in ("results.json", "features.json")]
     write_page(known[0], known[1], here.parent / "docs" / "benchmarks.md")
-    print(readme_table(*known))
+    write_readme(known[0], known[1], here.parent / "README.md")

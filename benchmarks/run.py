@@ -29,7 +29,7 @@ from all_cases import ALL_CASES
 from cases import Case
 from environments import ENVIRONMENTS, MAIN, PEERS, UNDER, ready, versions
 from kernels import IN_PAIRS
-from page import FEATURES, GROWTH, as_table, as_text, growth_lines, write_page
+from page import FEATURES, GROWTH, as_table, as_text, growth_lines, write_page, write_readme
 from worker import time_case
 
 HERE = Path(__file__).parent
@@ -251,6 +251,8 @@ def main() -> int:
         write_page(
             results, features.read(), ROOT / "docs" / "benchmarks.md" if is_usual else chosen.out.with_suffix(".md")
         )
+        if is_usual:
+            write_readme(results, features.read(), ROOT / "README.md")
     unexplained = [f"differs, and nobody knows why: {line}" for line in _unexplained(results)]
     for line in [*unexplained, *wrong]:
         print(line, file=sys.stderr)

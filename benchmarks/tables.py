@@ -33,7 +33,7 @@ SHORT_FEATURES = {
     "intervals of an error": "intervals",
     "sample weights in errors and scores": "weights",
     "errors by group": "groups",
-    "state of fixed size that merges": "mergeable state",
+    "state of fixed size that merges": "fixed-size state that merges",
     "files larger than memory": "files beyond memory",
     "monitoring over time": "monitoring",
     "losses for training": "losses",

@@ -239,6 +239,14 @@ def test_readme_table_has_ratios_and_features(results: dict[str, Any], bench: Si
     assert f"| top-label ECE, 1 000 000 x 10 | {own:.3g} ms |" in text
 
 
+def test_readme_shows_what_was_measured(bench: SimpleNamespace) -> None:
+    folder = Path(bench.page.__file__).parent
+    known = [json.loads((folder / name).read_text()) for name in ("results.json", "features.json")]
+    assert bench.page.readme_table(*known).strip() in (folder.parent / "README.md").read_text(), (
+        "run benchmarks/page.py"
+    )
+
+
 def test_list_of_features_speaks_of_known_packages(bench: SimpleNamespace) -> None:
     known = {"calibrant", *(peer.name for peer in bench.environments.PEERS)}
     listed = bench.features.listed()

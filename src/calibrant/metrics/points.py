@@ -44,7 +44,8 @@ def scaled(total: Floats, k: int, scale: str) -> Floats:
 )
 def brier(block: Block, *, scale: Scale = "auto") -> Floats:
     """Mean squared distance between the probabilities and the label."""
-    return scaled(np.square(block.probs - block.targets).sum(axis=1), block.k, scale)
+    gap = block.probs - block.targets
+    return scaled(np.einsum("ij,ij->i", gap, gap), block.k, scale)  # rows are short, and a sum along them slow
 
 
 root_brier = preset(

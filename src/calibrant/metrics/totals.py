@@ -134,8 +134,7 @@ def _logit_shift(score: Floats, weight: Floats, wanted: float) -> float:
 )
 def spiegelhalter_z(view: VectorView) -> float:
     """How many standard deviations the Brier score is above what calibrated forecasts of this kind would give."""
-    surprise = view.each_row(lambda block: np.square(block.probs).sum(axis=1) - block.expect(block.probs))
-    variance = view.each_row(_brier_variance)
+    surprise, variance = view.each_row(_surprise_and_variance).T
     weights = view.weights
     numerator = accurate_sum(weights * surprise)
     spread = accurate_sum((weights if view.weight_kind != "importance" else weights**2) * variance)
@@ -148,8 +147,10 @@ def spiegelhalter_z(view: VectorView) -> float:
     return numerator / math.sqrt(spread)
 
 
-def _brier_variance(block: Block) -> Floats:
-    """Variance of the probability that the label gets, labels drawn from the forecast; as a sum of squares it is never negative."""
-    mean = np.square(block.probs).sum(axis=1, keepdims=True)
-    variance = (block.probs * np.square(block.probs - mean)).sum(axis=1)
-    return np.where(variance < 1e-28, 0, variance)  # a uniform row, up to rounding
+def _surprise_and_variance(block: Block) -> Floats:
+    """How far the label's probability is below its mean, labels drawn from the forecast, and its variance; a sum of squares, so never negative."""
+    mean = np.einsum("ij,ij->i", block.probs, block.probs)  # rows are short, and a sum along them slow
+    away = block.probs - mean[:, None]
+    variance = np.einsum("ij,ij->i", block.probs, np.square(away, out=away))
+    variance[variance < 1e-28] = 0  # a uniform row, up to rounding
+    return np.column_stack([mean - block.expect(block.probs), variance])
