@@ -10,6 +10,7 @@ import math
 import pickle
 import subprocess
 import sys
+import weakref
 from html.parser import HTMLParser
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant import Metric, View, catalogue, errors
+from calibrant import Metric, View, _metric, catalogue, errors
 from calibrant.registry import Catalogue, metric, preset
 
 EVERY = [pytest.param(m, id=m.id) for m in catalogue.values()]
@@ -277,19 +278,26 @@ def test_every_error_can_be_read_by_a_program_and_sent_to_another(kind: type[cal
 
 
 @pytest.mark.parametrize("id", ["ece", "smece", "brier", "gece", "cwce", "vce"])
-def test_a_call_leaves_nothing_for_the_collector(id: str) -> None:
+def test_a_call_leaves_nothing_for_the_collector(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays that wait for it fill the memory of a loop over many data."""
-    y, p = (
-        [0, 1, 2, 1, 0] * 20,
-        [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.4, 0.1]] * 20,
-    )
-    measure = cal.catalogue[id]
-    measure(y, p)
-    gc.collect()
+    made = []
+
+    def noted(maker: Any) -> Any:
+        def make(*arguments: Any) -> Any:
+            found = maker(*arguments)
+            made.append(weakref.ref(found))
+            return found
+
+        return make
+
+    for name in ("as_predictions", "parse_selection"):
+        monkeypatch.setattr(_metric, name, noted(getattr(_metric, name)))
+    rows = [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.4, 0.1]]
     gc.disable()
     try:
-        measure(y, p)
-        measure(y, p, where=cal.select.label(0))
-        assert gc.collect() == 0
+        cal.catalogue[id]([0, 1, 2, 1, 0] * 20, rows * 20)
+        cal.catalogue[id]([0, 1, 2, 1, 0] * 20, rows * 20, where=cal.select.label(0))
+        assert len(made) == 4
+        assert all(reference() is None for reference in made)
     finally:
         gc.enable()
