@@ -9,7 +9,7 @@ SUMMARY = (
     "0.04 on Telco); it depends on the size of batches by a factor of three, and that is not stated. The claim "
     "that ECE accepts Telco's network while ECD rejects it comes out only if T-Cal's number of bins is sought "
     "anew in each draw; with 15 bins ECE rejects it, too. Equation 15, the form for several classes, is not "
-    "centred at 0 for calibrated predictions, which explains the large published thresholds; equation 11 is. "
+    "centred at 0 for calibrated predictions, which would explain the large published thresholds; equation 11 is. "
     "Gaussian ECD is (NEES - d) / 2, and gives another verdict than two-sided NEES where a filter is too unsure. "
     "The CIFAR and ImageNet networks are not the paper's own."
 )
