@@ -8,7 +8,6 @@ maps.json, which maps_page.py makes a page of. The predictions lie outside the r
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 import warnings
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 import calibrant as cal
 from calibrant.errors import CalibrantError
 from calibrant.recalibration import METHODS
+from published import data_folder
 
 Floats = NDArray[np.float64]
 
@@ -57,11 +57,6 @@ class Problem(NamedTuple):
     @property
     def k(self) -> int:
         return self.fit.probs.shape[1]
-
-
-def data_folder() -> Path:
-    """Where the predictions lie."""
-    return Path(os.environ.get("CALIBRANT_DATA", HERE.parent.parent / "shared" / "data"))
 
 
 def problems(folder: Path, only: set[str] | None = None, most: int = MOST_ROWS) -> Iterator[Problem]:

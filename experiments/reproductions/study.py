@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from experiments import published
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -71,7 +72,7 @@ class Study:
 
 def data_folder() -> Path | None:
     """Where the real predictions and tables lie; None where there are none."""
-    folder = Path(os.environ.get("CALIBRANT_DATA", ROOT.parent / "shared" / "data"))
+    folder = published.data_folder()
     return folder if (folder / "sets").is_dir() else None
 
 

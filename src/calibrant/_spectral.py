@@ -97,7 +97,6 @@ class CosineSeries:
         inner[1 : beyond + 1] += grid[:beyond][::-1]
         inner[-beyond - 1 : -1] += grid[len(grid) - beyond :][::-1]
         inner[1:-1] /= 2
-        self.width = width
         self.terms = _cosines(inner)[: _terms_for(width)] * 2
         self.terms[0] /= 2
 

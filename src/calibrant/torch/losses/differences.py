@@ -107,7 +107,9 @@ def mdca_loss(
     reduction : {'mean', 'sum'}
         ``'sum'`` is the value times the weight of the batch.
 
-    References ---------- Hebbalaguppe, Prakash, Madan and Arora (2022): A stitch in time saves nine: a train-time
+    References
+    ----------
+    Hebbalaguppe, Prakash, Madan and Arora (2022): A stitch in time saves nine: a train-time
     regularizing loss for improved neural network calibration. CVPR. arXiv:2203.13834
 
     Examples

@@ -63,7 +63,9 @@ def mmce_loss(
     reduction : {'mean', 'sum'}
         ``'sum'`` is the value times the weight of the batch.
 
-    References ---------- Kumar, Sarawagi and Jain (2018): Trainable calibration measures for neural networks from
+    References
+    ----------
+    Kumar, Sarawagi and Jain (2018): Trainable calibration measures for neural networks from
     kernel mean embeddings. ICML.
 
     Examples
@@ -144,7 +146,9 @@ def weighted_mmce_loss(
     reduction : {'mean', 'sum'}
         ``'sum'`` is the value times the weight of the batch.
 
-    References ---------- Kumar, Sarawagi and Jain (2018): Trainable calibration measures for neural networks from
+    References
+    ----------
+    Kumar, Sarawagi and Jain (2018): Trainable calibration measures for neural networks from
     kernel mean embeddings. ICML.
 
     Examples

@@ -54,7 +54,9 @@ def max_ent_loss(
     gamma : float
         Exponent of the focal loss, from 0 up; 2 in the authors' code.
 
-    References ---------- Neo, Winkler and Chen (2024): MaxEnt loss: constrained maximum entropy for calibration under
+    References
+    ----------
+    Neo, Winkler and Chen (2024): MaxEnt loss: constrained maximum entropy for calibration under
     out-of-distribution shift. AAAI. arXiv:2310.17159
 
     Examples

@@ -66,7 +66,9 @@ def mixup(
     rng : None, int, numpy Generator or torch Generator
         Where the share and the pairs are drawn from.
 
-    References ---------- Zhang, Cisse, Dauphin and Lopez-Paz (2018): mixup: beyond empirical risk minimization. ICLR.
+    References
+    ----------
+    Zhang, Cisse, Dauphin and Lopez-Paz (2018): mixup: beyond empirical risk minimization. ICLR.
     arXiv:1710.09412. Thulasidasan, Chennupati, Bilmes, Bhattacharya and Michalak (2019): On mixup training: improved
     calibration and predictive uncertainty for deep neural networks. NeurIPS. arXiv:1905.11001
 
@@ -109,7 +111,9 @@ def cutmix(
     rng : None, int, numpy Generator or torch Generator
         Where the box and the pairs are drawn from.
 
-    References ---------- Yun, Han, Oh, Chun, Choe and Yoo (2019): CutMix: regularization strategy to train strong
+    References
+    ----------
+    Yun, Han, Oh, Chun, Choe and Yoo (2019): CutMix: regularization strategy to train strong
     classifiers with localizable features. ICCV. arXiv:1905.04899
 
     Examples
