@@ -36,7 +36,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/catalogue.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/report.py
-	PYTHONPATH=src .bench/bin/python experiments/maps_times.py
+	PYTHONPATH=src .bench/bin/python -m experiments.maps_times
 
 docs: $(VENV)/.docs
 	$(BIN)/python tools/make_metric_pages.py
@@ -48,11 +48,11 @@ gallery: $(VENV)/.dev
 	$(BIN)/python tools/make_gallery.py
 
 reproduce: $(VENV)/.dev
-	$(BIN)/python experiments/published.py
-	$(BIN)/python experiments/reproductions/run.py
+	$(BIN)/python -m experiments.published
+	$(BIN)/python -m experiments.reproductions.run
 
 simulate: $(VENV)/.dev
-	$(BIN)/python experiments/simulations.py
+	$(BIN)/python -m experiments.simulations
 
 stub: $(VENV)/.dev
 	$(BIN)/python tools/make_stub.py

@@ -1,6 +1,6 @@
 """Small networks trained with every loss of calibrant.torch, five seeds each: does the error that a loss aims at go down?
 
-    python experiments/losses.py [task ...]
+    python -m experiments.losses [task ...]
 
 writes losses.json beside this file, and the table into docs/losses.md. It takes a few minutes on one core.
 """

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import calibrant as cal
 from calibrant.errors import CalibrantError
 from calibrant.recalibration import METHODS
-from published import data_folder
+from experiments.published import data_folder
 
 Floats = NDArray[np.float64]
 
@@ -128,7 +128,7 @@ def ours(problem: Problem) -> Iterator[dict[str, Any]]:
 
 def theirs(problem: Problem) -> Iterator[dict[str, Any]]:
     """The same of the other packages."""
-    import maps_peers
+    from experiments import maps_peers
 
     for name, package, predict in maps_peers.available(problem.k):
         start = time.perf_counter()
@@ -145,7 +145,7 @@ def theirs(problem: Problem) -> Iterator[dict[str, Any]]:
 
 def main(names: list[str]) -> None:
     """Losses of the sets named, or of all."""
-    import maps_peers
+    from experiments import maps_peers
 
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     results["versions"] = maps_peers.versions()

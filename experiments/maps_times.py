@@ -14,16 +14,14 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).parent))
 import calibrant as cal
-import maps_peers as peers
-from maps import RESULTS
+from experiments import maps_peers as peers
+from experiments.maps import RESULTS
 
 Array = NDArray[Any]
 Call = Callable[[Array, Array], Any]

@@ -25,8 +25,8 @@ import calibrant as cal
 from calibrant.inference.belt import giviti_test
 from calibrant.inference.grades import hosmer_lemeshow_multinomial
 from calibrant.simulate import make_calibrated, make_miscalibrated, temperature, true_calibration_error, true_value
-from simulations_page import page
-from simulations_plan import (
+from experiments.simulations_page import page
+from experiments.simulations_plan import (
     ALPHAS,
     ALTERNATIVES,
     COVERAGE,

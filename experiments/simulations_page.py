@@ -6,7 +6,7 @@ import math
 from functools import cache
 from typing import Any
 
-from simulations_plan import ALPHAS, ALTERNATIVES, COVERAGE, LAWS, TESTS, TRUTHS, Test, parameters
+from experiments.simulations_plan import ALPHAS, ALTERNATIVES, COVERAGE, LAWS, TESTS, TRUTHS, Test, parameters
 
 Row = dict[str, Any]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import statistics
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 pytest.importorskip("sklearn")
-image = pytest.importorskip("matplotlib.image")
+pytest.importorskip("matplotlib")
+import torch
+from matplotlib import image
+
+import calibrant as cal
+from experiments.interventions import images, measure, plan, run, summary, tables, train
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-try:
-    from experiments.interventions import images, measure, plan, run, summary, tables, train
-finally:
-    sys.path.remove(str(ROOT))
-
-import calibrant as cal  # noqa: E402
 
 CONFIG = ROOT / "experiments" / "interventions" / "digits.toml"
 MODELS = [

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-import sys
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -17,21 +14,14 @@ import calibrant as cal
 pytest.importorskip("matplotlib")
 from PIL import Image
 
+import make_metric_pages as maker
+import metric_pictures as pictures
+
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "metrics"
 SECTIONS = ["Meaning", "Formula", "When it misleads", "Example", "Options", "Cost", "Facts", "Paper"]
 
 
-def tool(name: str) -> ModuleType:
-    sys.path.insert(0, str(ROOT / "tools"))
-    try:
-        return import_module(name)
-    finally:
-        sys.path.pop(0)
-
-
-maker = tool("make_metric_pages")
-pictures = tool("metric_pictures")
 METRICS = list(cal.catalogue.values())
 
 

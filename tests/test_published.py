@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
+from experiments import published
 
-def _load() -> ModuleType:
-    path = Path(__file__).parent.parent / "experiments" / "published.py"
-    spec = importlib.util.spec_from_file_location("published", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["published"] = module  # NamedTuple looks its own module up
-    spec.loader.exec_module(module)
-    return module
-
-
-published = _load()
 FOLDER = published.data_folder()
 # Without the data there is one case, which the fixture skips by name.
 CASES = published.cases(FOLDER) if (FOLDER / "checks.json").exists() else [None]

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 import calibrant as cal
+import make_reference as maker
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "reference"
 
 
-def tool(name: str) -> ModuleType:
-    sys.path.insert(0, str(ROOT / "tools"))
-    try:
-        return import_module(name)
-    finally:
-        sys.path.pop(0)
-
-
-maker = tool("make_reference")
 PAGES = maker.pages()
 HEADINGS = {name: re.findall(r"^### (.*)$", text, re.MULTILINE) for name, text in PAGES.items()}
 

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from experiments.reproductions.entropic_rows import Split
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
+
+from experiments.reproductions.entropic_rows import Split
 
 HIDDEN = (64, 32)
 RATE = 1e-3

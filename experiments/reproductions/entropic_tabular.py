@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+import calibrant as cal
 from experiments.reproductions.entropic_nets import Trained, train
 from experiments.reproductions.entropic_rows import ADULT, TELCO, Source, Split, read, split
 from experiments.reproductions.entropic_texts import PREPARED
@@ -29,10 +33,6 @@ from experiments.reproductions.entropic_verdicts import (
     spread,
 )
 from experiments.reproductions.study import Part, Row, Table
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
-
-import calibrant as cal
 
 Array = NDArray[Any]
 MAPS = ("none", "Platt", "isotonic")

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from experiments.reproductions.entropic_texts import FOLLOWED
-from experiments.reproductions.entropic_verdicts import mean, spread
-from experiments.reproductions.study import Part, Table
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import calibrant as cal
+from experiments.reproductions.entropic_texts import FOLLOWED
+from experiments.reproductions.entropic_verdicts import mean, spread
+from experiments.reproductions.study import Part, Table
 
 Array = NDArray[Any]
 DIMENSIONS = 4

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from experiments.reproductions.study import Row
 from numpy.typing import NDArray
 
 import calibrant as cal
+from experiments.reproductions.study import Row
 
 Array = NDArray[Any]
 HELD, ANEW, FIXED = "held", "sought anew", "always 15"

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from calibrant.figures.classgroups import levels_of
 from experiments.reproductions import practical_pictures as pictures_of
 from experiments.reproductions import practical_words as words
 from experiments.reproductions.practical_measure import GIVEN
@@ -13,8 +15,6 @@ from experiments.reproductions.practical_parts import present
 from experiments.reproductions.practical_reading import Results, beyond, line, marked, mean, models_of, nearer, numbers
 from experiments.reproductions.practical_sets import C100, RAW, Source
 from experiments.reproductions.study import Part, Row, Table
-
-from calibrant.figures.classgroups import levels_of
 
 
 def group_names(source: Source) -> list[str]:

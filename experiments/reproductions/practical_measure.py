@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiments.interventions.measure import untied
-from experiments.reproductions.practical_sets import C100, Rows, Source, area_of, models_of, read, split
 from numpy.typing import NDArray
 
 import calibrant as cal
@@ -17,6 +15,8 @@ from calibrant.figures.entropy import entropy_diagram
 from calibrant.figures.groupconfidence import group_confidence_diagram
 from calibrant.figures.intervals import inside
 from calibrant.figures.topk import topk_diagram
+from experiments.interventions.measure import untied
+from experiments.reproductions.practical_sets import C100, Rows, Source, area_of, models_of, read, split
 
 Floats = NDArray[np.float64]
 GAMMA = 0.1

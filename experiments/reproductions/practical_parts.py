@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from experiments.reproductions import practical_pictures as pictures_of
 from experiments.reproductions import practical_words as words
 from experiments.reproductions.practical_measure import LEAST, WORDS

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiments.reproductions.practical_reading import Results, mean, models_of, subject_gaps
-from experiments.reproductions.practical_sets import RAW, TEMPERATURE, Source
 from matplotlib.figure import Figure
 
 from calibrant.figures.classgroups import levels_of
+from experiments.reproductions.practical_reading import Results, mean, models_of, subject_gaps
+from experiments.reproductions.practical_sets import RAW, TEMPERATURE, Source
 
 COLOURS = ("#1b5e9e", "#d9822b", "#2e8b57", "#a23b72", "#6b6b6b", "#c2a500")
 MARKERS = ("o", "s", "^", "D", "v", "P")

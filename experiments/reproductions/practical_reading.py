@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from experiments.interventions.summary import in_words, number
 from experiments.reproductions.practical_sets import MAPS, MODELS, RAW
-from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Results = dict[str, Any]

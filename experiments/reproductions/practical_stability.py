@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiments.reproductions import practical_pictures as pictures_of
-from experiments.reproductions.practical_measure import drawn_labels
-from experiments.reproductions.practical_sets import C100, LENET, Source, read, split
-from experiments.reproductions.study import Part, Row, Table
 from numpy.typing import NDArray
 
 import calibrant as cal
 from calibrant.figures.stability import stability_diagram
+from experiments.reproductions import practical_pictures as pictures_of
+from experiments.reproductions.practical_measure import drawn_labels
+from experiments.reproductions.practical_sets import C100, LENET, Source, read, split
+from experiments.reproductions.study import Part, Row, Table
 
 Floats = NDArray[np.float64]
 FULL, TOP = "full", "top-1"

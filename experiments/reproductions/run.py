@@ -12,9 +12,6 @@ import sys
 import time
 from pathlib import Path
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from experiments.reproductions.study import PAGES, RESULTS, Study, as_page, as_text, data_folder, load, save
 
 STUDIES = ("variation", "entropic", "survey", "practical")

@@ -107,7 +107,7 @@ def as_page(study: Study) -> str:
         tables = [*([rows_table(part.rows)] if part.rows else []), *part.tables]
         blocks += [markdown_table(table.columns, table.lines) for table in tables]
         blocks += [f"![{caption}]({name})" for name, caption in part.pictures]
-    again = f"Made by `make reproduce` (alone: `python experiments/reproductions/run.py {study.name}`)."
+    again = f"Made by `make reproduce` (alone: `python -m experiments.reproductions.run {study.name}`)."
     return "\n\n".join([*blocks, again]) + "\n"
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from experiments.reproductions.survey_data import Rows, answers
 from numpy.typing import NDArray
 
 import calibrant as cal
 from calibrant import simulate
+from experiments.reproductions.survey_data import Rows, answers
 
 Floats = NDArray[np.float64]
 SEED = 22

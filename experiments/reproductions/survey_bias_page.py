@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
+
+import calibrant as cal
 from experiments.reproductions.study import Part, Row, Table, number
 from experiments.reproductions.survey_bias import (
     ESTIMATORS,
@@ -26,9 +29,6 @@ from experiments.reproductions.survey_bias import (
 )
 from experiments.reproductions.survey_data import answers
 from experiments.reproductions.survey_texts import BIAS_TEXT, CLAIMS_TEXT, OTHER_TEXT
-from matplotlib.figure import Figure
-
-import calibrant as cal
 
 DRAWN = ("ece", "ece_em", "ece_sweep", "ece_db", "ece_knn", "skde", "fott_pl", "fott_isotonic")
 MARKS = "osD^vPX*"

@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
+
+import calibrant as cal
 from experiments.reproductions.study import Part, Row, Table
 from experiments.reproductions.survey_data import Rows, answers, arrays, halves, read
 from experiments.reproductions.survey_texts import (
@@ -15,9 +18,6 @@ from experiments.reproductions.survey_texts import (
     LOCAL_TEXT,
     MULTICLASS_TEXT,
 )
-from matplotlib.figure import Figure
-
-import calibrant as cal
 
 SEED = 41
 DIRECTED = (

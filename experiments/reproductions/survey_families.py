@@ -6,11 +6,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from experiments.reproductions.study import Part, Row, Table
-from experiments.reproductions.survey_texts import COUNTS_TEXT, PROPERTIES_TEXT
 
 import calibrant as cal
 from calibrant.errors import CalibrantError
+from experiments.reproductions.study import Part, Row, Table
+from experiments.reproductions.survey_texts import COUNTS_TEXT, PROPERTIES_TEXT
 
 SEED, ROWS, SAMPLES = 51, 300, 3
 NUDGE, JUMP, SAME = 1e-9, 1e-5, 1e-9

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiments.reproductions.study import Part, Row
-from experiments.reproductions.survey_data import Rows, answers
-from experiments.reproductions.survey_texts import BARS_TEXT, CURVE_TEXT, LINE_TEXT, ROOF_TEXT
 from matplotlib.figure import Figure
 
 import calibrant as cal
 from calibrant import simulate
+from experiments.reproductions.study import Part, Row
+from experiments.reproductions.survey_data import Rows, answers
+from experiments.reproductions.survey_texts import BARS_TEXT, CURVE_TEXT, LINE_TEXT, ROOF_TEXT
 
 CURVE = simulate.bias(-0.9)
 REAL = "top1_resnet110_c100"

@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiments.reproductions.study import Part, Row, Table
-from experiments.reproductions.survey_data import Rows, halves, read
-from experiments.reproductions.survey_texts import FEW_ROWS_TEXT, KNOWN_TEXT, MATRIX_TEXT
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import rankdata
@@ -18,6 +15,9 @@ import calibrant as cal
 from calibrant import simulate
 from calibrant.errors import CalibrantError
 from calibrant.recalibration import METHODS
+from experiments.reproductions.study import Part, Row, Table
+from experiments.reproductions.survey_data import Rows, halves, read
+from experiments.reproductions.survey_texts import FEW_ROWS_TEXT, KNOWN_TEXT, MATRIX_TEXT
 
 Floats = NDArray[np.float64]
 SEED = 31

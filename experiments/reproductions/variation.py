@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+
 from experiments.reproductions import variation_pictures as draw
 from experiments.reproductions.study import Cell, Part, Row, Study, Table
 from experiments.reproductions.variation_measure import (

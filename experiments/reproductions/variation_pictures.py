@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+import calibrant as cal
+from calibrant.figures.base import COLOURS, DASHES, MARKERS, MUTED
 from experiments.reproductions.variation_measure import (
     BINS,
     CELLS,
@@ -17,9 +20,6 @@ from experiments.reproductions.variation_measure import (
     confidence_bins,
     normalised_entropy,
 )
-
-import calibrant as cal
-from calibrant.figures.base import COLOURS, DASHES, MARKERS, MUTED
 
 METRICS = ("vce", "ece", "uce")
 WORDS = {

@@ -6,11 +6,9 @@ import inspect
 import io
 import pkgutil
 import re
-import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,20 +20,13 @@ from calibrant import figures
 pytest.importorskip("matplotlib")
 from PIL import Image
 
+import make_gallery as gallery
+
 from .pictures import assert_readable
 
 ROOT = Path(__file__).parents[2]
 
 
-def _gallery() -> ModuleType:
-    sys.path.insert(0, str(ROOT / "tools"))
-    try:
-        return import_module("make_gallery")
-    finally:
-        sys.path.pop(0)
-
-
-gallery = _gallery()
 ENTRIES = {entry.name: entry for entry in gallery.ENTRIES}
 PAGE = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
 

@@ -11,22 +11,16 @@ from typing import Any
 
 import pytest
 
+from experiments import simulations, simulations_page, simulations_plan
+
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "experiments"
-sys.path.insert(0, str(FOLDER))
-try:
-    import simulations
-    import simulations_page
-    import simulations_plan
-finally:
-    sys.path.remove(str(FOLDER))
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     out = tmp_path_factory.mktemp("simulations") / "small.json"
-    command = [sys.executable, "-W", "error", str(FOLDER / "simulations.py"), "--small", "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    command = [sys.executable, "-W", "error", "-m", "experiments.simulations", "--small", "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return json.loads(out.read_text())
 
@@ -128,14 +122,14 @@ def test_truths_are_limits() -> None:
 
 
 def test_page_is_that_of_the_results() -> None:
-    results = json.loads((FOLDER / "simulations.json").read_text(encoding="utf-8"))
+    results = json.loads((ROOT / "experiments" / "simulations.json").read_text(encoding="utf-8"))
     assert not results["small"]
     assert (ROOT / "docs" / "simulations.md").read_text(encoding="utf-8") == simulations_page.page(results)
 
 
 def test_drawn_tests_hold_their_level_as_recorded() -> None:
     """What draws outcomes from the scores promises its level for any number of rows; it may reject less often."""
-    results = json.loads((FOLDER / "simulations.json").read_text(encoding="utf-8"))
+    results = json.loads((ROOT / "experiments" / "simulations.json").read_text(encoding="utf-8"))
     rows = [row for row in results["rows"] if row["kind"] == "size"]
     drawn = [row for row in rows if simulations_plan.TESTS[row["test"]].promise == "drawn"]
     assert len(drawn) > 25

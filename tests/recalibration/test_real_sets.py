@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 from calibrant.recalibration import METHODS
-
-
-def _load(name: str) -> ModuleType:
-    path = Path(__file__).parent.parent.parent / "experiments" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # NamedTuple looks its own module up
-    spec.loader.exec_module(module)
-    return module
-
-
-maps, peers = _load("maps"), _load("maps_peers")
+from experiments import maps
+from experiments import maps_peers as peers
 
 SETS = ["agnews_bert_n1000_bihani", "calzone_welldata", "f538_worldcup_ingame_3way", "icu_saps2_giviti"]
 ROWS = 1500

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
+import torch
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-try:
-    from experiments.reproductions import (
-        entropic,
-        entropic_images,
-        entropic_nets,
-        entropic_rows,
-        entropic_tabular,
-        entropic_tracker,
-        entropic_verdicts,
-    )
-    from experiments.reproductions.study import PAGES, RESULTS, Row, Study, as_page, load
-finally:
-    sys.path.remove(str(ROOT))
-
-import calibrant as cal  # noqa: E402
+import calibrant as cal
+from experiments.reproductions import (
+    entropic,
+    entropic_images,
+    entropic_nets,
+    entropic_rows,
+    entropic_tabular,
+    entropic_tracker,
+    entropic_verdicts,
+)
+from experiments.reproductions.study import PAGES, RESULTS, Row, Study, as_page, load
 
 
 @pytest.fixture(scope="module")

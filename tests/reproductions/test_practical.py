@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +10,14 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-try:
-    from experiments.reproductions import practical
-    from experiments.reproductions import practical_claims as claims
-    from experiments.reproductions import practical_measure as measure
-    from experiments.reproductions import practical_reading as reading
-    from experiments.reproductions import practical_sets as sets
-    from experiments.reproductions import practical_stability as stability
-    from experiments.reproductions.study import PAGES, RESULTS, Study, as_page, load
-finally:
-    sys.path.remove(str(ROOT))
-
-import calibrant as cal  # noqa: E402
+import calibrant as cal
+from experiments.reproductions import practical
+from experiments.reproductions import practical_claims as claims
+from experiments.reproductions import practical_measure as measure
+from experiments.reproductions import practical_reading as reading
+from experiments.reproductions import practical_sets as sets
+from experiments.reproductions import practical_stability as stability
+from experiments.reproductions.study import PAGES, RESULTS, Study, as_page, load
 
 FEW = {source.file for source in sets.FEW_SOURCES}
 

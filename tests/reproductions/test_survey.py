@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
-stats = pytest.importorskip("scipy.stats")
+from scipy import stats
+
+import calibrant as cal
+from calibrant import simulate
+from experiments.reproductions import (
+    survey,
+    survey_bias,
+    survey_bias_page,
+    survey_cases,
+    survey_families,
+    survey_figures,
+    survey_ranking,
+)
+from experiments.reproductions.study import PAGES, RESULTS, Part, Study, as_page, data_folder, load
+from experiments.reproductions.survey_data import Rows, answers, halves, read
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-try:
-    from experiments.reproductions import (
-        survey,
-        survey_bias,
-        survey_bias_page,
-        survey_cases,
-        survey_families,
-        survey_figures,
-        survey_ranking,
-    )
-    from experiments.reproductions.study import PAGES, RESULTS, Part, Study, as_page, data_folder, load
-    from experiments.reproductions.survey_data import Rows, answers, halves, read
-finally:
-    sys.path.remove(str(ROOT))
-
-import calibrant as cal  # noqa: E402
-from calibrant import simulate  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +11,8 @@ from scipy import stats
 
 pytest.importorskip("matplotlib")
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-try:
-    from experiments.reproductions import variation, variation_measure, variation_pictures
-    from experiments.reproductions.study import PAGES, RESULTS, Study, as_page, load, save
-finally:
-    sys.path.remove(str(ROOT))
+from experiments.reproductions import variation, variation_measure, variation_pictures
+from experiments.reproductions.study import PAGES, RESULTS, Study, as_page, load, save
 
 SETTINGS = variation_measure.SETTINGS
 
