@@ -109,6 +109,13 @@ def test_undefined_is_a_reason_and_not_a_number() -> None:
         result["ece"]
 
 
+def test_bins_of_one_score_are_no_cells_of_several() -> None:
+    ece, gece = cal.evaluate([0, 1, 2], np.eye(3), metrics=["ece", "gece"], binning="equal_mass").results
+    assert ece.value == 0
+    assert gece.value is None
+    assert "'equal_mass' cuts one" in gece.reason
+
+
 def test_a_wrong_option_is_an_error_and_not_a_reason() -> None:
     with pytest.raises(cal.ArgumentError, match="bins"):
         cal.evaluate(LABELS, PROBS, bins=0)

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ._results import frame_of, html_table, number
+from ._results import frame_of, html_table, number, text_table
 from .errors import ArgumentError, CalibrantError
 from .registry import catalogue
 
@@ -155,15 +155,8 @@ class Evaluation:
 
     def __repr__(self) -> str:
         headings, rows = self.table()
-        widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
-        numeric = range(2, len(headings) - 2)
-        lines = [
-            "  ".join(
-                c.rjust(w) if i in numeric else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in [headings, *rows]
-        ]
-        return "\n".join([*self.header.lines(), "", *(line.rstrip() for line in lines), *self.notes()])
+        lines = text_table(headings, rows, range(2, len(headings) - 2))
+        return "\n".join([*self.header.lines(), "", *lines, *self.notes()])
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ._blocks import rows_per_block
 from ._convert import is_number
 from .binning import bin_cells, check_bins
-from .errors import ArgumentError
+from .errors import ArgumentError, LensError
 from .view import VectorView, View
 
 __all__ = ["KDTree", "SimplexGrid", "bin_of_each", "bin_of_ranks", "cells_of"]
@@ -44,7 +44,7 @@ def cells_of(view: VectorView, binning: Any, bins: Any) -> tuple[NDArray[np.intp
     if binning == "simplex_grid":
         return SimplexGrid(check_bins(bins)).cells(view)
     if view.score_column is None:
-        raise ArgumentError(
+        raise LensError(
             "binning", f"{view.lens!r} has several numbers per row, and {binning!r} cuts one", "use 'auto' or KDTree()"
         )
     column = view.raw_probs if view.raw_probs.ndim == 1 else view.raw_probs[:, view.score_column]

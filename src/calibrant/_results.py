@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from html import escape
 from typing import Any
 
 from .errors import MissingDependencyError
 
-__all__ = ["frame_of", "html_table", "number"]
+__all__ = ["frame_of", "html_table", "number", "text_table"]
 
 
 def frame_of(columns: Mapping[str, Sequence[Any]]) -> Any:
@@ -39,6 +39,19 @@ def number(value: float | None, digits: int = 4) -> str:
         text = f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}" if value else "0"
         return text if len(text.lstrip("-")) <= 9 else f"{value:.{digits}f}"
     return f"{value:.{digits - 1}e}"
+
+
+def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: Container[int] = ()) -> list[str]:
+    """The lines of a plain table; columns in `numeric` are set to the right."""
+    table = [headings, *rows]
+    widths = [max(len(row[i]) for row in table) for i in range(len(headings))]
+    return [
+        "  ".join(
+            cell.rjust(width) if i in numeric else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]
 
 
 def html_table(headings: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> str:

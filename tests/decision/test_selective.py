@@ -234,6 +234,7 @@ def test_results_speak() -> None:
     assert list(curve.to_frame()["coverage"]) == curve.coverage.tolist()
     assert len(curve) == 4
     assert curve.at(0.6).to_dict()["accepted"] == 6
+    assert repr(curve.at(0.6)).startswith("threshold 0.6000: accepts 0.7500 of the rows, 6 of them, at a risk of ")
 
 
 def test_bad_options_are_named() -> None:

@@ -168,6 +168,9 @@ def test_models_are_compared_on_the_same_rows() -> None:
         cal.compare(y, {"raw": p})
     with pytest.raises(cal.ArgumentError, match="was not compared"):
         found["mended", "other"]
+    with pytest.raises(cal.ArgumentError, match=r"write result\[a, b\] with two of \['raw'"):
+        found[0]
+    assert repr(same) == "raw - same: 0 [0, 0], p = 1"
 
 
 def test_many_rows_are_counted_in_cells_and_joint_lenses_are_not() -> None:

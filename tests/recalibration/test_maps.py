@@ -483,6 +483,7 @@ def test_group_calibration_is_a_map_for_each_group():
     score, y = many(400)
     groups = np.where(np.arange(400) % 3 == 0, "a", "b")
     map = GroupCalibration(PlattScaling()).fit(score, y, groups=groups)
+    assert "groups_=[" in repr(map)
     new = np.linspace(0.05, 0.95, 10)
     for name in "ab":
         alone = PlattScaling().fit(score[groups == name], y[groups == name])

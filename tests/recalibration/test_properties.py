@@ -1,6 +1,7 @@
 """What every map keeps to: rows of probabilities, refits that forget, order, weights, names of classes, clear errors."""
 
 import copy
+import re
 import warnings
 
 import numpy as np
@@ -174,6 +175,16 @@ def test_a_refit_forgets(map, k):
     again, first = fitted(used, *data(k)), fitted(fresh(map), *data(k))
     new = data(k, seed=5)[0]
     assert (applied(again, new) == applied(first, new)).all()
+
+
+@each
+@classes
+def test_a_fitted_map_is_one_short_line(map, k):
+    text = repr(fitted(fresh(map), *data(k)))
+    assert text.startswith(repr(fresh(map)))
+    assert "\n" not in text
+    assert len(text) < 250
+    assert not re.search(r"\d{8}", text)  # numbers are rounded
 
 
 @each

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from .._results import text_table
 from ..errors import CalibrantWarning
 
 __all__ = ["in_options", "print_json", "print_lines", "print_table", "resampling_bar", "warnings_as_lines"]
@@ -105,13 +106,8 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric:
         _print_rich(headings, rows, numeric)
         return
     text = [[clean(cell) for cell in row] for row in [headings, *rows]]
-    widths = [max(len(row[i]) for row in text) for i in range(len(headings))]
-    for row in text:
-        cells = [
-            cell.rjust(width) if i in numeric else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        click.echo("  ".join(cells).rstrip())
+    for line in text_table(text[0], text[1:], numeric):
+        click.echo(line)
 
 
 def _print_rich(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: range) -> None:

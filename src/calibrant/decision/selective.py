@@ -62,6 +62,13 @@ class WorkingPoint:
         """Plain values."""
         return asdict(self)
 
+    def __repr__(self) -> str:
+        interval = "" if math.isnan(self.lower) else f" [{number(self.lower)}, {number(self.upper)}]"
+        return (
+            f"threshold {number(self.threshold)}: accepts {number(self.coverage)} of the rows, "
+            f"{self.accepted:,.6g} of them, at a risk of {number(self.selective_risk)}{interval}"
+        )
+
     def _cells(self) -> list[str]:
         values = (self.threshold, self.coverage, self.selective_risk, self.lower, self.upper)
         return [*(number(value) for value in values), f"{self.accepted:.6g}", f"{self.errors:.6g}"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_whole
 from .._convert import is_number
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_table, number, text_table
 from .._signature import PREDICTION_WORDS
 from ..errors import ArgumentError, GroupError, ShapeError, UndefinedMetricError
 from ..predictions import Predictions
@@ -36,6 +36,10 @@ class Difference:
     high: float
     pvalue: float
 
+    def __repr__(self) -> str:
+        interval = f"[{number(self.low)}, {number(self.high)}]"
+        return f"{self.first} - {self.second}: {number(self.difference)} {interval}, p = {self.pvalue:.4g}"
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -50,11 +54,11 @@ class Comparison:
 
     def __getitem__(self, pair: tuple[str, str]) -> Difference:
         for found in self.differences:
-            if (found.first, found.second) == tuple(pair):
+            if (found.first, found.second) == pair:
                 return found
-            if (found.second, found.first) == tuple(pair):
+            if (found.second, found.first) == pair:
                 return Difference(*pair, -found.difference, -found.high, -found.low, found.pvalue)
-        raise ArgumentError("pair", f"{pair!r} was not compared", f"the models are {list(self.values)}")
+        raise ArgumentError("pair", f"{pair!r} was not compared", f"write result[a, b] with two of {list(self.values)}")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -80,14 +84,8 @@ class Comparison:
         return ["difference", self.metric, "low", "high", "p-value"], rows
 
     def __repr__(self) -> str:
-        headings, rows = self._table()
         models = ", ".join(f"{name} {number(value)}" for name, value in self.values.items())
-        widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in [headings, *rows]
-        ]
-        return "\n".join([f"{self.metric} on {self.n:,} rows: {models}", *lines])
+        return "\n".join([f"{self.metric} on {self.n:,} rows: {models}", *text_table(*self._table())])
 
     def _repr_html_(self) -> str:
         return html_table(*self._table())

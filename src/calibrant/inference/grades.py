@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._convert import is_number
 from .._gather import views_of
 from .._partition import bin_of_each
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_table, number, text_table
 from .._signature import unknown_word
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..predictions import Predictions
@@ -91,11 +91,7 @@ class GradeTests:
         ]
 
     def __repr__(self) -> str:
-        rows = [HEADINGS, *self._cells()]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-        )
+        return "\n".join(text_table(HEADINGS, self._cells()))
 
     def _repr_html_(self) -> str:
         return html_table(HEADINGS, self._cells())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_table, number, text_table
 from ..errors import ArgumentError
 from ..registry import catalogue
 
@@ -129,12 +129,7 @@ class SignificanceTable:
         return [*HEADINGS, self.correction], rows
 
     def __repr__(self) -> str:
-        headings, rows = self._table()
-        widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in [headings, *rows]
-        )
+        return "\n".join(text_table(*self._table()))
 
     def _repr_html_(self) -> str:
         return html_table(*self._table())

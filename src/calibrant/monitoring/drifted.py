@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_table, number, text_table
 from ..errors import ArgumentError
 
 __all__ = ["DriftReport", "DriftResult"]
@@ -122,9 +122,7 @@ class DriftReport:
     def __repr__(self) -> str:
         first = self.results[0]
         title = f"Scores of {first.n_window:,.6g} rows against {first.n_reference:,.6g}"
-        return "\n".join(
-            [title, *("  ".join(cell.ljust(12) for cell in row).rstrip() for row in [HEADINGS, *self._cells()])]
-        )
+        return "\n".join([title, *text_table(HEADINGS, self._cells())])
 
     def _repr_html_(self) -> str:
         return html_table(HEADINGS, self._cells())

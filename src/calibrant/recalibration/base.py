@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -257,8 +257,18 @@ def _short(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, np.ndarray) and value.size <= 4:
-        return np.array2string(value, precision=4, separator=", ")
-    return f"{type(value).__name__} of {len(value)}" if hasattr(value, "__len__") else repr(value)
+        rounded = np.round(value, 4) + 0.0 if value.dtype.kind == "f" else value  # + 0.0: no -0.0
+        return str(rounded.tolist())
+    if isinstance(value, np.ndarray):
+        return f"{' x '.join(map(str, value.shape))} values"
+    if isinstance(value, tuple) and len(value) == 1:
+        return _short(value[0])
+    if is_dataclass(value):
+        parts = ", ".join(f"{part.name}={_short(getattr(value, part.name))}" for part in fields(value))
+        return f"{type(value).__name__}({parts})"
+    if isinstance(value, tuple) and value:
+        return f"{len(value)} {'curves' if is_dataclass(value[0]) else 'values'}"
+    return repr(value)
 
 
 def _classes_of(y: Any, scores: Any) -> tuple[Array | None, Any]:

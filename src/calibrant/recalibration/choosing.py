@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_whole
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_table, number, text_table
 from ..errors import ArgumentError, CalibrantError, CalibrantWarning, UndefinedMetricError
 from ..predictions import Predictions
 from ..registry import catalogue
@@ -104,16 +104,10 @@ class Recalibration:
         return ["", "method", f"held-out {self.loss}", "gain", f"{self.level:.0%} interval", "ece", ""], rows
 
     def __repr__(self) -> str:
-        headings, rows = self._table()
-        widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in [headings, *rows]
-        ]
         verdict = (
             f"{self.method}: chosen on {self.n:,} rows" if self.method != "none" else "leave it alone: no map helps"
         )
-        return "\n".join([verdict, *lines, *([f"note: {self.note}"] if self.note else [])])
+        return "\n".join([verdict, *text_table(*self._table()), *([f"note: {self.note}"] if self.note else [])])
 
     def _repr_html_(self) -> str:
         return html_table(*self._table())
