@@ -384,3 +384,11 @@ def test_signatures_say_what_can_be_given() -> None:
         names = list(inspect.signature(function).parameters)
         assert names[:2] == ["y_true", "y_prob"]
         assert "Examples" in (function.__doc__ or "")
+
+
+def test_a_sketch_is_decomposed_by_its_cells() -> None:
+    sketch = cal.Sketch.of(*T2)
+    for method in ("murphy", "corp"):
+        ours, rows = cal.decompose(sketch, method=method), cal.decompose(*T2, method=method)
+        assert [getattr(ours, term) for term in TERMS] == pytest.approx([getattr(rows, term) for term in TERMS])
+    assert cal.skill_score(sketch) == pytest.approx(cal.skill_score(*T2))

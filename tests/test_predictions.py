@@ -153,12 +153,16 @@ def test_soft_labels() -> None:
     assert free.soft.tolist() == [[0.5, 0.9], [0.1, 0.2]]
 
 
-def test_weights_are_scaled_by_a_power_of_two_only() -> None:
+def test_weights_are_kept_as_given_and_extreme_ones_scaled_by_a_power_of_two() -> None:
     given = Predictions(Y, P, sample_weight=[3, 1.5, 6, 0.75])
     assert given.weight_kind == "importance"
     assert given.weight is not None
-    assert (given.weight / given.weight[0]).tolist() == [1, 0.5, 2, 0.25]
-    assert math.frexp(given.weight[0] / 3)[0] == 0.5
+    assert given.weight.tolist() == [3, 1.5, 6, 0.75]
+    extreme = Predictions(Y, P, sample_weight=[3e-200, 1.5e-200, 6e-200, 0.75e-200]).weight
+    assert extreme is not None
+    assert 0.5 <= extreme.max() < 1
+    assert math.frexp(extreme[0] / 3e-200)[0] == 0.5
+    assert (extreme / extreme[0]).tolist() == [1, 0.5, 2, 0.25]
     counts = Predictions(Y, P, counts=[3.0, 1.0, 6.0, 2.0])
     assert counts.weight is not None
     assert (counts.weight_kind, counts.weight.tolist(), counts.weight.dtype) == ("counts", [3, 1, 6, 2], np.int64)
@@ -294,3 +298,57 @@ def test_nothing_is_rescaled_unless_asked() -> None:
     clipped = Predictions([0, 1], [[1.2, 0.0], [-0.1, 1.0]], clip=True)
     assert clipped.probs.tolist() == [[1, 0], [0, 1]]
     assert doubled[0, 0] == 1.2
+
+
+NAMES = ["cat", "dog", "eel"]
+MATRIX = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])
+NAMED_ROWS = ["cat", "eel", "cat", "dog"]
+
+
+def table(library: str, columns: list[Any]) -> Any:
+    content = dict(zip(columns, MATRIX.T, strict=True))
+    return {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[library](content)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_columns_of_a_frame_name_the_classes(library: str) -> None:
+    frame = table(library, NAMES)
+    assert Predictions(NAMED_ROWS, frame).classes == tuple(NAMES)
+    assert Predictions(NAMED_ROWS, frame, classes=NAMES).classes == tuple(NAMES)
+    turned = frame.select(NAMES[::-1]) if library != "pandas" else frame[NAMES[::-1]]
+    read = Predictions(NAMED_ROWS, turned)
+    assert read.classes == ("eel", "dog", "cat")
+    assert read.labels is not None
+    assert read.labels.tolist() == [2, 0, 2, 1]
+    assert read.top_correct is not None
+    assert read.top_correct.tolist() == [1, 1, 0, 0]
+    with pytest.raises(cal.ArgumentError, match=r"columns of y_prob, which are \['eel', 'dog', 'cat'\]; drop classes="):
+        Predictions(NAMED_ROWS, turned, classes=NAMES)
+
+
+def test_columns_name_classes_only_where_labels_are_among_them() -> None:
+    assert Predictions([0, 2, 0, 1], table("pandas", NAMES)).classes is None  # labels are numbers of columns
+    assert Predictions([0, 2, 0, 1], pd.DataFrame(MATRIX)).classes is None
+    from_one = Predictions([1, 3, 1, 2], pd.DataFrame(MATRIX, columns=[1, 2, 3]))
+    assert from_one.classes == (1, 2, 3)
+    with pytest.raises(cal.LabelError):
+        Predictions(["cat", "eel", "cat", "yak"], table("pandas", NAMES))
+    given = table("pandas", NAMES).assign(truth=NAMED_ROWS)
+    read = Predictions(given, label="truth", prob=["dog", "eel", "cat"])
+    assert read.classes == ("dog", "eel", "cat")
+
+
+def test_an_index_in_another_order_is_refused() -> None:
+    labels, frame = pd.Series([0, 2, 0, 1]), pd.DataFrame(MATRIX)
+    with pytest.raises(cal.InputError, match=r"y_prob: has the same index .* pass y_prob.loc\[y_true.index\]"):
+        Predictions(labels, frame.iloc[::-1])
+    with pytest.raises(cal.InputError, match="groups: has the same index"):
+        Predictions(labels, frame, groups=pd.Series(list("abcd")).iloc[[1, 0, 2, 3]])
+    assert Predictions(labels, frame.iloc[::-1].to_numpy()).n == 4
+    assert Predictions(labels, frame.set_index(pd.Index([7, 8, 9, 10]))).n == 4  # other rows: read by position
+    assert Predictions(labels.set_axis(list("dcba")), frame.set_index(pd.Index(list("dcba")))).n == 4
+
+
+def test_a_sketch_is_named_where_rows_are_needed() -> None:
+    with pytest.raises(cal.InputTypeError, match="y_true: is a sketch, and rows are needed here"):
+        Predictions(cal.Sketch.of([0, 1], [0.2, 0.7]))

@@ -18,10 +18,12 @@ WeightKind = Literal["unit", "counts", "importance"]
 
 # Beyond this a count is no longer exact as float64, and sums of counts would overflow.
 MAX_COUNT = 2**53
+# Weights up to 2**64 either way are shown as they were given.
+USUAL_EXPONENT = 64
 
 
 def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None, WeightKind]:
-    """Weights of either kind, checked: counts as integers, importance scaled by a power of two."""
+    """Weights of either kind, checked: counts as integers, importance as given, or scaled by a power of two where it is extreme."""
     if sample_weight is None and counts is None:
         return None, "unit"
     if sample_weight is not None and counts is not None:
@@ -53,13 +55,14 @@ def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None,
                 "pass sample_weight=, where only ratios matter",
             )
         return weight.astype(np.int64), "counts"
-    # Only ratios matter: scaling keeps sums of tiny or huge weights away from underflow and overflow.
     weight = weight.astype(np.float64)
     if (
         (weight == weight.max()) | (weight == 0)
     ).all():  # equal weights are no weights, also where real ones are refused
         return (weight > 0).astype(np.float64), "importance"
-    return np.ldexp(weight, -int(np.frexp(weight.max())[1])), "importance"
+    # Only ratios matter, so what is tiny or huge is scaled; powers of its sums would underflow or overflow.
+    exponent = int(np.frexp(weight.max())[1])
+    return weight if abs(exponent) <= USUAL_EXPONENT else np.ldexp(weight, -exponent), "importance"
 
 
 def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:

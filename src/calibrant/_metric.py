@@ -205,7 +205,7 @@ class Metric:
         if isinstance(y_true, Sketches) and self.takes == "Block":
             value = self._of_row_sums(y_true, options, lens, {"y_prob": y_prob, "where": where, **words})
             return combine_values([value], [], self.combine if combine is None else combine, class_weight), "canonical"
-        views = self._views(y_true, y_prob, lens, where, words)
+        views = self._views(y_true, y_prob, lens, where, words, options)
         name = views[0].lens if len(views) == 1 else "classwise"
         value = self._value(views, options, combine, class_weight)
         if views[0].rows is not None and not isinstance(y_true, (Predictions, View, VectorView)):
@@ -219,8 +219,8 @@ class Metric:
 
     def views(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> list[AnyView]:
         """The views that this metric reads of the predictions."""
-        _, lens, where, _, _, words = self._split(keywords)
-        return self._views(y_true, y_prob, lens, where, words)
+        options, lens, where, _, _, words = self._split(keywords)
+        return self._views(y_true, y_prob, lens, where, words, options)
 
     def rows(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> NDArray[np.float64]:
         """What each row contributes; the (weighted) mean of it is the metric."""
@@ -233,7 +233,7 @@ class Metric:
         # A weight says how much a contribution counts, not what it is; without it every row given is answered.
         keywords = {word: value for word, value in keywords.items() if word not in ("sample_weight", "counts")}
         options, lens, where, _, _, words = self._split(keywords)
-        views = self._views(y_true, y_prob, lens, where, words)
+        views = self._views(y_true, y_prob, lens, where, words, options)
         if len(views) > 1:
             raise LensError("lens", "gives several views, and a row has one contribution in each", "use 'class:NAME'")
         return _as_vector(views[0]).each_row(lambda block: self.formula(block, **options))
@@ -254,7 +254,9 @@ class Metric:
         lens = self.lens if view_words["lens"] is None else view_words["lens"]
         return options, lens, view_words["where"], view_words["combine"], view_words["class_weight"], words
 
-    def _views(self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: dict[str, Any]) -> list[AnyView]:
+    def _views(
+        self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: dict[str, Any], options: Mapping[str, Any]
+    ) -> list[AnyView]:
         if isinstance(y_true, (View, VectorView)):
             if y_prob is not None or words or where is not None or lens != self.lens:
                 raise InputTypeError(
@@ -271,7 +273,7 @@ class Metric:
                 lens = "auto"  # a metric of whole distributions reads what there is, unless the lens was asked for
             views = views_of(parse_selection(where, predictions), lens)
         for view in views:
-            self._check_view(view)
+            self._check_view(view, options)
         return views
 
     def _of_row_sums(
@@ -297,7 +299,7 @@ class Metric:
             raise LensError("lens", f"{lens!r} was asked for, and the sketch holds {source.lens!r}", remedy)
         return [source.view()]
 
-    def _check_view(self, view: AnyView) -> None:
+    def _check_view(self, view: AnyView, options: Mapping[str, Any]) -> None:
         if self.takes == "View" and isinstance(view, VectorView):
             raise LensError(
                 "lens",
@@ -322,8 +324,9 @@ class Metric:
         for need in self.needs:
             if need == "labels" and (view.rows is None or view.rows.labels is None):
                 raise LensError("lens", f"{self.id} looks at the true class of each row, and these data do not name it")
-            if all(getattr(view.rows, word, None) is None for word in (need, *self.instead)):
-                remedy = " or ".join(f"{word}=" for word in (need, *self.instead))
+            enough = (need, *self.instead)
+            if all(getattr(view.rows, word, None) is None and options.get(word) is None for word in enough):
+                remedy = " or ".join(f"{word}=" for word in enough)
                 raise InputTypeError(need, f"is needed by {self.id}", f"pass {remedy}")
 
     def _value(self, views: list[AnyView], options: dict[str, Any], combine: Any, class_weight: Any) -> float:

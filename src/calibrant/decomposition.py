@@ -20,6 +20,7 @@ from .errors import ArgumentError, InputTypeError, LensError, UndefinedMetricErr
 from .lenses import Lens
 from .registry import catalogue
 from .selections import parse_selection
+from .sketch import Sketch
 from .view import VectorView, View
 
 __all__ = ["Decomposition", "decompose", "skill_score"]
@@ -222,6 +223,7 @@ def _one_view(
     y_true: Any, y_prob: Any, lens: str | Lens | None, usual: str, where: Any, words: dict[str, Any]
 ) -> AnyView:
     """The view that `lens` gives, or the `usual` lens where none was asked for."""
+    y_true = y_true.view() if isinstance(y_true, Sketch) else y_true
     if isinstance(y_true, (View, VectorView)):
         if y_prob is not None or words or where is not None or lens is not None:
             raise InputTypeError("y_true", "is a view, which already holds everything", "pass the view alone")
@@ -335,6 +337,7 @@ def skill_score(
     taken = (*metric.options, *(word for word in VIEW_WORDS if word not in metric.options))
     options, words = _split("skill_score", words, ["score", "reference"], taken)
     where = options.pop("where", None)
+    y_true = y_true.view() if isinstance(y_true, Sketch) else y_true
     if isinstance(y_true, (View, VectorView)):
         if y_prob is not None or words or where is not None:
             raise InputTypeError("y_true", "is a view, which already holds everything", "pass the view alone")

@@ -11,6 +11,7 @@ from ._blocks import map_blocks, rows_per_block
 from ._cached import cached_property
 from ._convert import SUM_TOLERANCE, Column, column, frozen, is_frame, is_number, numbers, pick_columns
 from ._extras import read_features, read_groups, read_weights
+from ._frames import check_same_rows, classes_of_columns, column_names
 from ._labels import class_names, encode_labels, multilabel_targets, soft_targets
 from ._sweep import check_matrix, check_vector, quick_matrix, quick_vector
 from .errors import (
@@ -39,7 +40,7 @@ class Predictions:
         0/1 columns (with ``multilabel=True``). A frame, when `label` and `prob` name its columns.
     y_prob : array-like
         ``(N,)``: the probability of the positive class. ``(N, K)``: one column per class. Lists, NumPy, pandas, polars,
-        pyarrow and torch are read alike.
+        pyarrow and torch are read alike, by position: a pandas index in another order is refused.
     label, prob : str or list of str
         Columns of the frame; `prob` may be a pattern such as ``"p_*"``.
     sample_weight, counts : array-like
@@ -50,7 +51,7 @@ class Predictions:
     features : array-like
         ``(N, d)`` numbers, for metrics that look at them.
     classes : sequence
-        Names of the classes in the order of the columns.
+        Names of the classes in the order of the columns; the columns of a frame of probabilities name them too.
     pos_label : object
         Which label is positive, for one-dimensional scores.
     input : {"prob", "logit", "confidence"}
@@ -90,19 +91,17 @@ class Predictions:
             raise ArgumentError(
                 "sum_tolerance", f"must be a number from 0 up; got {sum_tolerance!r}", "for example 1e-3"
             )
+        beside = {"sample_weight": sample_weight, "counts": counts, "groups": groups, "features": features}
+        check_same_rows(y_true, {"y_prob": y_prob, **beside})
+        columns = column_names(y_prob)
         if label is not None or prob is not None or (y_prob is None and is_frame(y_true)):
-            frame = y_true
+            frame, columns = y_true, tuple(prob) if isinstance(prob, (list, tuple)) else None
             y_true, y_prob = _from_frame(frame, y_prob, label, prob)
             sample_weight, counts, groups, features = (
                 pick_columns(frame, value, name)
                 if isinstance(value, str) or (name == "features" and _all_names(value))
                 else value
-                for name, value in (
-                    ("sample_weight", sample_weight),
-                    ("counts", counts),
-                    ("groups", groups),
-                    ("features", features),
-                )
+                for name, value in beside.items()
             )
         came_labels, came_probs = _pair(y_true, y_prob)
         self.logits: Array | None = None
@@ -128,6 +127,8 @@ class Predictions:
             if self.k == 2
             else "multiclass"
         )
+        if pos_label is None and not soft and self.kind in ("binary", "multiclass"):
+            classes = classes_of_columns(columns, classes, came_labels.array)
         self.classes = class_names(classes, self.k)
         self.probs = probs
         self.labels: Array | None = None
@@ -268,6 +269,8 @@ def _pair(y_true: Any, y_prob: Any) -> tuple[Column, Column]:
     if isinstance(y_true, Predictions) or isinstance(y_prob, Predictions):
         raise InputTypeError("y_true", "and y_prob are held by the Predictions given", "pass the Predictions alone")
     if y_prob is None:
+        if hasattr(y_true, "to_bytes") and hasattr(y_true, "merge"):  # importing Sketch here would be a circle
+            raise InputTypeError("y_true", "is a sketch, and rows are needed here", "pass labels and probabilities")
         raise InputTypeError("y_prob", "is missing", "pass (y_true, y_prob), or a frame with label= and prob=")
     labels, probs = column(y_true, "y_true"), column(y_prob, "y_prob")
     rows, others = len(labels.array), len(probs.array)
@@ -295,7 +298,7 @@ def _probabilities(probs: Array, labels: Array, multilabel: bool, input: str) ->
         raise ShapeError(
             "y_prob",
             "has a single column, which could be either class",
-            "pass y_prob[:, 0] if it is the probability of the positive class",
+            "pass it as one dimension (y_prob[:, 0], or the column of a frame) if it is the probability of the positive class",
         )
     if probs.ndim == 2 and probs.shape[1] == 0:
         raise ShapeError("y_prob", "has no columns", "pass one column per class")

@@ -99,6 +99,12 @@ class select:
         def mask(p: Predictions) -> Array:
             if of == "top" and p.kind == "multilabel":
                 raise LensError("where", "multilabel predictions have no top class", "name the class: of=...")
+            if of == "top" and p.kind == "binary" and 0 < low < 0.5 and high == 1:
+                raise ArgumentError(
+                    "low",
+                    f"{low!r} leaves every row in, since the larger of two probabilities is never below 0.5",
+                    "of=1 asks for the probability of the positive class",
+                )
             if of != "top" and p.kind == "confidence":
                 raise LensError("where", f"only confidences were given, and none for class {of!r}", "use of='top'")
             if of != "top":

@@ -81,7 +81,9 @@ BINS = [
     binning("binning None", lambda: cal.ece(Y, P, binning=None), "or a rule", "got None"),
     binning("a class as binning", lambda: cal.ece(Y, P, binning=cal.EqualWidth), "the class", "call it: EqualWidth()"),
     binning("a tree for scores", lambda: cal.ece(Y, P, binning=cal.KDTree()), "or a rule", "KDTree"),
-    binning("bins for vectors", lambda: cal.gece(Y3, P3, binning="equal_width"), "several numbers per row", "KDTree()"),
+    kind(LensError, ValueError, "binning")(
+        "bins for vectors", lambda: cal.gece(Y3, P3, binning="equal_width"), "several numbers per row", "KDTree()"
+    ),
     kind(WeightsNotSupportedError, ValueError, "binning")(
         "split ties under weights",
         lambda: cal.ece(Y, P, binning=cal.EqualMass(ties="split"), sample_weight=[1, 2, 1, 1]),
@@ -247,6 +249,7 @@ SELECTIONS = [
     ),
     where("selection and mask", lambda: cal.select.label(0) & [True], "combine selections", "select.mask(...)"),
     option("low", "bounds fall", lambda: cal.select.output(0.9, 0.2), "0 <= low <= high <= 1", "0.9 and 0.2"),
+    option("low", "every row is kept", lambda: cal.ece(Y, P, where=cal.select.output(low=0.1)), "every row", "of=1"),
     option("low", "bound is text", lambda: cal.select.output("high"), "0 <= low <= high <= 1", "'high'"),
     option("closed", "unknown closed", lambda: cal.select.output(0.1, 0.2, closed="up"), "'neither'", "'up'"),
 ]

@@ -160,7 +160,7 @@ VALUES: list[tuple[str, str, dict[str, Any], str]] = [
     ("ece_db", "T1", {"bins": 2}, "0.1500896929"),
     ("ece_db", "T2", {"bins": 5}, "0.0583682825"),
     ("ece_db", "T2", {"bins": 2}, "0.0187404033"),
-    ("piece", "T2", {"proximity": GROUPS, "proximity_bins": 2, "bins": 2, "features": GROUPS}, "0.18"),
+    ("piece", "T2", {"proximity": GROUPS, "proximity_bins": 2, "bins": 2}, "0.18"),
     ("pce", "T2", {"groups": [0] * 5 + [1] * 5, "partitions": [GROUPS], "bins": None}, "0.105"),
     ("pce", "T2", {"groups": GROUPS, "bins": None}, "0.11"),
     ("fece", "T2", {"groups": GROUPS}, "0.11"),

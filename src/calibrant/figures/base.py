@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._gather import as_predictions, views_of
+from .._results import number, text_table
 from .._signature import PREDICTION_WORDS, unknown_word
 from ..errors import ArgumentError, InputTypeError, LensError, MissingDependencyError, ShapeError
 from ..lenses import AnyView, Lens
@@ -38,6 +39,7 @@ __all__ = [
     "TEXT",
     "UNDER",
     "axis_words",
+    "cells_of",
     "check_choice",
     "check_words",
     "diagonal",
@@ -52,6 +54,7 @@ __all__ = [
     "mark_sides",
     "new_ax",
     "none_for_nan",
+    "number_of",
     "one_view",
     "plain",
     "plain_number",
@@ -261,9 +264,27 @@ def none_for_nan(values: Any) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in np.asarray(values, dtype=np.float64)]
 
 
+# Columns that count rows.
+COUNTED = ("weight", "rows", "positive", "negative")
+
+
 def lines_of(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table as text, its columns aligned to the right."""
-    return "\n".join("  ".join(str(cell).rjust(9) for cell in row) for row in [headings, *rows])
+    return "\n".join(text_table(headings, rows, range(len(headings))))
+
+
+def number_of(value: float) -> str:
+    """A count, which under weights need not be whole."""
+    return f"{value:,.0f}" if value == round(value) else number(float(value), 3)
+
+
+def cells_of(columns: Mapping[str, Sequence[float | None]]) -> list[list[str]]:
+    """The cells of a table by rows, counts as whole numbers."""
+    texts = [
+        [number_of(value) if name in COUNTED and value is not None else number(value) for value in values]
+        for name, values in columns.items()
+    ]
+    return [list(row) for row in zip(*texts, strict=True)]
 
 
 def check_choice(value: Any, choices: Sequence[Any], argument: str) -> Any:

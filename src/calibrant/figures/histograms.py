@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_table
 from ..binning import Bins, bin_table
 from ..bintable import BinTable
 from ..errors import ArgumentError
@@ -17,12 +17,14 @@ from .base import (
     COLOURS,
     PAPER_WIDTH,
     axis_words,
+    cells_of,
     check_choice,
     finish,
     legend,
     lines_of,
     new_ax,
     none_for_nan,
+    number_of,
     one_view,
     plain,
 )
@@ -71,8 +73,7 @@ class ScoreHistogram:
     def _rows(self) -> tuple[list[str], list[list[str]]]:
         columns = self._columns()
         kept = {name: columns[name] for name in ("low", "high", "positive", "negative")}
-        rows = [[number(value) for value in row] for row in zip(*kept.values(), strict=True)]
-        return list(kept), rows
+        return list(kept), cells_of(kept)
 
     def __repr__(self) -> str:
         return f"Score histogram ({self.lens})\n{lines_of(*self._rows())}"
@@ -128,11 +129,6 @@ class ScoreHistogram:
 def _shares(values: Floats) -> Floats:
     total = values.sum()
     return values / total if total > 0 else np.full(len(values), np.nan)
-
-
-def number_of(value: float) -> str:
-    """A count for a legend."""
-    return f"{value:,.0f}" if value == round(value) else number(float(value), 3)
 
 
 def outcome_words(lens: str) -> tuple[str, str]:

@@ -147,15 +147,18 @@ class ReliabilityDiagram:
         values = "".join(f", {self.label_of(id)} {number(value)}" for id, value in self.metrics.items())
         return f"Reliability diagram ({self.kind}, {self.lens}{sure}{values})"
 
-    def _rows(self) -> list[list[str]]:
-        bounds = zip(self.table._lines(), self.lower, self.upper, strict=True)
-        return [[*line, number(low), number(high)] for line, low, high in bounds]
+    def _shown(self) -> tuple[list[str], list[list[str]]]:
+        headings, lines = self.table._headings(), self.table._lines()
+        if np.isnan(self.lower).all():  # those of a smooth curve belong to its own points
+            return headings, lines
+        bounds = zip(lines, self.lower, self.upper, strict=True)
+        return [*headings, "lower", "upper"], [[*line, number(low), number(high)] for line, low, high in bounds]
 
     def __repr__(self) -> str:
-        return f"{self._title()}\n{lines_of([*self.table._headings(), 'lower', 'upper'], self._rows())}"
+        return f"{self._title()}\n{lines_of(*self._shown())}"
 
     def _repr_html_(self) -> str:
-        return html_table([*self.table._headings(), "lower", "upper"], self._rows(), self._title())
+        return html_table(*self._shown(), self._title())
 
     def plot(
         self,

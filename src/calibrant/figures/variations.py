@@ -21,6 +21,7 @@ from .base import (
     OVER,
     SMALL,
     UNDER,
+    cells_of,
     check_choice,
     diagonal,
     finish,
@@ -73,7 +74,7 @@ class VariationDiagram:
         return frame_of(self._columns())
 
     def _rows(self) -> list[list[str]]:
-        return [[number(value) for value in row] for row in zip(*self._columns().values(), strict=True)]
+        return cells_of(self._columns())
 
     def __repr__(self) -> str:
         return f"Variation diagram ({self.variation}, vce {number(self.vce)})\n{lines_of(list(self._columns()), self._rows())}"
@@ -201,7 +202,7 @@ class UceDiagram:
         return frame_of(self._columns())
 
     def _rows(self) -> list[list[str]]:
-        return [[number(value) for value in row] for row in zip(*self._columns().values(), strict=True)]
+        return cells_of(self._columns())
 
     def __repr__(self) -> str:
         return f"Uncertainty diagram (uce {number(self.uce)})\n{lines_of(list(self._columns()), self._rows())}"

@@ -163,6 +163,7 @@ def vece(view: View, *, feature: int = 0, bins: int = 10) -> float:
     ideal=0,
     ideal_for="sure",
     needs=("features",),
+    instead=("proximity",),
     sketch=False,
     repeatable=False,
     cost="N log N",
