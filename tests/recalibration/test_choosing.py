@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import calibrant as cal
 from calibrant.recalibration import METHODS
+from calibrant.recalibration.choosing import Identity, _held_out
 
 
 def test_overconfidence_is_repaired_and_calibration_left_alone() -> None:
@@ -105,3 +109,182 @@ def test_every_name_makes_a_map() -> None:
 def test_one_class_alone_teaches_nothing() -> None:
     with pytest.raises(cal.UndefinedMetricError, match="all labels are the same"):
         cal.recalibrate(np.ones(50, int), np.linspace(0.1, 0.9, 50))
+
+
+def separated(n: int = 500) -> tuple[np.ndarray, np.ndarray]:
+    """No label scores on the wrong side of one half."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, n)
+    return y, np.where(y == 1, 0.7, 0.0) + 0.3 * rng.random(n)
+
+
+def test_a_map_at_its_bound_is_passed_over_for_one_that_is_not() -> None:
+    y, p = separated()
+    found = cal.recalibrate(y, p)
+    by_name = {c.method: c for c in found.candidates}
+    assert found.method == "platt"
+    assert by_name["temperature"].loss < by_name["platt"].loss < by_name["none"].loss
+    assert (
+        by_name["temperature"].note
+        == "every label has the largest logit of its row, so the best temperature is 0; 0.001 is used"
+    )
+    assert "temperature was passed over in spite of its lower loss (every label has" in found.note
+    between = found.map.predict_proba([0.3, 0.45, 0.55, 0.7])[:, 1]
+    assert ((between > 0.02) & (between < 0.98)).all()
+    assert "0.001 is used" in repr(found)
+    assert found.to_dict()["candidates"][1]["note"] == by_name["temperature"].note
+
+
+def test_a_map_at_its_bound_is_chosen_where_nothing_else_helps_and_says_so() -> None:
+    y, p = separated()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = cal.recalibrate(y, p, method="temperature")
+    assert found.method == "temperature"
+    assert found.note.startswith("every label has the largest logit of its row")
+    assert "passed over" not in found.note
+    rng = np.random.default_rng(0)
+    unseen = np.where(np.arange(400) < 200, 0, 1)
+    probs = np.column_stack([np.where(unseen == 0, 0.4, 0.3), np.where(unseen == 1, 0.4, 0.3), np.full(400, 0.3)])
+    probs = probs * rng.uniform(0.9, 1.1, probs.shape)
+    probs /= probs.sum(axis=1, keepdims=True)
+    none = cal.recalibrate(unseen, probs, method=["vector"])
+    assert none.method == "vector"
+    assert "class 2 has no rows" in none.note
+
+
+def test_other_warnings_than_ours_are_let_through() -> None:
+    class Noisy(Identity):
+        def _fit(self, data: object) -> None:
+            warnings.warn("from elsewhere", UserWarning, stacklevel=1)
+
+    y, p = [0, 1] * 20, [0.3, 0.6] * 20
+    with pytest.warns(UserWarning, match="from elsewhere"):
+        found = cal.recalibrate(y, p, method=Noisy())
+    assert found.candidates[1].note == ""
+
+
+@pytest.mark.parametrize("law", [(1, 1), (1, 1, 1)])
+@pytest.mark.parametrize("loss", ["nll", "brier"])
+def test_losses_are_those_of_the_metrics(law: tuple[int, ...], loss: str) -> None:
+    data = cal.make_miscalibrated(400, law=law, warp=cal.simulate.temperature(2.0), rng=3)
+    weight = np.random.default_rng(0).random(400) + 0.5
+    found = cal.recalibrate(data.y_true, data.y_prob, loss=loss, method="temperature", sample_weight=weight)  # type: ignore[arg-type]
+    plain, mapped = found.candidates
+    p = cal.Predictions(data.y_true, data.y_prob, sample_weight=weight)
+    held = _held_out(cal.TemperatureScaling(), p, np.random.default_rng(0).permutation(400) % 5, 5)
+    before, after = (getattr(cal, loss)(data.y_true, q, sample_weight=weight) for q in (data.y_prob, held))
+    assert plain.loss == pytest.approx(before, rel=1e-12)
+    assert mapped.loss == pytest.approx(after, rel=1e-12)
+    assert mapped.gain == pytest.approx(before - after, rel=1e-9)
+    assert mapped.low < mapped.gain < mapped.high
+    assert mapped.high - mapped.gain == pytest.approx(mapped.gain - mapped.low, rel=1e-9)
+
+
+def test_labels_without_probability_are_told() -> None:
+    rng = np.random.default_rng(0)
+    y = (rng.random(800) < 0.3).astype(int)
+    wrong = np.arange(800) < 85
+    p = np.where(wrong, 1 - y, y).astype(float)
+    found = cal.recalibrate(y, p)
+    assert cal.nll(y, p) == np.inf
+    assert found.candidates[0].note == "85 labels had probability 0: the nll is infinite and counted here as of 1e-12"
+    assert "none: 85 labels had probability 0" in found.note
+    assert "85" not in cal.recalibrate(y, p, loss="brier").note
+    mild, event = np.full(800, 0.3), int(np.argmax(y))
+    for value, said in (
+        (0.0, "1 label had probability 0:"),
+        (1e-15, "1 label had less probability than 1e-12, as which"),
+    ):
+        mild[event] = value
+        note = cal.recalibrate(y, mild, method="platt").candidates[0].note
+        assert note.startswith(said)
+    mild[event] = 1e-11
+    assert cal.recalibrate(y, mild, method="platt").candidates[0].note == ""
+
+
+def test_rows_come_in_every_form() -> None:
+    data = cal.make_miscalibrated(300, warp=cal.simulate.temperature(2.0), rng=0)
+    y, p = data.y_true, data.y_prob
+    text, weight = np.where(y == 1, "dead", "alive"), np.arange(300) % 3 + 0.5
+    frame = pd.DataFrame({"y": y, "name": text, "p": p, "w": weight})
+    plain = cal.recalibrate(y, p, method="platt")
+    weighed = cal.recalibrate(y, p, method="platt", sample_weight=weight)
+    assert plain.candidates != weighed.candidates
+    same = [
+        cal.recalibrate(cal.Predictions(y, p), method="platt"),
+        cal.recalibrate(frame, label="y", prob="p", method="platt"),
+        cal.recalibrate(text, p, pos_label="dead", method="platt"),
+        cal.recalibrate(text, p, classes=["alive", "dead"], method="platt"),
+        cal.recalibrate(frame, label="name", prob="p", classes=["dead", "alive"], pos_label="dead", method="platt"),
+    ]
+    assert [found.candidates for found in same] == [plain.candidates] * 5
+    for found in same[3:]:
+        assert found.map.predict([0.01, 0.99]).tolist() == ["alive", "dead"]
+    for found in (
+        cal.recalibrate(frame, label="y", prob="p", sample_weight="w", method="platt"),
+        cal.recalibrate(cal.Predictions(y, p, sample_weight=weight, groups=text), method="platt"),
+    ):
+        assert found.candidates == weighed.candidates
+
+
+def test_a_count_stands_for_so_many_rows() -> None:
+    data = cal.make_miscalibrated(300, warp=cal.simulate.temperature(2.0), rng=0)
+    counts = np.arange(300) % 4
+    found = cal.recalibrate(data.y_true, data.y_prob, counts=counts, method="platt")
+    assert found.n == counts.sum()
+    y, p, c = (values[counts > 0] for values in (data.y_true, data.y_prob, counts))
+    fold = np.random.default_rng(0).permutation(len(y)) % 5
+    rows = np.repeat(np.arange(len(y)), c)
+    held = np.empty((len(y), 2))
+    for number in range(5):
+        train = rows[fold[rows] != number]
+        held[fold == number] = cal.PlattScaling().fit(p[train], y[train]).predict_proba(p[fold == number])
+    gain = (np.log(held[np.arange(len(y)), y]) - np.log(np.where(y == 1, p, 1 - p)))[rows]
+    candidate = found.candidates[1]
+    assert candidate.gain == pytest.approx(gain.mean(), abs=1e-9)
+    assert candidate.high - candidate.gain == pytest.approx(
+        1.959963984540054 * gain.std() / np.sqrt(len(rows)), abs=1e-9
+    )
+
+
+def test_many_counts_bear_more_maps() -> None:
+    data = cal.make_miscalibrated(100, warp=cal.simulate.temperature(2.0), rng=0)
+    counted = cal.recalibrate(data.y_true, data.y_prob, counts=np.full(100, 3))
+    weighed = cal.recalibrate(data.y_true, data.y_prob, sample_weight=np.full(100, 3))
+    assert "beta" in [c.method for c in counted.candidates]
+    assert "beta" not in [c.method for c in weighed.candidates]
+
+
+def test_rows_of_a_wider_tolerance_are_fitted() -> None:
+    data = cal.make_miscalibrated(300, law=(1, 1, 1), warp=cal.simulate.temperature(2.0), rng=0)
+    rough = data.y_prob.astype(np.float16)
+    assert np.abs(rough.astype(float).sum(axis=1) - 1).max() > 1e-4
+    found = cal.recalibrate(data.y_true, rough, method="temperature")
+    exact = cal.recalibrate(data.y_true, data.y_prob, method="temperature")
+    assert found.method == "temperature"
+    assert found.gain == pytest.approx(exact.gain, abs=1e-3)
+
+
+def test_what_is_not_looked_at_is_refused() -> None:
+    y, p = np.array([0, 1] * 20), np.array([0.3, 0.6] * 20)
+    with pytest.raises(cal.ArgumentError, match=r"groups: .*GroupCalibration"):
+        cal.recalibrate(y, p, groups=y)
+    with pytest.raises(cal.ArgumentError, match="features"):
+        cal.recalibrate(y, p, features=p[:, None])
+    with pytest.raises(cal.UnknownArgumentError, match=r"random_state: .*here it is rng"):
+        cal.recalibrate(y, p, random_state=1)
+    with pytest.raises(cal.UnknownArgumentError, match=r"cv: .*folds"):
+        cal.recalibrate(y, p, cv=3)
+    with pytest.raises(cal.InputTypeError, match="sample_weight: was given beside Predictions"):
+        cal.recalibrate(cal.Predictions(y, p), sample_weight=y + 1)
+    with pytest.raises(cal.InputTypeError, match="y_true: is a View"):
+        cal.recalibrate(cal.View(p, y))
+    with pytest.raises(cal.UndefinedMetricError, match="one class for each row"):
+        cal.recalibrate(p, p, soft=True)
+    with pytest.raises(
+        cal.ArgumentError, match=r"method: PlattScaling\(input='logit'\) reads logits, and y_prob holds probs"
+    ):
+        cal.recalibrate(y, p, method=cal.PlattScaling(input="logit"))
+    with pytest.raises(cal.SwappedArgumentsError, match="call it as"):
+        cal.recalibrate(p, y)

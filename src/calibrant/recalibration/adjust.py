@@ -13,7 +13,7 @@ from .._blocks import rows_per_block
 from .._results import frame_of
 from ..errors import ArgumentError
 from ..predictions import Predictions
-from .base import CalibrationMap, Floats, Input, Scores, TrainingData, normalised
+from .base import CalibrationMap, Floats, Input, Scores, TrainingData, named_as, normalised
 from .solving import minimised, softmax
 
 __all__ = [
@@ -85,7 +85,9 @@ class PriorEstimate:
 
     def __repr__(self) -> str:
         shares = ", ".join(f"{share:.4g}" for share in self.prior)
-        return f"prior [{shares}]; no shift: likelihood ratio {self.likelihood_ratio:.4g}, p = {self.p_value:.3g}"
+        return (
+            f"prior [{shares}]; against no shift: likelihood ratio {self.likelihood_ratio:.4g}, p = {self.p_value:.3g}"
+        )
 
     def _repr_html_(self) -> str:
         return f"<p>{self!r}</p>"
@@ -93,7 +95,8 @@ class PriorEstimate:
 
 def prior_shift_em(probs: Any, before: Prior, sample_weight: Any = None) -> PriorEstimate:
     """Shares of the classes in unlabelled rows, from probabilities calibrated under the shares `before` (Saerens et al. 2002)."""
-    data = TrainingData(Predictions(np.zeros(len(probs), np.int64), probs, sample_weight=sample_weight))
+    with named_as("probs", "probs"):
+        data = TrainingData(Predictions(np.zeros(len(probs), np.int64), probs, sample_weight=sample_weight))
     raw = np.ones(data.n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     return _likeliest_prior(data.probs, as_prior(before, data.k, "before"), data.weight, float(raw.sum()))
 
@@ -176,6 +179,7 @@ class PriorShift(UnlabelledMap):
             found = _likeliest_prior(data.probs, self.before_, data.weight, float(data.n))
             self.after_ = np.array(found.prior)
         else:
+            self._warn_of_absent(data)
             seen = np.bincount(data.labels, data.weight, data.k)
             self.after_ = np.asarray(seen / seen.sum(), dtype=np.float64)
         _over(data.probs, self.before_)
@@ -222,6 +226,9 @@ class OffsetAdjustment(UnlabelledMap):
             return
         seen = np.bincount(data.labels, data.weight, data.k)
         target = seen / seen.sum() if self.target is None else as_prior(self.target, data.k, "target")
+        if self.target is None and (absent := self._absent(data)):
+            problem = f"{absent}, and no finite offset makes a mean probability 0"
+            raise ArgumentError("y", problem, "give target=, with a share above 0 for every class")
         if (target <= 0).any():
             raise ArgumentError(
                 "target", "is 0 for a class, which no finite offset gives", "give every class a share above 0"

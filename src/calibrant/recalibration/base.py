@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
@@ -16,9 +18,12 @@ from .._blocks import map_blocks, rows_per_block
 from .._logistic import logit
 from ..errors import (
     ArgumentError,
+    CalibrantError,
     FittedOnTheseRowsWarning,
+    LabelError,
     NotFittedError,
     ShapeError,
+    SwappedArgumentsError,
     UnknownArgumentError,
     warn_caller,
 )
@@ -29,6 +34,14 @@ __all__ = ["CalibrationMap", "Scores", "TrainingData", "normalised"]
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Input = Literal["prob", "logit"]
+
+# What `Predictions` offers and a map does not take, and what to do here instead; the first that is named counts.
+REMEDIES = (
+    ("normalize=", 'divide each row by its sum, or make the map with input="logit" if these are logits'),
+    ("clip=", "clip them to [0, 1] if this is rounding"),
+    ("label= and prob=", "pass a list, array, column or tensor"),
+    *((word, "give each row the number of its class, from 0 up") for word in ("soft=", "classes=", "pos_label=")),
+)
 
 # The smallest probability whose logarithm is taken: a 0 then costs a row no more than what a double resolves near 1.
 SMALLEST = 1e-16
@@ -148,14 +161,15 @@ class CalibrationMap:
         """Fit to validation rows that the model was not trained on."""
         self._check_params()
         classes, labels = _classes_of(y, scores)
-        words: dict[str, Any] = {"sample_weight": sample_weight, "input": self._input()}
-        predictions = Predictions(labels, scores, **words)
+        with named_as():
+            predictions = Predictions(labels, scores, sample_weight=sample_weight, input=self._input())
         if predictions.labels is None or predictions.kind not in ("binary", "multiclass"):
             raise ShapeError("scores", f"must be two or more classes; got {predictions.kind}")
         data = TrainingData(predictions)
         self.classes_ = classes if classes is not None else np.arange(predictions.k)
         self.n_features_in_ = 1 if np.ndim(scores) == 1 else predictions.k
-        self._fit(data)
+        with named_as():
+            self._fit(data)
         weight = float(predictions.n if predictions.weight is None else predictions.weight.sum())
         self.fit_record_ = FitRecord(predictions.n, weight, data.fingerprint)
         return self
@@ -185,13 +199,29 @@ class CalibrationMap:
         if not hasattr(self, "fit_record_"):
             raise NotFittedError(type(self).__name__, "is not fitted yet", "call fit(scores, y) first")
         length = len(scores) if hasattr(scores, "__len__") else 1
-        data = Scores(Predictions(np.zeros(length, np.int64), scores, input=self._input()))
+        with named_as(y_true="scores"):
+            data = Scores(Predictions(np.zeros(length, np.int64), scores, input=self._input()))
         if data.k != len(self.classes_):
             raise ShapeError("scores", f"have {data.k} classes, and the map was fitted on {len(self.classes_)}")
         return data
 
     def _fit(self, data: TrainingData) -> None:
         raise NotImplementedError
+
+    def _absent(self, data: TrainingData) -> str:
+        """Which classes have no rows, in words; empty where all have some."""
+        names = [repr(name) for name in self.classes_[np.bincount(data.labels, minlength=data.k) == 0].tolist()]
+        if len(names) <= 1:
+            return f"class {names[0]} has no rows" if names else ""
+        return f"classes {', '.join(names[:5])}{', ...' if len(names) > 5 else ''} have no rows"
+
+    def _warn_of_absent(self, data: TrainingData) -> None:
+        absent = self._absent(data)
+        if absent:
+            warn_caller(
+                f"{absent}, so the map takes the probability there towards 0; fit on rows of every class, or use a map that "
+                "treats all classes alike, such as TemperatureScaling"
+            )
 
     def _predict(self, data: Scores) -> Floats:
         raise NotImplementedError
@@ -271,6 +301,26 @@ def _short(value: Any) -> str:
     return repr(value)
 
 
+@contextmanager
+def named_as(y_prob: str = "scores", y_true: str = "y") -> Iterator[None]:
+    """Checks speak of y_true and y_prob; what they raise inside is raised under the names that the caller knows."""
+    try:
+        yield
+    except SwappedArgumentsError:
+        raise SwappedArgumentsError(
+            y_prob,
+            f"and {y_true} look swapped: {y_true} holds fractions, and labels are none",
+            f"call fit({y_prob}, {y_true}): scores first, labels second",
+        ) from None
+    except CalibrantError as error:
+        argument, problem, remedy = (
+            text.replace("y_prob", y_prob).replace("y_true", y_true)
+            for text in (error.argument, error.problem, error.remedy)
+        )
+        remedy = next((here for word, here in REMEDIES if word in remedy), remedy)
+        raise type(error)(argument, problem, remedy, row=error.row) from None
+
+
 def _classes_of(y: Any, scores: Any) -> tuple[Array | None, Any]:
     """Class names in sorted order and labels as their numbers; whole numbers from 0 up stay as they are."""
     labels = np.asarray(y)
@@ -281,7 +331,16 @@ def _classes_of(y: Any, scores: Any) -> tuple[Array | None, Any]:
         return None, y
     if labels.dtype.kind == "f":
         return None, y
-    names, codes = np.unique(labels, return_inverse=True)
-    if len(names) != columns:
-        return None, y  # Predictions says what is wrong
-    return names, codes
+    try:
+        names, codes = np.unique(labels, return_inverse=True)
+    except TypeError:  # values of several types, of which Predictions names the first
+        return None, y
+    if len(names) == columns:
+        return names, codes
+    if labels.dtype.kind in "US" or isinstance(names[0], str):
+        raise LabelError(
+            "y",
+            f"holds {len(names)} {'name' if len(names) == 1 else 'names'}, first {str(names[0])!r}, and scores have {columns} classes",
+            "where a class has no rows, give each row the number of its class, from 0 up",
+        )
+    return None, y  # Predictions says what is wrong

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 Curve = Callable[[Any], Floats]
+Found = TypeVar("Found")
 Multiclass = Literal["one_vs_rest", "one_vs_one", "top_versus_all", "pooled"]
 STRATEGIES = ("one_vs_rest", "one_vs_one", "top_versus_all", "pooled")
 # The predicted class stays ahead of the others by this share, so that no tie can turn it.
@@ -83,17 +84,34 @@ class ScoreMap(CountingMap):
             raise ArgumentError("multiclass", f"must be one of {', '.join(STRATEGIES)}; got {self.multiclass!r}")
 
     def _fit(self, data: TrainingData) -> None:
-        self.curves_ = tuple(self._curve(view) for view in self._asked(data))
+        self.curves_ = tuple(self._answered(data, self._curve))
 
-    def _asked(self, data: TrainingData) -> list[View]:
-        """The yes-or-no questions, with a warning where one of them has one answer only."""
+    def _answered(self, data: TrainingData, fit: Callable[[View], Found]) -> list[Found]:
+        """What is fitted to each yes-or-no question; where one has one answer only, a warning or an error says why."""
         views = self._questions(data)
-        if any(view.raw_outcome.min() == view.raw_outcome.max() for view in views):
+        why = next(
+            (self._one_answer(data, view) for view in views if view.raw_outcome.min() == view.raw_outcome.max()), ""
+        )
+        try:
+            found = [fit(view) for view in views]
+        except SeparatedError as error:
+            if not why:
+                raise
+            remedy = f"fit on rows of both outcomes, or {error.remedy}"
+            if data.k > 2 and self.multiclass != "top_versus_all":
+                remedy = "drop the class, or treat all classes alike: multiclass='pooled', or TemperatureScaling"
+            problem = f"{why}, so only one outcome occurs and the coefficients are infinite"
+            raise SeparatedError("y", problem, remedy) from None
+        if why:
             warn_caller(
-                "a question has one answer only (a class without rows, or nothing but right predictions), so its map is nearly constant; "
-                "fit on rows of every class",
+                f"a question has one answer only ({why}), so its map is nearly constant; fit on rows of every class"
             )
-        return views
+        return found
+
+    def _one_answer(self, data: TrainingData, view: View) -> str:
+        if data.k > 2 and self.multiclass == "top_versus_all":
+            return "every prediction is right" if view.raw_outcome.max() > 0 else "no prediction is right"
+        return self._absent(data)
 
     def _questions(self, data: TrainingData) -> list[View]:
         labels, (weight, kind) = data.labels, self._weights(data)
@@ -117,7 +135,7 @@ class ScoreMap(CountingMap):
     def _rows_of(labels: Array, a: int, b: int) -> Array:
         rows = np.flatnonzero((labels == a) | (labels == b))
         if not len(rows):
-            raise ArgumentError("y", f"has no row of class {a} or {b}", "use multiclass='one_vs_rest'")
+            raise ArgumentError("y", f"has no row of class {a} or {b}", "use multiclass='one_vs_rest' or 'pooled'")
         return rows
 
     def _predict(self, data: Scores) -> Floats:
@@ -246,13 +264,18 @@ class PlattScaling(ScoreMap):
         return curves.smoothed_logistic(View(view.raw_score, smoothed, view.weight, view.weight_kind))
 
 
-def plain_logistic(view: View) -> curves.Logistic:
-    """The logistic curve of the labels as they are, or an error that says what else to do."""
+def likeliest(curve: Callable[[View], Found], view: View) -> Found:
+    """The curve of greatest likelihood, or an error that says what else to do."""
     try:
-        return curves.logistic(view)
+        return curve(view)
     except SeparatedError as error:
-        remedy = 'use PlattScaling(targets="smoothed"), which is always finite'
-        raise SeparatedError(error.argument, error.problem, remedy) from None
+        remedy = 'use PlattScaling(targets="smoothed"), which is always finite, or IsotonicCalibration'
+        raise SeparatedError("y", error.problem, remedy) from None
+
+
+def plain_logistic(view: View) -> curves.Logistic:
+    """The logistic curve of the labels as they are."""
+    return likeliest(curves.logistic, view)
 
 
 class QuadraticLogit(ScoreMap):
@@ -263,7 +286,7 @@ class QuadraticLogit(ScoreMap):
         self.multiclass = multiclass
 
     def _curve(self, view: View) -> Curve:
-        return curves.quadratic(view)
+        return likeliest(curves.quadratic, view)
 
 
 class BetaCalibration(ScoreMap):
@@ -276,7 +299,7 @@ class BetaCalibration(ScoreMap):
         self.multiclass = multiclass
 
     def _curve(self, view: View) -> Curve:
-        return curves.beta(view)
+        return likeliest(curves.beta, view)
 
 
 class IsotonicCalibration(ScoreMap):

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_whole
+from .._convert import SUM_TOLERANCE
+from .._gather import as_predictions
 from .._results import frame_of, html_table, number, text_table
-from ..errors import ArgumentError, CalibrantError, CalibrantWarning, UndefinedMetricError
+from .._signature import PREDICTION_WORDS, unknown_word
+from ..errors import ArgumentError, CalibrantError, CalibrantWarning, InputTypeError, UndefinedMetricError
 from ..predictions import Predictions
 from ..registry import catalogue
-from .base import CalibrationMap, Floats, Scores, TrainingData
+from ..sketch import Sketch
+from ..view import VectorView, View
+from .base import CalibrationMap, Floats, Input, Scores, TrainingData
 
 __all__ = ["Candidate", "Identity", "Recalibration", "recalibrate"]
 
 Loss = Literal["nll", "brier"]
 # The smallest probability that a held-out label is taken to have had.
 FLOOR = 1e-12
+OWN_WORDS = ("method", "loss", "folds", "level", "rng")
+# Words of `Predictions` that the choice of one map for all rows does not look at, and what does.
+NOT_TAKEN = {
+    "groups": "for one map per group, use GroupCalibration(map).fit(scores, y, groups=groups)",
+    "features": "drop it",
+}
 
 
 class Identity(CalibrationMap):
@@ -53,6 +64,8 @@ class Candidate:
     ece: float
     reason: str = ""
     """Why it could not be fitted; empty where it could."""
+    note: str = ""
+    """What to know of it: labels that had no probability, or what its fit on all rows warned of."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +113,7 @@ class Recalibration:
                 rows.append([mark, c.method, "", "", "", "", c.reason])
                 continue
             span = "" if c.method == "none" else f"[{number(c.low)}, {number(c.high)}]"
-            rows.append([mark, c.method, number(c.loss), number(c.gain), span, number(c.ece), ""])
+            rows.append([mark, c.method, number(c.loss), number(c.gain), span, number(c.ece), c.note])
         return ["", "method", f"held-out {self.loss}", "gain", f"{self.level:.0%} interval", "ece", ""], rows
 
     def __repr__(self) -> str:
@@ -115,32 +128,33 @@ class Recalibration:
 
 def recalibrate(
     y_true: Any,
-    y_prob: Any,
+    y_prob: Any = None,
     *,
     method: str | CalibrationMap | Iterable[str] = "auto",
     loss: Loss = "nll",
     folds: int = 5,
     level: float = 0.95,
-    sample_weight: Any = None,
-    input: Literal["prob", "logit"] = "prob",
     rng: Any = 0,
+    **words: Any,
 ) -> Recalibration:
     """Choose a map by its loss on held-out folds, and fit it on all rows; leaving the scores alone is always a candidate.
+
+    A map whose fit warns (a parameter at its bound, a class without rows) is chosen only where no other is better than none: what it
+    would do wrong cannot be seen on rows like these.
 
     Parameters
     ----------
     y_true, y_prob
-        Labels and probabilities (or logits, with ``input="logit"``) of validation rows.
+        Labels and probabilities (or logits, with ``input="logit"``) of validation rows; see `Predictions`, whose keywords are taken
+        too. With ``classes=`` the map's `predict` gives names. A row with a count goes to one fold as a whole.
     method
         ``"auto"``, the name of one map, several names, or a map; the names are in `METHODS`.
     loss
-        Strictly proper score to compare by: ``"nll"`` or ``"brier"``.
+        Strictly proper score to compare by: ``"nll"`` or ``"brier"``; a probability below 1e-12 counts as 1e-12 in the former.
     folds
         Number of folds.
     level
         Of the interval for the gain.
-    sample_weight
-        Weight of each row.
     rng
         Seed of the shuffle that makes the folds.
 
@@ -155,27 +169,67 @@ def recalibrate(
     if loss not in ("nll", "brier"):
         raise ArgumentError("loss", f"must be 'nll' or 'brier'; got {loss!r}")
     check_whole(folds, "folds", 2)
-    p = Predictions(y_true, y_prob, sample_weight=sample_weight, input=input)
+    p, names = _read(y_true, y_prob, words, folds)
+    kind: Input = "prob" if p.logits is None else "logit"
+    maps = {"none": Identity(kind), **_named(method, p, kind)}
+    fold = np.random.default_rng(rng).permutation(p.n) % folds
+    held = {name: _held_out(map, p, fold, folds) for name, map in maps.items()}
+    candidates = _compared(held, p, loss, level)
+    best, chosen, told = _chosen(candidates, maps, TrainingData(p))
+    if names is not None:
+        chosen.classes_ = np.asarray(names)
+    note = _whole_note(best, candidates, told)
+    noted = (replace(c, note="; ".join(filter(None, (told.get(c.method), c.note)))) for c in candidates)
+    return Recalibration(best.method, chosen, tuple(noted), loss, level, _rows(p), note)
+
+
+def _read(y_true: Any, y_prob: Any, words: Mapping[str, Any], folds: int) -> tuple[Predictions, tuple[Any, ...] | None]:
+    """Checked rows that a map can be fitted to, and the names of their classes where they have some."""
+    for word, value in words.items():
+        if word not in PREDICTION_WORDS:
+            known = [*OWN_WORDS, *(own for own in PREDICTION_WORDS if own not in NOT_TAKEN)]
+            raise unknown_word("recalibrate", word, value, known)
+        if word in NOT_TAKEN and value is not None:
+            raise ArgumentError(word, "is not looked at: one map serves all rows", NOT_TAKEN[word])
+    if isinstance(y_true, (Sketch, View, VectorView)):
+        problem = f"is a {type(y_true).__name__}, and a map is fitted to rows of labels and probabilities"
+        raise InputTypeError("y_true", problem, "pass the Predictions, or (y_true, y_prob)")
+    p = as_predictions(y_true, y_prob, words)
     if p.labels is None or p.kind not in ("binary", "multiclass"):
         raise UndefinedMetricError("recalibrate", "needs one class for each row")
     if (p.labels == p.labels[0]).all():
         raise UndefinedMetricError("recalibrate", "needs rows of two classes, and all labels are the same")
     if p.n < 2 * folds:
         raise UndefinedMetricError("recalibrate", f"needs at least {2 * folds} rows for {folds} folds; there are {p.n}")
-    maps = {"none": Identity(input), **_named(method, p, input)}
-    fold = np.random.default_rng(rng).permutation(p.n) % folds
-    held = {name: _held_out(map, p, fold, folds) for name, map in maps.items()}
-    candidates = _compared(held, p, loss, level)
-    best = min((c for c in candidates if not c.reason), key=lambda c: c.loss)
-    data = TrainingData(p)
-    chosen = _fitted(maps[best.method], data)
-    return Recalibration(best.method, chosen, tuple(candidates), loss, level, p.n, _note(best, candidates[0]))
+    names, positive = p.classes, words.get("pos_label")
+    if names is not None and positive is not None and names[0] == positive:
+        names = names[::-1]
+    return _summing_to_one(p), names
 
 
-def _named(method: Any, p: Predictions, input: str) -> dict[str, CalibrationMap]:
+def _summing_to_one(p: Predictions) -> Predictions:
+    """Itself, or with rows divided by their sums where a wider tolerance let them through: maps check them once more."""
+    if p.logits is not None or p.probs.ndim == 1:
+        return p
+    total = p.probs.sum(axis=1, dtype=np.float64, keepdims=True)
+    if np.abs(total - 1).max() <= SUM_TOLERANCE.get(p.probs.dtype.name, 1e-6):
+        return p
+    weight: dict[str, Any] = {"counts" if p.weight_kind == "counts" else "sample_weight": p.weight}
+    return Predictions(p.labels, p.probs / total, **weight)
+
+
+def _rows(p: Predictions) -> int:
+    """How many rows there are; one given with a count is so many."""
+    return round(float(p.weight.sum())) if p.weight is not None and p.weight_kind == "counts" else p.n
+
+
+def _named(method: Any, p: Predictions, input: Input) -> dict[str, CalibrationMap]:
     from . import METHODS
 
     if isinstance(method, CalibrationMap):
+        if method.input != input:
+            problem = f"{method!r} reads {method.input}s, and y_prob holds {input}s"
+            raise ArgumentError("method", problem, "say the same input= to both")
         return {type(method).__name__: method}
     listed = [method] if isinstance(method, str) else list(method)
     names = _automatic(p) if method == "auto" else listed
@@ -187,23 +241,48 @@ def _named(method: Any, p: Predictions, input: str) -> dict[str, CalibrationMap]
 
 def _automatic(p: Predictions) -> list[str]:
     """Few parameters for few rows; only maps that there are."""
-    names = ["temperature"]
+    names, n = ["temperature"], _rows(p)
     if p.kind == "binary":
         names += ["platt"]
-        names += ["beta", "quadratic_logit"] if p.n >= 200 else []
-        return names + (["centered_isotonic", "isotonic", "spline"] if p.n >= 2000 else [])
-    names += ["bias_corrected_temperature", "ensemble_temperature"] if p.n >= 20 * p.k else []
-    names += ["vector"] if p.n >= 100 * p.k else []
-    return names + (["isotonic_pooled"] if p.n >= 2000 else [])
+        names += ["beta", "quadratic_logit"] if n >= 200 else []
+        return names + (["centered_isotonic", "isotonic", "spline"] if n >= 2000 else [])
+    names += ["bias_corrected_temperature", "ensemble_temperature"] if n >= 20 * p.k else []
+    names += ["vector"] if n >= 100 * p.k else []
+    return names + (["isotonic_pooled"] if n >= 2000 else [])
 
 
-def _fitted(map: CalibrationMap, data: TrainingData) -> CalibrationMap:
-    """A fitted copy; what a bad fit warns about is the business of its held-out loss."""
+def _fitted(map: CalibrationMap, data: TrainingData) -> tuple[CalibrationMap, str]:
+    """A fitted copy, and what its fit warned of."""
     copy = type(map)(**map.get_params(deep=False))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrantWarning)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CalibrantWarning)
         given = data._p.logits if data._p.logits is not None else data._p.probs
-        return copy.fit(given, data.labels, data._p.weight)
+        copy.fit(given, data.labels, data._p.weight)
+    own = [warning for warning in caught if issubclass(warning.category, CalibrantWarning)]
+    for other in caught:
+        if other not in own:
+            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+    return copy, "; ".join(dict.fromkeys(str(warning.message) for warning in own))
+
+
+def _chosen(
+    candidates: list[Candidate], maps: Mapping[str, CalibrationMap], data: TrainingData
+) -> tuple[Candidate, CalibrationMap, dict[str, str]]:
+    """The candidate of least loss whose fit on all rows warns of nothing, its map, and what the fits of lower loss warned of.
+
+    One that warns is taken only where no other is better than none. Leaving the scores alone warns of nothing, so the search ends.
+    """
+    told: dict[str, str] = {}
+    warned: tuple[Candidate, CalibrationMap] | None = None
+    for candidate in sorted((c for c in candidates if not c.reason), key=lambda c: c.loss):
+        map, warning = _fitted(maps[candidate.method], data)
+        if not warning:
+            break
+        told[candidate.method] = warning
+        warned = warned or (candidate, map)
+    if candidate.method == "none" and warned is not None:
+        candidate, map = warned
+    return candidate, map, told
 
 
 def _held_out(map: CalibrationMap, p: Predictions, fold: NDArray[Any], folds: int) -> Floats | str:
@@ -212,7 +291,8 @@ def _held_out(map: CalibrationMap, p: Predictions, fold: NDArray[Any], folds: in
     try:
         for number_ in range(folds):
             rows = fold == number_
-            fitted = _fitted(map, TrainingData(p.take(~rows)))
+            # What the fit warns of is the business of its held-out loss.
+            fitted, _ = _fitted(map, TrainingData(p.take(~rows)))
             out[rows] = fitted.apply(Scores(p.take(rows)))
     except CalibrantError as error:
         return error.problem
@@ -225,6 +305,8 @@ def _compared(held: dict[str, Floats | str], p: Predictions, loss: str, level: f
     assert p.labels is not None
     weight = np.ones(p.n) if p.weight is None else p.weight.astype(np.float64)
     weight = weight / weight.sum()
+    # The variance of a mean: a row that stands for several counts as so many draws.
+    spread = weight / _rows(p) if p.weight_kind == "counts" else weight**2
     plain: Floats | None = None
     found = []
     for name, probs in held.items():
@@ -235,9 +317,10 @@ def _compared(held: dict[str, Floats | str], p: Predictions, loss: str, level: f
         plain = rows if plain is None else plain
         gain = plain - rows
         mean = float(weight @ gain)
-        half = float(ndtri((1 + level) / 2)) * math.sqrt(float(weight**2 @ np.square(gain - mean)))
+        half = float(ndtri((1 + level) / 2)) * math.sqrt(float(spread @ np.square(gain - mean)))
         ece = catalogue["ece"](p.labels, probs, sample_weight=p.weight)
-        found.append(Candidate(name, float(weight @ rows), mean, mean - half, mean + half, ece))
+        note = _floored(probs, p.labels) if loss == "nll" else ""
+        found.append(Candidate(name, float(weight @ rows), mean, mean - half, mean + half, ece, note=note))
     return found
 
 
@@ -245,7 +328,32 @@ def _losses(probs: Floats, labels: NDArray[Any], loss: str) -> Floats:
     own = probs[np.arange(len(labels)), labels]
     if loss == "nll":
         return -np.log(np.maximum(own, FLOOR))
-    return np.asarray(np.square(probs).sum(axis=1) - 2 * own + 1)
+    scale = 0.5 if probs.shape[1] == 2 else 1.0  # as the metric `brier` has it
+    return np.asarray(scale * (np.square(probs).sum(axis=1) - 2 * own + 1))
+
+
+def _floored(probs: Floats, labels: NDArray[Any]) -> str:
+    """How many labels had less probability than is counted."""
+    own = probs[np.arange(len(labels)), labels]
+    none, little = int((own == 0).sum()), int((own < FLOOR).sum())
+    if none:
+        return (
+            f"{none:,} label{'s' * (none > 1)} had probability 0: the nll is infinite and counted here as of {FLOOR:g}"
+        )
+    if little:
+        return f"{little:,} label{'s' * (little > 1)} had less probability than {FLOOR:g}, as which it is counted"
+    return ""
+
+
+def _whole_note(best: Candidate, candidates: list[Candidate], told: Mapping[str, str]) -> str:
+    """What to know of the choice: why a lower loss was passed over, whether the gain is real, which losses were cut."""
+    plain = candidates[0]
+    parts = [told.get(best.method, "")]
+    if best.method not in told:
+        parts += [f"{name} was passed over in spite of its lower loss ({why})" for name, why in told.items()]
+    parts.append(_note(best, plain))
+    parts += [f"{c.method}: {c.note}" for c in dict.fromkeys((plain, best)) if c.note]
+    return "; ".join(filter(None, parts))
 
 
 def _note(best: Candidate, plain: Candidate) -> str:

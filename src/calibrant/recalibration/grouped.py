@@ -200,6 +200,7 @@ class MultiCalibration(GroupMap, CountingMap):
             del self._masks
 
     def _fit(self, data: TrainingData) -> None:
+        self._warn_of_absent(data)
         given, kind = self._weights(data)
         weight = data.weight if given is None else given.astype(np.float64)
         if kind == "importance":

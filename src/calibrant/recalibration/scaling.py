@@ -179,8 +179,8 @@ class BiasCorrectedTemperature(CalibrationMap):
         self.input = input
 
     def _fit(self, data: TrainingData) -> None:
+        self._warn_of_absent(data)
         linear = LinearSoftmax(data)
-
         k = linear.k
         # The factors of all classes are one, and the bias of the first class is 0.
         lift = np.zeros((2 * k, k))
@@ -211,6 +211,7 @@ class VectorScaling(CalibrationMap):
         self.input = input
 
     def _fit(self, data: TrainingData) -> None:
+        self._warn_of_absent(data)
         linear = LinearSoftmax(data)
         k = linear.k
 
@@ -260,6 +261,7 @@ class MatrixScaling(CalibrationMap):
         return data.logits
 
     def _fit(self, data: TrainingData) -> None:
+        self._warn_of_absent(data)
         strength = self.off_diagonal
         if strength is None:
             strength = self._chosen_penalty(data)

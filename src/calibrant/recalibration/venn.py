@@ -48,7 +48,7 @@ class VennAbers(ScoreMap):
             raise ArgumentError("rule", f"must be 'log' or 'brier'; got {self.rule!r}")
 
     def _fit(self, data: TrainingData) -> None:
-        fits = [both_ends(view) for view in self._asked(data)]
+        fits = self._answered(data, both_ends)
         self.low_, self.high_ = tuple(low for low, _ in fits), tuple(high for _, high in fits)
 
     @property

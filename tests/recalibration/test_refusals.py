@@ -1,0 +1,195 @@
+"""What fit and predict refuse, and what they say of it: the names are those of their own arguments, and the class is named."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.recalibration import METHODS
+from calibrant.recalibration.binary import STRATEGIES, ScoreMap
+
+RNG = np.random.default_rng(0)
+P4 = RNG.dirichlet([1, 1, 1, 1], 300)
+Y4 = np.array([RNG.choice(4, p=row) for row in P4])
+NO_2 = np.where(Y4 == 2, 0, Y4)
+P2 = RNG.random(200)
+Y2 = (RNG.random(200) < P2).astype(int)
+
+# Maps that know classes apart must say that one has no rows; the others treat all classes alike.
+ALIKE = {
+    "none",
+    "temperature",
+    "ensemble_temperature",
+    "isotonic_pooled",
+    "top_label_histogram",
+    "intra_order_preserving",
+    "consistency",
+    "miscalibration_aware_temperature",
+    *(f"{name} {how}" for name in METHODS for how in ("pooled", "top_versus_all")),
+}
+# Those that have no finite fit to one outcome.
+REFUSE = {"beta", "quadratic_logit", "scaling_binning", "platt plain", "offset"}
+
+
+def makers(k: int) -> dict[str, Callable[[], Any]]:
+    found: dict[str, Callable[[], Any]] = dict(METHODS)
+    found["platt plain"] = partial(cal.PlattScaling, targets="plain")
+    found["offset"] = cal.OffsetAdjustment
+    found["prior"] = partial(cal.PriorShift, before=[1 / k] * k, after="labels")
+    for name, make in METHODS.items():
+        if k > 2 and isinstance(make(), ScoreMap) and name != "isotonic_pooled":
+            found |= {f"{name} {how}": partial(make, multiclass=how) for how in STRATEGIES if how != "one_vs_rest"}
+    return found
+
+
+def fitted_or_refused(map: Any, scores: Any, y: Any) -> tuple[Any, list[str]]:
+    """The map, or None, and what was said of it."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            map.fit(scores, y)
+        except cal.CalibrantError as error:
+            return None, [str(error)]
+    assert {warning.category for warning in told} <= {cal.CalibrantWarning}
+    return map, [str(warning.message) for warning in told]
+
+
+def probabilities(rows: Any) -> bool:
+    return bool(np.isfinite(rows).all() and (rows >= 0).all() and np.abs(rows.sum(axis=1) - 1).max() <= 1e-12)
+
+
+@pytest.mark.parametrize("name", makers(4))
+def test_a_class_without_rows_is_named(name: str) -> None:
+    map, told = fitted_or_refused(makers(4)[name](), P4, NO_2)
+    assert not any(word in text for text in told for word in ("y_true", "y_prob", "firth"))
+    assert (map is None) == (name.split(" one_vs")[0] in REFUSE)
+    assert any("class 2 has no rows" in text for text in told) == (name not in ALIKE)
+    if map is not None:
+        assert probabilities(map.predict_proba(P4[:50]))
+
+
+@pytest.mark.parametrize("label", [0, 1])
+@pytest.mark.parametrize("name", makers(2))
+def test_one_class_alone_is_named(name: str, label: int) -> None:
+    map, told = fitted_or_refused(makers(2)[name](), P2, np.full(200, label))
+    assert not any(word in text for text in told for word in ("y_true", "y_prob", "firth"))
+    assert (map is None) == (name in REFUSE)
+    if name == "isotonic_pooled" or name not in ALIKE:
+        assert any(f"class {1 - label} has no rows" in text for text in told)
+    if map is not None:
+        assert probabilities(map.predict_proba(P2[:50]))
+
+
+@pytest.mark.parametrize("name", makers(4))
+def test_where_every_class_has_rows_nothing_is_said(name: str) -> None:
+    map, told = fitted_or_refused(makers(4)[name](), P4, Y4)
+    assert map is not None
+    assert told == []
+
+
+def test_classes_are_named_as_they_were_given() -> None:
+    names = np.array(["ash", "birch", "cedar"])
+    with pytest.raises(
+        cal.LabelError, match=r"y: holds 3 names, first 'ash', and scores have 4 classes; where a class has no rows"
+    ):
+        cal.BetaCalibration().fit(P4[Y4 < 3], names[Y4[Y4 < 3]])
+    with pytest.raises(
+        cal.UndefinedMetricError, match=r"y: classes 1, 3 have no rows.*multiclass='pooled', or TemperatureScaling"
+    ):
+        cal.BetaCalibration().fit(P4, np.where(Y4 % 2, 0, Y4))
+    with pytest.raises(cal.UndefinedMetricError, match=r"y: class 1 has no rows.*fit on rows of both outcomes"):
+        cal.BetaCalibration().fit(P2, np.zeros(200, int))
+    with pytest.warns(cal.CalibrantWarning, match=r"classes 2, 3, 4, 5, 6, \.\.\. have no rows"):
+        cal.VectorScaling().fit(np.full((20, 8), 1 / 8), np.arange(20) % 2)
+    groups = np.where((Y4 == 2) | (np.arange(300) % 2 == 0), "a", "b")
+    with pytest.raises(cal.GroupError, match="group 'b' cannot be fitted: y: class 2 has no rows"):
+        cal.GroupCalibration(cal.BetaCalibration()).fit(P4, Y4, groups=groups)
+    with pytest.warns(cal.CalibrantWarning, match="class 2 has no rows"):
+        cal.MultiCalibration().fit(P4, NO_2, groups=np.arange(300) % 2)
+
+
+def test_right_predictions_only_are_said() -> None:
+    for turn, said in ((False, "every prediction is right"), (True, "no prediction is right")):
+        y = P4.argmin(axis=1) if turn else P4.argmax(axis=1)
+        with pytest.warns(cal.CalibrantWarning, match=said):
+            cal.PlattScaling(multiclass="top_versus_all").fit(P4, y)
+        with pytest.raises(cal.UndefinedMetricError, match=f"y: {said}.*PlattScaling"):
+            cal.BetaCalibration(multiclass="top_versus_all").fit(P4, y)
+
+
+def test_separated_labels_get_a_remedy_that_there_is() -> None:
+    y = (P2 > 0.5).astype(int)
+    for map in (cal.BetaCalibration(), cal.QuadraticLogit(), cal.ScalingBinning()):
+        with pytest.raises(cal.UndefinedMetricError, match=r"^y: .*separates.*PlattScaling") as caught:
+            map.fit(P2, y)
+        assert "firth" not in str(caught.value)
+
+
+SWAPPED = r"^scores: and y look swapped.*call fit\(scores, y\): scores first, labels second"
+
+
+@pytest.mark.parametrize(
+    ("scores", "y"),
+    [(Y2, P2), (Y4, P4), (Y2.astype(float), P2), (np.where(Y2 == 1, "a", "b"), P2)],
+    ids=["binary", "multiclass", "float", "text"],
+)
+def test_swapped_arguments_of_fit_are_told_in_its_own_order(scores: Any, y: Any) -> None:
+    with pytest.raises(cal.SwappedArgumentsError, match=SWAPPED):
+        cal.PlattScaling().fit(scores, y)
+
+
+@pytest.mark.parametrize(
+    ("scores", "y", "said"),
+    [
+        ([], [], "y: is empty"),
+        (P2, Y2[:-1], "scores: has 200 rows and y has 199"),
+        (P2, None, "y: is missing"),
+        (None, Y2, "scores: is missing; pass a list, array"),
+        (P2 + 1, Y2, 'scores: row 0 is .*input="logit"'),
+        (np.append(P2[1:], 1.0001), Y2, "scores: row 199 .* lie in .*; clip them"),
+        (P4 / 2, Y4, "scores: row 0 sums to 0.5.*; divide each row by its sum"),
+        (P2, P2, "y: row 0 is .*; give each row the number of its class"),
+        (P2, Y2 + 1.0, "y: row .*; give each row the number of its class"),
+        (P2, np.array([None, *Y2[1:]], dtype=object), "y: "),
+        ("p", Y2, "scores: is of type str.*; pass a list, array"),
+    ],
+)
+def test_bad_rows_of_fit_are_named(scores: Any, y: Any, said: str) -> None:
+    with pytest.raises(cal.CalibrantError, match=f"^{said}") as caught:
+        cal.TemperatureScaling().fit(scores, y)
+    assert not any(word in str(caught.value) for word in ("y_true", "y_prob", "soft=", "classes=", "normalize="))
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ([], "scores: is empty"),
+        (0.3, "scores: is the single value 0.3"),
+        ([0.2, np.nan], "scores: row 1 is nan"),
+        (["a"], "scores: holds text"),
+        ([[0.2]], "scores: has a single column"),
+    ],
+)
+def test_bad_rows_of_predict_are_named(scores: Any, said: str) -> None:
+    map = cal.PlattScaling().fit(P2, Y2)
+    for call in (map.predict_proba, map.predict):
+        with pytest.raises(cal.CalibrantError, match=f"^{said}"):
+            call(scores)
+
+
+def test_the_spline_names_its_rows() -> None:
+    with pytest.raises(cal.UndefinedMetricError, match=r"^y: the spline needs at least 6 rows"):
+        cal.SplineCalibration().fit([0.2, 0.4, 0.8], [0, 1, 1])
+
+
+def test_a_prior_estimate_reads_as_a_test_against_no_shift() -> None:
+    found = cal.prior_shift_em(P2, 0.5)
+    assert "; against no shift: likelihood ratio" in repr(found)
+    with pytest.raises(cal.ShapeError, match=r"^probs: is empty"):
+        cal.prior_shift_em([], 0.5)
