@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_sp
 from sklearn.naive_bayes import GaussianNB  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
-from sklearn.svm import LinearSVC  # noqa: E402
+from sklearn.svm import SVC, LinearSVC  # noqa: E402
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
 from calibrant.sklearn import CalibratedModel, ReliabilityDisplay, scorer, scorers  # noqa: E402
@@ -106,6 +106,93 @@ def test_scorers_are_the_metrics_with_larger_being_better() -> None:
     assert scorer("ece")(text, test, names[labels]) == -cal.ece(labels, probs)
     with pytest.raises(cal.ArgumentError, match="pce needs groups"):
         scorer("pce")
+
+
+def three_kinds(seed: int = 0, n: int = 300) -> tuple[Any, Any]:
+    """Rows of three named classes."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 3, n)
+    return rng.normal(size=(n, 2)) + np.array([[0, 0], [2, 0], [0, 2]])[codes], np.array(["ant", "cat", "dog"])[codes]
+
+
+@pytest.mark.parametrize("stranger", ["bee", "zebra", "aardvark"])
+def test_a_label_that_the_model_does_not_know_is_no_other_class(stranger: str) -> None:
+    X, y = three_kinds()
+    model = GaussianNB().fit(X, y)
+    odd = y.astype(object)
+    odd[7] = stranger
+    text = f"y: row 7 is '{stranger}', which is not one of the classes .*; drop the rows"
+    for call in (
+        lambda: scorer("ece")(model, X, odd),
+        lambda: CalibratedModel(model, cv="prefit", method="temperature").fit(X, odd),
+        lambda: ReliabilityDisplay.from_estimator(model, X, odd),
+    ):
+        with pytest.raises(cal.LabelError, match=text) as caught:
+            call()
+        assert caught.value.row == 7
+    with pytest.raises(cal.LabelError, match="row 0 is 0"):
+        scorer("ece")(model, X, np.zeros(len(X), int))
+
+
+def test_a_scorer_knows_the_classes_by_name() -> None:
+    X, y = three_kinds()
+    model = GaussianNB().fit(X, y)
+    probs = model.predict_proba(X)
+    assert scorer("ece", lens="class:dog")(model, X, y) == -cal.ece(y == "dog", probs[:, 2])
+    assert scorer("ece", lens="class:cat")(model, X, y) == -cal.ece(y == "cat", probs[:, 1])
+    # Numbers are names too: class 5 is the first column here, and there is no class 0.
+    numbered = GaussianNB().fit(X, np.select([y == "ant", y == "cat"], [5, 6], 9))
+    given = np.select([y == "ant", y == "cat"], [5, 6], 9)
+    assert scorer("ece", lens="class:5")(numbered, X, given) == -cal.ece(y == "ant", probs[:, 0])
+    with pytest.raises(cal.ArgumentError, match="there is no class '0'"):
+        scorer("ece", lens="class:0")(numbered, X, given)
+
+
+@pytest.mark.parametrize("classes", [3, 4])
+def test_scores_of_pairs_of_classes_are_refused(classes: int) -> None:
+    X, y = load_digits(n_class=classes, return_X_y=True)
+    remedy = 'estimator: .*one score for each class is needed; use decision_function_shape="ovr"'
+    for model in (
+        SVC(decision_function_shape="ovo"),
+        make_pipeline(StandardScaler(), SVC(decision_function_shape="ovo")),
+    ):
+        with pytest.raises(cal.ArgumentError, match=remedy):
+            CalibratedModel(model).fit(X, y)
+        fitted = model.fit(X, y)
+        with pytest.raises(cal.ArgumentError, match=remedy):
+            CalibratedModel(fitted, cv="prefit").fit(X, y)
+        with pytest.raises(cal.ArgumentError, match=remedy):
+            scorer("ece")(fitted, X, y)
+    fine = CalibratedModel(SVC(decision_function_shape="ovr"), method="temperature", cv=3).fit(X, y)
+    assert fine.score(X, y) > 0.95
+
+
+def test_two_classes_have_one_pair() -> None:
+    train, test, y, labels = CANCER
+    model = CalibratedModel(SVC(decision_function_shape="ovo"), method="temperature", cv=3).fit(train, y)
+    assert model.score(test, labels) > 0.85
+
+
+def test_one_class_is_nothing_to_calibrate() -> None:
+    X, _ = three_kinds()
+    with pytest.raises(cal.LabelError, match=r"y: holds a single class.*; give rows of two or more classes"):
+        CalibratedModel(GaussianNB()).fit(X, np.zeros(len(X)))
+
+
+def test_a_scorer_refuses_options_when_it_is_made() -> None:
+    with pytest.raises(TypeError, match=r"n_bins: is no argument of scorer\('ece'\); here it is bins"):
+        scorer("ece", n_bins=5)
+    for word in ("sample_weight", "groups", "classes", "pos_label", "input", "soft"):
+        with pytest.raises(TypeError, match=f"{word}: is no argument"):
+            scorer("ece", **{word: None})
+    with pytest.raises(cal.ArgumentError, match="norm: must be a number"):
+        scorer("ece", norm="l2")
+    X, y = three_kinds()
+    model = GaussianNB().fit(X, y)
+    sure = scorer("ece", where=cal.select.output(low=0.9), clip=True)
+    assert sure(model, X, y) == -cal.ece(
+        y, model.predict_proba(X), classes=model.classes_, where=cal.select.output(low=0.9)
+    )
 
 
 def test_the_display_draws_the_curve() -> None:

@@ -8,8 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from ._convert import column
+from ._labels import class_names, encode_labels
+from ._signature import VIEW_WORDS, unknown_word
 from .calibration import CalibrationCurve, calibration_curve
-from .errors import ArgumentError, MissingDependencyError
+from .errors import ArgumentError, LabelError, MissingDependencyError
 from .figures.reliability import ReliabilityDiagram
 from .recalibration import METHODS
 from .recalibration.base import CalibrationMap
@@ -24,6 +27,9 @@ except ImportError as error:
     raise MissingDependencyError("scikit-learn", "is not installed", "pip install 'calibrant[sklearn]'") from error
 
 __all__ = ["CalibratedModel", "ReliabilityDisplay", "Scorer", "scorer", "scorers"]
+
+# How probabilities are read; everything else that `Predictions` takes belongs to rows, which a scorer meets later.
+READING_WORDS = ("normalize", "clip", "sum_tolerance")
 
 
 class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -62,7 +68,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self.classes_ = self.estimator_.classes_
         if hasattr(self.estimator_, "n_features_in_"):
             self.n_features_in_ = self.estimator_.n_features_in_
-        codes = np.searchsorted(self.classes_, y)
+        codes = _codes(self.classes_, y)
         values, kind = scores
         if isinstance(self.method, CalibrationMap):
             words = {**self.method.get_params(deep=False), "input": kind}
@@ -88,18 +94,58 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
 def _scores(model: Any, X: Any) -> tuple[Any, Any]:
     """What a classifier says of rows, and whether that is probabilities or logits; for two classes, of the second."""
-    if hasattr(model, "predict_proba"):
-        probs = np.asarray(model.predict_proba(X), dtype=np.float64)
-        return (probs[:, 1] if probs.shape[1] == 2 else probs), "prob"
-    return np.asarray(model.decision_function(X), dtype=np.float64), "logit"
+    method = _method(model, len(model.classes_))
+    return _read(getattr(model, method)(X), method, len(model.classes_))
 
 
 def _held_out(model: Any, X: Any, y: Any, cv: Any, words: dict[str, Any]) -> tuple[Any, Any]:
-    method = "predict_proba" if hasattr(model, "predict_proba") else "decision_function"
-    values = np.asarray(cross_val_predict(model, X, y, cv=cv, method=method, params=words or None), dtype=np.float64)
+    """The same for rows that each fold had not seen."""
+    classes = len(np.unique(y))
+    method = _method(model, classes)
+    return _read(cross_val_predict(model, X, y, cv=cv, method=method, params=words or None), method, classes)
+
+
+def _method(model: Any, classes: int) -> str:
+    """How a classifier is asked; its scores must be one for each class."""
+    if hasattr(model, "predict_proba"):
+        return "predict_proba"
+    inner = getattr(model, "best_estimator_", model)
+    parts = inner.get_params() if hasattr(inner, "get_params") else {}
+    # Scores of pairs of three classes are three too, so that their number does not give them away.
+    if classes > 2 and any(
+        name.endswith("decision_function_shape") and value == "ovo" for name, value in parts.items()
+    ):
+        raise _pairs(f"scores pairs of the {classes} classes")
+    return "decision_function"
+
+
+def _read(values: Any, method: str, classes: int) -> tuple[Any, Any]:
+    scores = np.asarray(values, dtype=np.float64)
+    if classes < 2:
+        raise LabelError(
+            "y", "holds a single class, and there is nothing to calibrate", "give rows of two or more classes"
+        )
     if method == "predict_proba":
-        return (values[:, 1] if values.shape[1] == 2 else values), "prob"
-    return values, "logit"
+        return (scores[:, 1] if scores.shape[1] == 2 else scores), "prob"
+    if scores.ndim == 2 and scores.shape[1] != classes:
+        raise _pairs(f"gives {scores.shape[1]} scores for {classes} classes")
+    return scores, "logit"
+
+
+def _pairs(problem: str) -> ArgumentError:
+    return ArgumentError(
+        "estimator", f"{problem}, and one score for each class is needed", 'use decision_function_shape="ovr"'
+    )
+
+
+def _codes(classes: Any, y: Any) -> Any:
+    """The number of the class of each row; a label that the classifier does not know is an error."""
+    known = len(classes)
+    try:
+        return encode_labels(column(y, "y"), known, class_names(classes, known), None, np.empty(0))
+    except LabelError as error:
+        remedy = "drop the rows of classes that the classifier was not fitted on, or fit it on them"
+        raise LabelError("y", error.problem, remedy, row=error.row) from None
 
 
 @dataclass(frozen=True)
@@ -112,9 +158,8 @@ class Scorer:
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         found = catalogue[self.metric]
         values, kind = _scores(estimator, X)
-        codes = np.searchsorted(estimator.classes_, np.asarray(y))
         words = {"input": kind, "sample_weight": sample_weight, **dict(self.options)}
-        value = found(codes, values, **words)
+        value = found(_names(estimator, y), values, classes=estimator.classes_, **words)
         return -_badness(found, value)
 
     def __repr__(self) -> str:
@@ -138,7 +183,17 @@ def scorer(metric: str | Metric, **options: Any) -> Scorer:
     found = metric if isinstance(metric, Metric) else catalogue[metric]
     if found.needs:
         raise ArgumentError("metric", f"{found.id} needs {' and '.join(found.needs)}, which a scorer does not get")
+    known = (*found.options, *VIEW_WORDS, *READING_WORDS)
+    for word, value in options.items():
+        if word not in known:
+            raise unknown_word(f"scorer({found.id!r})", word, value, known)
+    found._split(options)  # values of options are looked at now, not after the first fold
     return Scorer(found.id, tuple(sorted(options.items())))
+
+
+def _names(estimator: Any, y: Any) -> Any:
+    """The class of each row by its name, so that lenses such as ``"class:dog"`` find theirs."""
+    return np.asarray(estimator.classes_)[_codes(estimator.classes_, y)]
 
 
 def scorers(metrics: Iterable[str] | None = None) -> dict[str, Scorer]:
@@ -167,9 +222,8 @@ class ReliabilityDisplay:
     ) -> ReliabilityDisplay:
         """From a fitted classifier and data."""
         values, kind = _scores(estimator, X)
-        codes = np.searchsorted(estimator.classes_, np.asarray(y))
-        label = name or type(estimator).__name__
-        return cls.from_predictions(codes, values, input=kind, name=label, ax=ax, **words)
+        words = {"input": kind, "classes": estimator.classes_, "name": name or type(estimator).__name__, **words}
+        return cls.from_predictions(_names(estimator, y), values, ax=ax, **words)
 
     def plot(self, ax: Any = None, **options: Any) -> ReliabilityDisplay:
         """Draw on `ax`, or on a new one; options are those of the plot of a `ReliabilityDiagram`."""

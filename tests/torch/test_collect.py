@@ -383,6 +383,17 @@ def test_collected_rows_are_arrays_predictions_and_a_frame() -> None:
     assert np.array_equal(arrays.features, x.numpy())
     assert cal.nll(found.predictions()) == pytest.approx(float(nn.functional.cross_entropy(x.double(), y)), abs=1e-12)
     assert found.predictions(groups=["a"] * 23).groups is not None
+    names = ["ant", "bee", "cat", "dog", "elk"]
+    named = found.predictions(classes=names)
+    assert named.classes == tuple(names)
+    assert np.array_equal(named.labels, y.numpy())
+    assert cal.ece(named, lens="class:bee") == cal.ece(found.predictions(), lens="class:1")
+    # Numbers are names too, and say nothing of the order.
+    assert cal.nll(found.predictions(classes=[4, 3, 2, 1, 0])) == cal.nll(found.predictions())
+    by_name = ct.evaluate(found, classes=names, metrics=["ece"], lens="class:bee")
+    assert by_name["ece"] == ct.evaluate(found, metrics=["ece"], lens="class:1")["ece"]
+    with pytest.raises(LabelError, match="classes: has 2 names, and y_prob has 5 classes"):
+        found.predictions(classes=["no", "yes"])
     frame = found.to_frame()
     assert list(frame.columns) == ["label", *(f"logit_{k}" for k in range(5)), *(f"feature_{j}" for j in range(5))]
     assert found.to_dict()["labels"] == y.tolist()
@@ -494,7 +505,7 @@ def test_rows_below_the_threshold_are_not_answered() -> None:
     model.drop.train()
     found = ct.predict_with_threshold(model, x.to(DEVICE), 0.45)
     assert model.drop.training
-    probs = torch.softmax(expected(model, x), dim=1)
+    probs = torch.softmax(expected(model, x).double(), dim=1)
     assert torch.equal(found.label.cpu(), probs.argmax(dim=1))
     assert torch.allclose(found.confidence.cpu(), probs.max(dim=1).values, atol=1e-6)
     sure = probs.max(dim=1).values >= 0.45
@@ -515,11 +526,39 @@ def test_rows_below_the_threshold_are_not_answered() -> None:
 def test_a_threshold_is_compared_as_a_double_and_includes_itself() -> None:
     z = torch.tensor([[0.0, 0.0], [5.0, 0.0]], device=DEVICE)
     assert ct.predict_with_threshold(nn.Identity(), z, 0.5).accepted.tolist() == [True, True]
-    sure = float(torch.softmax(z.cpu(), 1).max())
-    assert ct.predict_with_threshold(nn.Identity(), z.cpu(), sure).accepted.tolist() == [False, True]
-    assert ct.predict_with_threshold(nn.Identity(), z.cpu(), np.nextafter(sure, 2)).accepted.tolist() == [False, False]
+    sure = float(cal.Predictions([0, 0], z.cpu().numpy(), input="logit").probs.max())
+    assert ct.predict_with_threshold(nn.Identity(), z, sure).accepted.tolist() == [False, True]
+    assert ct.predict_with_threshold(nn.Identity(), z, np.nextafter(sure, 2)).accepted.tolist() == [False, False]
     half = ct.predict_with_threshold(nn.Identity(), z.half(), 0.5)
-    assert half.confidence.dtype == torch.float32
+    assert half.confidence.dtype == torch.float64
+    assert half.confidence.device.type == torch.device(DEVICE).type
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_the_confidences_are_those_of_the_library_to_the_last_bit(dtype: Any) -> None:
+    z = (torch.randn(200, 6, generator=torch.Generator().manual_seed(0)) * 9).to(dtype)
+    sure = cal.Predictions(np.zeros(200, int), z.numpy(), input="logit").probs.max(axis=1)
+    found = ct.predict_with_threshold(nn.Identity(), z.to(DEVICE), 0.5)
+    assert np.array_equal(found.confidence.cpu().numpy(), sure)
+    for threshold in sure[:40]:
+        accepted = ct.predict_with_threshold(nn.Identity(), z.to(DEVICE), float(threshold)).accepted
+        assert np.array_equal(accepted.cpu().numpy(), sure >= threshold)
+
+
+def test_rows_without_a_number_are_not_answered_and_no_rows_are_none() -> None:
+    z = torch.tensor([[float("nan"), 1.0], [9.0, 0.0]], device=DEVICE)
+    assert ct.predict_with_threshold(nn.Identity(), z, 0.5).accepted.tolist() == [False, True]
+    assert len(ct.predict_with_threshold(nn.Identity(), z[:0], 0.5)) == 0
+
+
+def test_one_row_needs_its_batch_dimension() -> None:
+    x, _ = rows()
+    model = nn.Linear(5, 4).to(DEVICE)
+    with pytest.raises(ShapeError, match=r"output: has shape \(4,\), and 5 rows went in.*x\[None\]"):
+        ct.predict_with_threshold(model, x[6].to(DEVICE), 0.1)
+    assert len(ct.predict_with_threshold(model, x[6][None].to(DEVICE), 0.1)) == 1
+    single = nn.Sequential(nn.Linear(5, 1), nn.Flatten(0)).to(DEVICE)
+    assert len(ct.predict_with_threshold(single, x.to(DEVICE), 0.1)) == 23
 
 
 def test_a_threshold_with_a_promise_or_none() -> None:

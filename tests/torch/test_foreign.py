@@ -246,3 +246,12 @@ def test_features_that_cannot_be_scored(call: Any, error: type[Exception], messa
 def test_repr() -> None:
     assert repr(ct.ood_mahalanobis()) == repr(cal.ood_mahalanobis())
     assert repr(ct.ood_knn(k=3)) == repr(cal.ood_knn(k=3))
+
+
+@pytest.mark.parametrize("score", [ct.ood_msp, ct.ood_entropy, ct.ood_energy, ct.ood_max_logit])
+def test_no_rows_have_no_scores_and_dense_logits_are_rows_first(score: Any) -> None:
+    assert score(torch.zeros(0, 4, device=DEVICE)).shape == (0,)
+    dense = torch.randn(2, 4, 5, 3, generator=torch.Generator().manual_seed(0)).to(DEVICE)
+    with pytest.raises(ShapeError, match=r"rows and classes; the shape is \(2, 4, 5, 3\).*movedim\(1, -1\)"):
+        score(dense)
+    assert score(dense.movedim(1, -1).flatten(0, -2)).shape == (30,)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from calibrant.errors import ArgumentError
 from calibrant.torch import losses
 
-from .loss_cases import ALL, CLASSES, HARD_ONLY, ONE_VALUE, batch, loss_of, named
+from .loss_cases import ALL, CLASSES, HARD_ONLY, IN_PLACE, ONE_VALUE, batch, loss_of, named
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -87,6 +87,8 @@ def odd_batches() -> dict[str, tuple[Tensor, Tensor]]:
         "all ignored": (wide, torch.full((12,), -100)),
         "some ignored": (wide, torch.where(y == 0, -100, y)),
         "a class shut out": (wide.index_fill(1, torch.tensor([3]), -torch.inf), y % 3),
+        "a class shut out that is true": (wide.index_fill(1, torch.tensor([3]), -torch.inf), torch.full((12,), 3)),
+        "all classes but one shut out": (wide.index_fill(1, torch.tensor([0, 1, 3]), -torch.inf), y),
         "empty": (wide[:0], y[:0]),
     }
 
@@ -99,12 +101,6 @@ ODD = list(odd_batches())
 def test_value_and_gradient_are_finite(case: tuple[str, dict[str, Any]], dtype: torch.dtype) -> None:
     name, options = case
     for title, (logits, y) in odd_batches().items():
-        if title == "a class shut out" and name in (
-            "label_smoothing_loss",
-            "margin_label_smoothing_loss",
-            "logit_norm_loss",
-        ):
-            continue  # infinitely bad by definition
         leaf = logits.to(dtype).clone().requires_grad_()
         value = loss_of(name)(leaf, y, **options)
         assert value.dtype == torch.float32, title
@@ -116,6 +112,52 @@ def test_value_and_gradient_are_finite(case: tuple[str, dict[str, Any]], dtype: 
         if title in ("all ignored", "empty"):
             assert value.item() == 0, title
             assert not leaf.grad.any(), title
+
+
+@pytest.mark.parametrize("masked", [-torch.inf, -1e30, -2e4])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("case", [case for case in IN_PLACE if case[0] != "max_ent_loss"], ids=named)
+def test_a_class_shut_out_is_as_if_it_were_not_there(
+    case: tuple[str, dict[str, Any]], weighted: bool, masked: float
+) -> None:
+    # max_ent_loss is left out: it counts with the numbers of the classes.
+    name, options = case
+    logits, y = batch(classes=5)
+    weight = torch.linspace(0.5, 2, 5, dtype=torch.float64) if weighted else None
+    few = logits[:, :3].clone().requires_grad_()
+    full = torch.cat([logits[:, :3], torch.full_like(logits[:, 3:], masked)], 1).requires_grad_()
+    expected = loss_of(name)(few, y % 3, weight=None if weight is None else weight[:3], **options)
+    value = loss_of(name)(full, y % 3, weight=weight, **options)
+    assert value.item() == pytest.approx(expected.item(), abs=1e-12)
+    expected.backward()
+    value.backward()
+    assert few.grad is not None
+    assert full.grad is not None
+    assert torch.allclose(full.grad[:, :3], few.grad, atol=1e-12)
+    assert not full.grad[:, 3:].any()
+
+
+@pytest.mark.parametrize("case", ALL, ids=named)
+def test_a_true_class_that_is_shut_out_has_a_finite_price(case: tuple[str, dict[str, Any]]) -> None:
+    name, options = case
+    logits, _ = batch(classes=4)
+    logits[:, 3] = -torch.inf
+    value = loss_of(name)(logits, torch.full((9,), 3), **options)
+    assert value.isfinite()
+    if name in ("label_smoothing_loss", "margin_label_smoothing_loss", "confidence_penalty_loss", "logit_norm_loss"):
+        assert 8e3 < value.item() < 1.001e4  # a log-probability below -10,000 counts as -10,000
+
+
+def test_ordinary_logits_have_the_bits_of_torch() -> None:
+    logits, y = batch(rows=50)
+    shares = torch.softmax(batch(rows=50, seed=1)[0], 1)
+    for target in (y, shares):
+        for smoothing in (0.0, 0.1):
+            theirs = F.cross_entropy(logits, target, label_smoothing=smoothing, reduction="none")
+            ours = losses.label_smoothing_loss(logits, target, smoothing=smoothing, reduction="none")
+            assert torch.equal(ours, theirs)
+    plain = losses.confidence_penalty_loss(logits, y, beta=0, reduction="none")
+    assert torch.equal(plain, F.cross_entropy(logits, y, reduction="none"))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)

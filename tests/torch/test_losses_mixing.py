@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from calibrant.errors import ArgumentError, LabelError, ShapeError
 from calibrant.torch import losses
 
 from .loss_cases import batch
@@ -69,3 +70,29 @@ def test_mixing_is_drawn_from_what_is_given() -> None:
     assert losses.mixup(rows, y, rng=np.random.default_rng(5)).share == again[0].share
     assert torch.equal(before, torch.random.get_rng_state())
     assert "share" in repr(one)
+
+
+def test_dense_targets_have_their_classes_on_axis_1() -> None:
+    draw = torch.Generator().manual_seed(0)
+    images, y = torch.randn(4, 1, 5, 6, generator=draw), torch.randint(3, (4, 5, 6), generator=draw)
+    mixed = losses.mixup(images, y, rng=0)
+    soft = mixed.soft_target(3)
+    assert soft.shape == (4, 3, 5, 6)
+    logits = torch.randn(4, 3, 5, 6, generator=draw)
+    assert losses.focal_loss(logits, soft).item() == pytest.approx(
+        losses.mixed_loss(logits, mixed, criterion=losses.FocalLoss()).item(), rel=1e-5
+    )
+
+
+def test_the_number_of_classes_must_fit_the_targets() -> None:
+    mixed = losses.mixup(torch.eye(6), torch.arange(6), rng=0)
+    with pytest.raises(LabelError, match="classes: is 3, and a target is 5; classes are 0 to 2"):
+        mixed.soft_target(3)
+    with pytest.raises(LabelError, match="a target is -100"):
+        losses.mixup(torch.eye(2), torch.tensor([0, -100]), rng=0).soft_target(3)
+    with pytest.raises(ArgumentError, match="classes: must be a whole number from 2 up"):
+        mixed.soft_target(1)
+    soft = losses.mixup(torch.eye(3), torch.eye(3), rng=0)
+    torch.testing.assert_close(soft.soft_target(3), soft.input)
+    with pytest.raises(ShapeError, match=r"classes: is 4, and the targets are shares of shape \(3, 3\)"):
+        soft.soft_target(4)

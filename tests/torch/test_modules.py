@@ -456,6 +456,8 @@ def test_a_calibrated_module_is_the_map_of_the_model() -> None:
         InputTypeError, match=r"map_module: must be a torch module; got TemperatureScaling; MapModule.from_map"
     ):
         ct.CalibratedModule(model, cal.TemperatureScaling())  # type: ignore[arg-type]
+    with pytest.raises(InputTypeError, match="model: must be a torch module; got function; write a function as"):
+        ct.CalibratedModule(lambda x: x, scaled)  # type: ignore[arg-type]
 
 
 # What is refused.
@@ -529,9 +531,56 @@ def test_what_is_no_module_or_no_map_is_named() -> None:
         ct.MapModule.from_map(pooled)
 
 
+@pytest.mark.parametrize(("kind", "module_of"), [pair[1:] for pair in PAIRS], ids=[pair[0] for pair in PAIRS])
+def test_classes_are_on_axis_1_of_dense_logits(kind: Any, module_of: Any) -> None:
+    logits, labels = tensors(*drawn(n=400, k=4))
+    module = module_of(4).fit(logits, labels)
+    pixels = logits[:60].reshape(3, 4, 5, 4)  # (N, height, width, classes)
+    dense = pixels.movedim(-1, 1)
+    expected = module.predict_proba(pixels.reshape(-1, 4)).reshape(pixels.shape)
+    assert torch.allclose(module.predict_proba(dense).movedim(1, -1), expected, atol=1e-12)
+    assert torch.allclose(module.predict_proba(dense).sum(dim=1), torch.ones_like(dense[:, 0]))
+    assert torch.allclose(module(dense).softmax(dim=1), module.predict_proba(dense), atol=1e-12)
+
+
+def test_a_network_takes_dense_logits() -> None:
+    network = ct.OrderPreservingNetwork(4, hidden=(8,))
+    dense = torch.randn(2, 4, 3, 5, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(network(dense), dense, atol=1e-5)  # it starts as the identity
+    assert torch.allclose(network.predict_proba(dense), dense.softmax(dim=1), atol=1e-5)
+
+
+def test_one_row_is_not_as_many_rows_as_classes() -> None:
+    calibrated = ct.CalibratedModule(nn.Linear(10, 4), ct.TemperatureModule(temperature=2.0))
+    x = torch.randn(5, 10)
+    with pytest.raises(ShapeError, match=r"and 10 rows went in.*add a batch dimension to a single row: x\[None\]"):
+        calibrated.predict_proba(x[0])
+    assert calibrated.predict_proba(x[:1]).shape == (1, 4)
+
+
+def test_probabilities_are_those_of_evaluation_mode() -> None:
+    model = nn.Sequential(nn.Dropout(0.5), nn.Linear(10, 4))
+    calibrated = ct.CalibratedModule(model, ct.TemperatureModule(temperature=2.0)).train()
+    model[1].eval()
+    x = torch.randn(50, 10)
+    found = calibrated.predict_proba(x)
+    assert torch.equal(found, calibrated.predict_proba(x))
+    assert torch.allclose(found, torch.softmax(model[1](x) / 2, 1))
+    assert [part.training for part in calibrated.modules()] == [True, True, True, False, True]
+
+
+def test_whole_numbers_of_numpy_are_numbers_of_classes() -> None:
+    assert ct.VectorModule(np.int64(3)).n_classes == 3
+    with pytest.raises(ArgumentError, match="n_classes: must be a whole number from 2 up; got True"):
+        ct.VectorModule(True)
+
+
 def test_forward_takes_rows_of_any_shape_and_says_what_it_is() -> None:
     module = ct.VectorModule(3)
-    assert module(torch.zeros(2, 5, 3)).shape == (2, 5, 3)
+    assert module(torch.zeros(2, 3, 5)).shape == (2, 3, 5)
+    assert module(torch.zeros(3)).shape == (3,)
+    with pytest.raises(ShapeError, match=r"shape \(2, 5, 3\), and the 3 classes must be on axis 1.*movedim\(-1, 1\)"):
+        module(torch.zeros(2, 5, 3))
     assert repr(module) == "VectorModule(n_classes=3)"
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -97,8 +97,78 @@ def test_edges_of_bins(dtype: Any, bins: int, fused: bool) -> None:
 @pytest.mark.parametrize("k", [2, 5, 33, 2500])
 def test_top_labels_give_the_bits_of_the_library(dtype: Any, k: int, fused: bool) -> None:
     probs, labels = drawn(k=k, n=400 if k > 100 else 3000, dtype=dtype)
-    metric = filled(SketchMetric(k, fused=fused), probs, labels)
+    metric = filled(SketchMetric(k, lenses="top_label", fused=fused), probs, labels)
     assert metric.sketch("top_label") == cal.Sketch.of(labels, probs, lens="top_label")
+
+
+@ways
+@single_and_double
+def test_of_two_classes_the_second_is_asked_about_as_everywhere(dtype: Any, fused: bool) -> None:
+    probs, labels = drawn(k=2, dtype=dtype)
+    probs[:50] = [0, 1]  # certain rows have places of their own
+    metric = filled(SketchMetric(2, fused=fused), probs, labels)
+    assert metric.lenses == ("binary",)
+    assert metric.sketch() == cal.Sketch.of(labels, probs)
+    assert metric.sketches() == cal.Sketches.of(labels, probs, lenses=["binary"], scores=False)
+    assert cal.ece(metric.sketches()) == cal.ece(metric.sketch())
+    both = filled(SketchMetric(2, lenses=("binary", "classwise"), fused=fused), probs, labels)
+    assert both.lenses == ("binary", "class:0", "class:1")
+    assert both.sketch() == metric.sketch()
+    logits = np.log(np.maximum(probs, 1e-30)).astype(dtype)
+    soft = filled(SketchMetric(2, input="logit", fused=fused), logits, labels)
+    assert soft.sketch() == cal.Sketch.of(labels, put(logits).softmax(dim=1).cpu().numpy())
+    with pytest.raises(LensError, match="both binary and top_label; make a metric for each"):
+        SketchMetric(2, lenses=("binary", "top_label"))
+    with pytest.raises(LensError, match="must be of top_label, classwise"):
+        SketchMetric(3, lenses="binary")
+
+
+@ways
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ([math.nan, 0.5], "1 hold NaN"),
+        ([0.5, math.nan], "1 hold NaN"),
+        ([1.2, -0.2], "outside 0 and 1"),
+        ([1.00005, 0.0], "outside 0 and 1"),
+        ([0.2, 0.2], "1 do not sum to 1"),
+    ],
+)
+def test_of_two_classes_both_columns_are_checked(row: Any, text: str, fused: bool) -> None:
+    probs, labels = drawn(n=20, k=2)
+    probs[13] = row
+    metric = filled(SketchMetric(2, fused=fused), probs, labels)
+    with pytest.raises(ProbabilityError, match=f"{text}.*the first is row 13"):
+        metric.compute()
+
+
+@ways
+def test_metrics_of_two_classes_are_those_of_the_library(fused: bool) -> None:
+    rng = np.random.default_rng(0)
+    score = rng.random(2000).astype(np.float32)
+    labels = (rng.random(2000) < score**2).astype(int)  # said too high
+    probs = np.stack([1 - score, score], axis=1)
+    for name in ("ece", "esce", "smece", "ace", "cwce"):
+        value = float(filled(CalibrationMetric(name, 2, fused=fused), probs, labels).compute())
+        assert value == pytest.approx(cal.catalogue[name](labels, probs), abs=2e-3), name
+    assert float(filled(CalibrationMetric("esce", 2), probs, labels).compute()) > 0.1
+    for lens in ("binary", "top_label"):
+        value = float(filled(CalibrationMetric("ece", 2, lens=lens, fused=fused), probs, labels).compute())
+        assert value == pytest.approx(cal.ece(labels, probs, lens=lens), abs=1e-12)
+    theirs = filled(MulticlassCalibrationError(2, fused=fused), probs, labels)
+    assert theirs.lens == "top_label"
+    assert float(theirs.compute()) == pytest.approx(cal.ece(labels, probs, lens="top_label"), abs=1e-12)
+    grouped = filled(CalibrationMetric("ece", 2, num_groups=2, fused=fused), probs, labels, labels)
+    assert float(grouped.compute_by("groups")[1]) == pytest.approx(cal.ece(labels[labels == 1], score[labels == 1]))
+
+
+@pytest.mark.parametrize("name", ["ace", "cwce", "tace"])
+def test_one_event_is_binary_whatever_the_lens_of_the_metric(name: str) -> None:
+    rng = np.random.default_rng(1)
+    score, labels = rng.random(500), rng.integers(0, 2, 500)
+    metric = filled(CalibrationMetric(name), score, labels)
+    assert metric.lens == "binary"
+    assert float(metric.compute()) == cal.catalogue[name](cal.Sketch.of(labels, score), lens="binary")
 
 
 @ways
@@ -438,8 +508,8 @@ def test_messages_about_arguments() -> None:
         BinaryCalibrationError(norm="l3")  # type: ignore[arg-type]
     with pytest.raises(LensError, match="must be of top_label, classwise; got 'rank:2'"):
         SketchMetric(3, lenses="rank:2")
-    with pytest.raises(LensError, match="num_classes="):
-        CalibrationMetric("cwce")
+    with pytest.raises(LensError, match="must be of binary; got 'classwise'; use lens='binary', or num_classes="):
+        CalibrationMetric("cwce", lens="classwise")
     with pytest.raises(ArgumentError, match="which of the 4 groups"):
         filled(SketchMetric(num_groups=4), np.array([0.5]), np.array([1]))
     with pytest.raises(ArgumentError, match="keeps bins here"):
@@ -477,6 +547,9 @@ def test_merge_and_state(tmp_path: Any) -> None:
         whole.merge_state(SketchMetric(5, input="logit"))
     with pytest.raises(InputTypeError, match="another size"):
         whole.merge_state(SketchMetric(5, lenses="classwise").state_dict())
+    for wrong, got in (([second], "list"), ({}, "a mapping without sums")):
+        with pytest.raises(InputTypeError, match=rf"incoming: must be a metric or its state_dict\(\); got {got}"):
+            whole.merge_state(wrong)  # type: ignore[arg-type]
 
 
 def test_inference_mode_and_gradients_leave_no_trace() -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..errors import ArgumentError, InputError, InputTypeError
 
-__all__ = ["Output", "Unpack", "arguments", "chosen_output", "moved", "unpacked"]
+__all__ = ["Output", "Unpack", "arguments", "chosen_output", "moved", "row_counts", "unpacked"]
 
 Output = int | str | Callable[[Any], Tensor] | None
 Unpack = Callable[[Any], tuple[Any, Any]] | None
@@ -93,6 +93,11 @@ def arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if isinstance(inputs, (tuple, list)):
         return tuple(inputs), {}
     return (inputs,), {}
+
+
+def row_counts(positional: tuple[Any, ...], named: Mapping[str, Any]) -> list[int]:
+    """How many rows each tensor has that a model is called with."""
+    return [one.shape[0] for one in (*positional, *named.values()) if isinstance(one, Tensor) and one.ndim]
 
 
 def moved(value: Any, device: torch.device | None) -> Any:

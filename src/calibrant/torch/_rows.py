@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,18 @@ from .._extras import WeightKind, read_weights
 from ..errors import InputError, InputTypeError, LabelError, ShapeError
 from ..recalibration.binary import whole_total
 
-__all__ = ["TrainingRows", "as_classes", "at_least_single", "blocks", "check_logits", "read_labels", "wide"]
+__all__ = [
+    "TrainingRows",
+    "as_classes",
+    "as_given",
+    "at_least_single",
+    "blocks",
+    "check_logits",
+    "classes_last",
+    "read_labels",
+    "softmax_of_classes",
+    "wide",
+]
 
 # Numbers in a block: large enough to fill a device, small enough for several copies of it.
 BLOCK = 1 << 24
@@ -56,8 +67,43 @@ def check_logits(logits: Any, classes: int | None = None, argument: str = "logit
         raise ShapeError(argument, f"have {logits.shape[-1]} classes, and the module was made for {classes}")
 
 
-def as_classes(output: Tensor, argument: str = "output") -> Tensor:
-    """(N, K) logits; a single output z of each row is the log-odds of the second class, and gives the columns 0 and z."""
+def classes_last(logits: Tensor, classes: int | None) -> Tensor:
+    """Checked logits (N, K), (N, K, ...) or (K,) with the classes on the last axis."""
+    if not isinstance(logits, Tensor) or logits.ndim <= 2:
+        check_logits(logits, classes)
+        return logits
+    moved = logits.movedim(1, -1)
+    if classes is not None and moved.shape[-1] != classes:
+        raise ShapeError(
+            "logits",
+            f"have shape {tuple(logits.shape)}, and the {classes} classes must be on axis 1",
+            "move them there: logits.movedim(-1, 1)",
+        )
+    check_logits(moved, classes)
+    return moved
+
+
+def as_given(calibrated: Tensor) -> Tensor:
+    """The classes back on axis 1, where they came from."""
+    return calibrated if calibrated.ndim <= 2 else calibrated.movedim(-1, 1)
+
+
+def softmax_of_classes(logits: Tensor) -> Tensor:
+    """Probabilities of logits whose classes are on axis 1."""
+    return torch.softmax(logits, dim=min(logits.ndim - 1, 1))
+
+
+def as_classes(output: Tensor, argument: str = "output", *, rows: Sequence[int] = ()) -> Tensor:
+    """(N, K) logits; a single output z of each row is the log-odds of the second class, and gives the columns 0 and z.
+
+    Where it is known how many rows went in, as many single outputs must come out: the logits of one row are no rows.
+    """
+    if output.ndim == 1 and rows and not any(output.shape[0] == count for count in rows):
+        raise ShapeError(
+            argument,
+            f"has shape {tuple(output.shape)}, and {rows[0]} rows went in; logits of one row are no rows of one logit",
+            "add a batch dimension to a single row: x[None]; a single output for each row may come as a column",
+        )
     if output.ndim == 1 or (output.ndim == 2 and output.shape[1] == 1):
         z = output.reshape(-1)
         return torch.stack([torch.zeros_like(z), z], dim=-1)

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from .._checks import check_whole
 from ..errors import (
     ArgumentError,
     CalibrantError,
@@ -26,6 +27,7 @@ from ..errors import (
 from ..sketch import Sketch
 from ..sketches import ALL, GroupSketch, Sketches
 from . import sketching
+from ._given import as_rows
 from .fused import add_top_labels, can_fuse
 from .sketching import CARRY_ROWS, MOST_ROWS, NEVER, Cells, Plan, cells_of
 
@@ -52,7 +54,8 @@ class SketchMetric(nn.Module):
     num_classes
         Number of classes, for preds of shape (N, classes, ...); None for the probability of one event, with preds of any shape.
     lenses
-        Which questions: ``"top_label"`` (the default) and ``"classwise"``; for one event ``"binary"``.
+        Which questions: ``"top_label"`` and ``"classwise"``; for one event ``"binary"``. Of two classes ``"binary"`` asks about the second,
+        and stands in the place of ``"top_label"``. By default ``"binary"`` for one event and two classes, ``"top_label"`` for more.
     input
         ``"prob"`` or ``"logit"``. Logits go through a sigmoid or softmax, half precision in float32. Nothing is guessed.
     ignore_index
@@ -69,6 +72,8 @@ class SketchMetric(nn.Module):
         False promises rows of probabilities and labels that are classes (another counts as a wrong prediction). Where the kernel runs, or
         groups, classes or an `ignore_index` are kept apart, rows are checked all the same; elsewhere most of the work is spared.
 
+    Examples
+    --------
     >>> import torch
     >>> from calibrant.torch.accumulating import SketchMetric
     >>> metric = SketchMetric(3)
@@ -97,16 +102,23 @@ class SketchMetric(nn.Module):
         validate_args: bool = True,
     ) -> None:
         super().__init__()
-        _check(num_classes, input, ignore_index, num_groups)
+        num_classes, ignore_index, num_groups = _arguments(num_classes, input, ignore_index, num_groups)
         names = _lenses(lenses, num_classes)
         self.num_classes, self.input, self.ignore_index, self.num_groups = num_classes, input, ignore_index, num_groups
         self.sync_on_compute, self.process_group, self.sync_timeout = sync_on_compute, process_group, sync_timeout
         self.fused = fused
-        top = "top_label" in names
-        groups = num_groups or 1
-        kept = cells or cells_of(None)
-        classwise = "classwise" in names
-        self.plan = Plan(kept, num_classes, top, classwise, groups, ignore_index, sum_tolerance, validate_args)
+        event = num_classes is not None and "binary" in names
+        self.plan = Plan(
+            cells or cells_of(None),
+            num_classes,
+            event or "top_label" in names,
+            "classwise" in names,
+            num_groups or 1,
+            ignore_index,
+            sum_tolerance,
+            validate_args,
+            event,
+        )
         self.register_buffer("sums", sketching.new_sums(self.plan))
         self.register_buffer("first_fault", torch.tensor(NEVER))
         self._seen = 0
@@ -123,7 +135,7 @@ class SketchMetric(nn.Module):
         """Names of the sketches, in the order in which they are kept."""
         if self.num_classes is None:
             return ("binary",)
-        names = ("top_label",) if self.plan.top_label else ()
+        names = ("binary",) if self.plan.event else ("top_label",) if self.plan.top_label else ()
         return names + (tuple(f"class:{k}" for k in range(self.num_classes)) if self.plan.classwise else ())
 
     def update(self, preds: Tensor, target: Tensor, groups: Tensor | None = None) -> None:
@@ -139,7 +151,7 @@ class SketchMetric(nn.Module):
             The group of each row, from 0 up: shape of `target`, or (N,) for all of an image at once.
         """
         with _ordinary():
-            rows = sketching.as_rows(preds, target, groups, self.plan)
+            rows = as_rows(preds, target, groups, self.plan)
             self._go_to(preds.device)
             fused = self.fused and can_fuse(preds, self.plan)
             fill, chunk = (add_top_labels, CARRY_ROWS) if fused else (sketching.add_block, None)
@@ -172,7 +184,7 @@ class SketchMetric(nn.Module):
             return batch
 
     def compute(self) -> Any:
-        """What all rows of all processes give: here the sketches."""
+        """The sketches of all rows of all processes."""
         return self._value(self._total())
 
     def reset(self) -> None:
@@ -188,10 +200,15 @@ class SketchMetric(nn.Module):
                 raise InputTypeError("incoming", "asks other questions than this metric", "merge like with like")
             incoming._carry()
             more = incoming.sums
-        else:
+        elif isinstance(incoming, Mapping) and isinstance(incoming.get("sums"), Tensor):
             more = incoming["sums"]
             if more.shape != self.sums.shape:
                 raise InputTypeError("incoming", "holds sums of another size", "merge like with like")
+        else:
+            got = "a mapping without sums" if isinstance(incoming, Mapping) else type(incoming).__name__
+            raise InputTypeError(
+                "incoming", f"must be a metric or its state_dict(); got {got}", "merge several one by one"
+            )
         self._carry()
         with _ordinary():
             self.sums += more.to(self.sums.device)
@@ -278,7 +295,7 @@ class SketchMetric(nn.Module):
             one = part(group)
             if next(iter(one.lenses.values())).n:
                 parts[group] = one
-        kind = "binary" if self.num_classes is None else "multiclass"
+        kind = "binary" if "binary" in self.lenses else "multiclass"
         return Sketches(kind, tuple(range(self.num_classes or 2)), parts)
 
     def _value(self, sums: Tensor) -> Any:
@@ -318,26 +335,34 @@ def added_over_ranks(sums: Tensor, group: Any, timeout: float | None) -> Tensor:
     return total
 
 
-def _check(num_classes: Any, input: Any, ignore_index: Any, num_groups: Any) -> None:
-    if num_classes is not None and (not isinstance(num_classes, int) or num_classes < 2):
-        raise ArgumentError("num_classes", f"must be 2 or more, or None for one event; got {num_classes!r}")
+def _arguments(
+    num_classes: Any, input: Any, ignore_index: Any, num_groups: Any
+) -> tuple[int | None, int | None, int | None]:
+    """Numbers of classes, the label to ignore and number of groups, as plain integers."""
     if input not in ("prob", "logit"):
         raise ArgumentError("input", f"must be 'prob' or 'logit'; got {input!r}", "the scale is said, never guessed")
-    if ignore_index is not None and not isinstance(ignore_index, int):
+    if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, (int, np.integer))):
         raise ArgumentError("ignore_index", f"must be a whole number or None; got {ignore_index!r}")
-    if num_groups is not None and (not isinstance(num_groups, int) or num_groups < 1):
-        raise ArgumentError("num_groups", f"must be 1 or more, or None; got {num_groups!r}")
+    return (
+        None if num_classes is None else check_whole(num_classes, "num_classes", 2),
+        None if ignore_index is None else int(ignore_index),
+        None if num_groups is None else check_whole(num_groups, "num_groups"),
+    )
 
 
 def _lenses(lenses: Iterable[str] | str | None, num_classes: int | None) -> tuple[str, ...]:
-    known = ("binary",) if num_classes is None else ("top_label", "classwise")
+    known: tuple[str, ...] = ("binary",) if num_classes is None else ("top_label", "classwise")
+    if num_classes == 2:
+        known = ("binary", *known)
     names = known[:1] if lenses is None else (lenses,) if isinstance(lenses, str) else tuple(lenses)
     for name in names:
         if name not in known:
-            more = "; num_classes= makes it one of several classes" if num_classes is None else ""
-            raise LensError("lenses", f"must be of {', '.join(known)}{more}; got {name!r}")
+            remedy = "use lens='binary', or num_classes= for one of several classes" if num_classes is None else ""
+            raise LensError("lenses", f"must be of {', '.join(known)}; got {name!r}", remedy)
     if not names:
         raise LensError("lenses", "is empty", f"name at least one of {', '.join(known)}")
+    if num_classes == 2 and {"binary", "top_label"} <= set(names):
+        raise LensError("lenses", "has both binary and top_label", "make a metric for each")
     return names
 
 

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 
+from .._labels import class_names
 from .._results import frame_of
 from ..errors import ArgumentError, CalibrantWarning, InputError, InputTypeError, ShapeError, warn_caller
 from ..predictions import Predictions
 from ._outputs import Output, Unpack, arguments, chosen_output, moved, unpacked
 from ._rows import as_classes, at_least_single, read_labels
 
-__all__ = ["Collected", "CollectedArrays", "UnstableOutputsWarning", "collect", "evaluating"]
+__all__ = ["Collected", "CollectedArrays", "UnstableOutputsWarning", "collect", "evaluating", "named_labels"]
 
 # How many rows of a dataset are read twice, to see whether they come out the same.
 LOOKED_AT = 4
@@ -61,11 +62,15 @@ class Collected:
         return CollectedArrays(self.logits.numpy(), self.labels.numpy(), features)
 
     def predictions(self, **words: Any) -> Predictions:
-        """What every function of the library takes in place of ``(y_true, y_prob)``; keywords as in `Predictions`."""
+        """What every function of the library takes in place of ``(y_true, y_prob)``; keywords as in `Predictions`.
+
+        Labels are numbers of classes here, and ``classes=`` gives their names.
+        """
         arrays = self.numpy()
         if arrays.features is not None:
             words.setdefault("features", arrays.features)
-        return Predictions(arrays.labels, arrays.logits, input="logit", **words)
+        labels = named_labels(arrays.labels, words.get("classes"), self.n_classes)
+        return Predictions(labels, arrays.logits, input="logit", **words)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -84,6 +89,17 @@ class Collected:
         features = "" if self.features is None else f", {self.features.shape[1]} features"
         accuracy = float((self.logits.argmax(dim=1) == self.labels).double().mean())
         return f"Collected({len(self):,} rows, {self.n_classes} classes{features}, accuracy {accuracy:.4f})"
+
+
+def named_labels(labels: NDArray[np.int64], classes: Any, count: int) -> NDArray[Any]:
+    """Labels by the names of their classes, where these have names."""
+    names = class_names(classes, count)
+    if names is None:
+        return labels
+    table = np.empty(count, object)
+    table[:] = names
+    found: NDArray[Any] = table[labels]
+    return found
 
 
 def collect(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, InputTypeError
@@ -16,15 +17,18 @@ __all__ = ["MetricCollection"]
 class MetricCollection(nn.Module):
     """Several metrics as one, with the verbs of a metric; each gives its value under its name.
 
-    Metrics that ask the same of each row share one set of sums, which is filled and sent to the other processes once.
+    Metrics that ask the same of each row share one set of sums, which is filled and sent to the other processes once. They start empty, or
+    with the same rows.
 
     Parameters
     ----------
     metrics
-        A mapping from names to metrics, or metrics alone, named after the catalogue or their class.
+        A mapping from names to metrics, or metrics alone, named after the catalogue or their class; or one metric.
     prefix, postfix
         What to put before and after the names in results.
 
+    Examples
+    --------
     >>> import torch
     >>> from calibrant.torch.collection import MetricCollection
     >>> from calibrant.torch.objects import CalibrationMetric
@@ -36,20 +40,25 @@ class MetricCollection(nn.Module):
 
     def __init__(
         self,
-        metrics: Mapping[str, SketchMetric] | Iterable[SketchMetric],
+        metrics: Mapping[str, SketchMetric] | Iterable[SketchMetric] | SketchMetric,
         *,
         prefix: str = "",
         postfix: str = "",
     ) -> None:
         super().__init__()
-        named = dict(metrics) if isinstance(metrics, Mapping) else _named(metrics)
-        for name, metric in named.items():
-            if not isinstance(metric, SketchMetric):
-                raise InputTypeError("metrics", f"{name!r} must be a metric of calibrant; got {type(metric).__name__}")
+        alone = isinstance(metrics, nn.Module) and not isinstance(metrics, Iterable)
+        named = _named([metrics] if alone else metrics)
         self.prefix, self.postfix = prefix, postfix
         self.metrics = nn.ModuleDict(named)
         leaders: dict[Any, str] = {}
         self._leader = {name: leaders.setdefault(metric._shared(), name) for name, metric in named.items()}
+        for name, lead in self._leader.items():
+            if not _same_rows(self[name], self[lead]):
+                raise ArgumentError(
+                    "metrics",
+                    f"{name!r} and {lead!r} share their sums and have already seen other rows",
+                    "reset() them",
+                )
         self._join()
 
     def update(self, preds: Tensor, target: Tensor, groups: Tensor | None = None) -> None:
@@ -110,12 +119,34 @@ class MetricCollection(nn.Module):
         return len(self.metrics)
 
 
-def _named(metrics: Iterable[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for metric in metrics:
-        name = getattr(getattr(metric, "metric", None), "id", type(metric).__name__)
-        name = type(metric).__name__ if type(metric).__name__.endswith("CalibrationError") else name
+def _same_rows(one: SketchMetric, other: SketchMetric) -> bool:
+    for metric in (one, other):
+        metric._carry()
+    return one is other or torch.equal(one.sums.cpu(), other.sums.cpu())
+
+
+def _named(metrics: Any) -> dict[str, SketchMetric]:
+    """Metrics by names under which a module can keep them."""
+    if not isinstance(metrics, Iterable):
+        raise InputTypeError("metrics", f"must be metrics, or a mapping to them; got {type(metrics).__name__}")
+    pairs = metrics.items() if isinstance(metrics, Mapping) else ((_name_of(metric), metric) for metric in metrics)
+    found: dict[str, SketchMetric] = {}
+    empty = nn.ModuleDict()
+    for name, metric in pairs:
+        if not isinstance(metric, SketchMetric):
+            raise InputTypeError("metrics", f"{name!r} must be a metric of calibrant; got {type(metric).__name__}")
+        if not isinstance(name, str) or not name or "." in name or hasattr(empty, name):
+            raise ArgumentError(
+                "metrics",
+                f"{name!r} cannot be a name: a part of a module has one without a dot that is no word of torch's own",
+                "choose another; prefix= and postfix= take anything",
+            )
         if name in found:
             raise ArgumentError("metrics", f"has two named {name!r}", "pass a mapping from names to metrics")
         found[name] = metric
     return found
+
+
+def _name_of(metric: Any) -> str:
+    kind = type(metric).__name__
+    return kind if kind.endswith("CalibrationError") else str(getattr(getattr(metric, "metric", None), "id", kind))

@@ -6,15 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from .._convert import is_number
 from .._results import frame_of
 from ..decision.thresholds import ThresholdChoice
 from ..errors import ArgumentError, UndefinedMetricError
-from ._outputs import Output, arguments, chosen_output
-from ._rows import as_classes, at_least_single, read_labels, wide
+from ._outputs import Output, arguments, chosen_output, row_counts
+from ._rows import as_classes, read_labels, wide
 from .collecting import evaluating
 
 __all__ = ["ThresholdedPrediction", "predict_with_threshold"]
@@ -22,7 +24,7 @@ __all__ = ["ThresholdedPrediction", "predict_with_threshold"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ThresholdedPrediction:
-    """The predicted class of each row, how sure the model is of it, and whether to answer; on the device of the model."""
+    """The predicted class of each row, how sure the model is of it, and whether to answer; on the device of the logits."""
 
     label: Tensor
     confidence: Tensor
@@ -68,7 +70,8 @@ def predict_with_threshold(
 ) -> ThresholdedPrediction:
     """Predict one batch and abstain where the largest probability is below the threshold.
 
-    Runs in evaluation mode without gradients; the mode of the model is restored.
+    Runs in evaluation mode without gradients; the mode of the model is restored. Probabilities are those that `calibrant.Predictions` makes of
+    the same logits, in double precision and to the last bit, so that a threshold chosen by the library accepts here what it accepted there.
 
     Parameters
     ----------
@@ -96,9 +99,26 @@ def predict_with_threshold(
         raise ArgumentError("threshold", "must be a number or a ThresholdChoice; got None")
     positional, named = arguments(x)
     with evaluating(model), torch.no_grad():
-        logits = as_classes(chosen_output(model(*positional, **named), output))
-        confidence, label = torch.softmax(at_least_single(logits), dim=1).max(dim=1)
-        # Compared as doubles, as everywhere in the library: in float32, 0.9 is a little less than 0.9.
-        sure = confidence.to(wide(confidence.device))
-        accepted = torch.zeros_like(label, dtype=torch.bool) if least is None else sure >= float(least)
-    return ThresholdedPrediction(label, confidence, accepted, None if least is None else float(least))
+        found = chosen_output(model(*positional, **named), output)
+        logits = as_classes(found, rows=row_counts(positional, named))
+    probs = _probabilities(logits)
+    sure = probs.max(axis=1)
+    accepted = np.zeros(len(sure), bool) if least is None else sure >= float(least)
+    label, confidence, kept = (torch.from_numpy(one) for one in (probs.argmax(axis=1), sure, accepted))
+    device = logits.device
+    return ThresholdedPrediction(
+        label.to(device),
+        confidence.to(wide(device)).to(device),
+        kept.to(device),
+        None if least is None else float(least),
+    )
+
+
+def _probabilities(logits: Tensor) -> NDArray[np.float64]:
+    """The softmax by the very steps of `Predictions`: on a device the last bits differ, and a threshold is often one of the scores."""
+    z = logits.detach().cpu().to(torch.float64).numpy().copy()
+    with np.errstate(invalid="ignore", under="ignore"):
+        z -= z.max(axis=1, keepdims=True)
+        np.exp(z, out=z)
+        z /= z.sum(axis=1, keepdims=True)
+    return z

@@ -13,7 +13,7 @@ from ..evaluation import Evaluation
 from ..evaluation import evaluate as evaluate_arrays
 from ..recalibration.base import fingerprint
 from ._outputs import Output, Unpack
-from .collecting import Collected, collect
+from .collecting import Collected, collect, named_labels
 from .modules import MapModule
 
 __all__ = ["COMPACT", "evaluate"]
@@ -72,7 +72,8 @@ def evaluate(
         logits, map = _calibrated(rows, map), None
     if rows.features is not None:
         words.setdefault("features", rows.features.numpy())
-    return evaluate_arrays(rows.labels.numpy(), logits.numpy(), input="logit", metrics=metrics, map=map, **words)
+    labels = named_labels(rows.labels.numpy(), words.get("classes"), rows.n_classes)
+    return evaluate_arrays(labels, logits.numpy(), input="logit", metrics=metrics, map=map, **words)
 
 
 @torch.no_grad()

@@ -89,6 +89,8 @@ def _log_probs(values: Tensor, input: str, check: bool, argument: str) -> Tensor
     if input not in ("logit", "prob"):
         raise ArgumentError("input", f"must be 'prob' or 'logit'; got {input!r}")
     check_logits(values, argument=argument)
+    if argument == "logits":
+        _check_flat(values)
     numbers = at_least_single(values)
     if input == "logit":
         if check:
@@ -103,6 +105,16 @@ def _log_probs(values: Tensor, input: str, check: bool, argument: str) -> Tensor
     return torch.log(numbers)
 
 
+def _check_flat(logits: Tensor) -> None:
+    """Of dense outputs the last axis is a width, and a softmax over it would be a number without a meaning."""
+    if logits.ndim > 2:
+        raise ShapeError(
+            "logits",
+            f"must be rows and classes; the shape is {tuple(logits.shape)}",
+            "of dense logits make each place a row: logits.movedim(1, -1).flatten(0, -2)",
+        )
+
+
 def _check_rows(fine: Tensor, argument: str, problem: str, kind: type[InputError] = InputError) -> None:
     if not bool(fine.all()):
         row = int((~fine).flatten().to(torch.int8).argmax())
@@ -111,8 +123,9 @@ def _check_rows(fine: Tensor, argument: str, problem: str, kind: type[InputError
 
 def _logits(values: Tensor, check: bool) -> Tensor:
     check_logits(values)
+    _check_flat(values)
     logits = at_least_single(values)
-    if not check:
+    if not check or not len(logits):
         return logits
     _check_rows(torch.isfinite(logits).all(-1), "logits", "holds a value that is not finite")
     near = 1e-6 if logits.dtype == torch.float64 else 1e-5

@@ -41,7 +41,8 @@ HEIGHT, WIDEST = 128, 1024
 
 def can_fuse(preds: Tensor, plan: Plan) -> bool:
     """Whether the kernel knows this kind of rows."""
-    return triton is not None and preds.is_cuda and (plan.classes is None or plan.top_label) and not plan.classwise
+    one = plan.classes is None or (plan.top_label and not plan.event)
+    return triton is not None and preds.is_cuda and one and not plan.classwise
 
 
 def add_top_labels(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> None:

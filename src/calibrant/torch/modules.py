@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .._checks import check_whole
 from ..errors import ArgumentError, InputTypeError, NotFittedError
 from ..recalibration.base import SMALLEST, CalibrationMap, FitRecord, fingerprint
 from ..recalibration.scaling import (
@@ -22,9 +23,10 @@ from ..recalibration.scaling import (
     TemperatureScaling,
     VectorScaling,
 )
-from ._outputs import Output, chosen_output
-from ._rows import TrainingRows, as_classes, check_logits
+from ._outputs import Output, chosen_output, row_counts
+from ._rows import TrainingRows, as_classes, as_given, classes_last, softmax_of_classes
 from ._solving import DeviceSoftmax, best_bias_corrected, best_matrix, best_scale, best_vector
+from .collecting import evaluating
 
 __all__ = [
     "BiasCorrectedTemperatureModule",
@@ -62,8 +64,7 @@ class MapModule(nn.Module):
 
     def __init__(self, n_classes: int | None, *, input: Input = "logit") -> None:
         super().__init__()
-        if n_classes is not None and (isinstance(n_classes, bool) or not isinstance(n_classes, int) or n_classes < 2):
-            raise ArgumentError("n_classes", f"must be a whole number from 2 up; got {n_classes!r}")
+        n_classes = None if n_classes is None else check_whole(n_classes, "n_classes", 2)
         if input not in ("logit", "prob"):
             raise ArgumentError("input", f"must be 'prob' or 'logit'; got {input!r}")
         self.n_classes = n_classes
@@ -71,13 +72,15 @@ class MapModule(nn.Module):
         self.fit_record: FitRecord | None = None
 
     def forward(self, logits: Tensor) -> Tensor:
-        """Calibrated logits, in the wider of the precisions of `logits` and of this module; never less than float32 for a module of float32."""
-        check_logits(logits, self.n_classes)
-        return self._calibrated(self._read(logits))
+        """Calibrated logits, in the wider of the precisions of `logits` and of this module; never less than float32 for a module of float32.
+
+        The classes are on axis 1, as everywhere in torch: (N, classes), or (N, classes, ...) such as (N, classes, height, width).
+        """
+        return as_given(self._calibrated(self._read(classes_last(logits, self.n_classes))))
 
     def predict_proba(self, logits: Tensor) -> Tensor:
-        """Calibrated probabilities: the softmax of what `forward` gives."""
-        return torch.softmax(self(logits), dim=-1)
+        """Calibrated probabilities: the softmax over the classes of what `forward` gives."""
+        return softmax_of_classes(self(logits))
 
     def fit(self, logits: Tensor, labels: Any, sample_weight: Any = None) -> Self:
         """Fit to the logits and labels of validation rows that the model was not trained on, on the device of the logits."""
@@ -351,23 +354,25 @@ class CalibratedModule(nn.Module):
 
     def __init__(self, model: nn.Module, map_module: nn.Module, *, output: Output = None) -> None:
         super().__init__()
+        remedies = {
+            "model": "write a function as the forward of an nn.Module",
+            "map_module": "MapModule.from_map(map) makes one of a map",
+        }
         for name, value in (("model", model), ("map_module", map_module)):
             if not isinstance(value, nn.Module):
-                raise InputTypeError(
-                    name,
-                    f"must be a torch module; got {type(value).__name__}",
-                    "MapModule.from_map(map) makes one of a map",
-                )
+                raise InputTypeError(name, f"must be a torch module; got {type(value).__name__}", remedies[name])
         self.model = model
         self.map_module = map_module
         self.output = output
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
         """Calibrated logits."""
-        logits = as_classes(chosen_output(self.model(*inputs, **named), self.output))
+        found = chosen_output(self.model(*inputs, **named), self.output)
+        logits = as_classes(found, rows=row_counts(inputs, named))
         calibrated: Tensor = self.map_module(logits)
         return calibrated
 
     def predict_proba(self, *inputs: Any, **named: Any) -> Tensor:
-        """Calibrated probabilities: the softmax of what `forward` gives."""
-        return torch.softmax(self(*inputs, **named), dim=-1)
+        """Calibrated probabilities, in evaluation mode: the softmax of what `forward` gives then; the mode is restored."""
+        with evaluating(self):
+            return torch.softmax(self(*inputs, **named), dim=-1)

@@ -9,7 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..errors import ArgumentError, UndefinedMetricError
+from .._checks import check_whole
+from .._signature import unknown_word
+from ..errors import ArgumentError, UndefinedMetricError, UnknownArgumentError
 from ..registry import Metric, catalogue
 from ..sketch import cell_view
 from ..sketches import Sketches
@@ -22,18 +24,14 @@ __all__ = ["BinaryCalibrationError", "CalibrationMetric", "MulticlassCalibration
 
 Norm = Literal["l1", "l2", "max"]
 # What `SketchMetric` takes; the rest are options of the metric.
-_WORDS = (
-    "input",
-    "ignore_index",
-    "num_groups",
-    "sum_tolerance",
-    "sync_on_compute",
-    "process_group",
-    "sync_timeout",
-    "fused",
-    "cells",
-    "validate_args",
-)
+_OWN_WORDS = ("input", "num_groups", "sum_tolerance", "sync_on_compute", "process_group", "sync_timeout", "fused")
+_WORDS = (*_OWN_WORDS, "ignore_index", "validate_args")
+_TAKEN = (*_WORDS, "cells")
+# How one value for each class becomes one.
+_CLASS_WORDS = ("combine", "class_weight")
+# What every metric of torchmetrics takes. The first two change nothing here; the others are known by their defaults alone.
+_NO_MATTER = ("compute_on_cpu", "compute_with_cache")
+_DEFAULT_ONLY = {"dist_sync_on_step": False, "dist_sync_fn": None, "distributed_available_fn": None}
 
 
 class CalibrationMetric(SketchMetric):
@@ -44,10 +42,13 @@ class CalibrationMetric(SketchMetric):
     metric
         Its name, such as ``"smece"``, or the metric.
     num_classes, lens, input, ignore_index, num_groups
-        As in `SketchMetric`; one lens, by default the metric's own.
+        As in `SketchMetric`; one lens, by default the metric's own, which for two classes is mostly ``"binary"``: the probability of the
+        second. For one event it is ``"binary"`` always.
     options
-        Those of the metric, such as ``bins=20``; and those of `SketchMetric`.
+        Those of the metric, such as ``bins=20``; ``combine`` and ``class_weight``; and those of `SketchMetric`.
 
+    Examples
+    --------
     >>> import torch
     >>> from calibrant.torch.objects import CalibrationMetric
     >>> metric = CalibrationMetric("smece", 3)
@@ -59,15 +60,22 @@ class CalibrationMetric(SketchMetric):
     def __init__(
         self, metric: str | Metric, num_classes: int | None = None, *, lens: str | None = None, **options: Any
     ) -> None:
-        self_words = {word: options.pop(word) for word in _WORDS if word in options}
         found = catalogue[metric] if isinstance(metric, str) else metric
         if found.takes != "View" or not found.sketch or found.needs:
             raise ArgumentError("metric", f"{found.id} reads every row, and only sums are kept", "collect the rows")
-        asked = lens or found.lens
-        asked = ("binary" if num_classes is None else "top_label") if asked == "auto" else asked
-        super().__init__(num_classes, lenses=asked, **self_words)
-        found._split(options)  # a misspelt option is refused now, not after an epoch
+        asked = lens or ("binary" if num_classes is None else found.lens)
+        asked = ("binary" if num_classes in (None, 2) else "top_label") if asked == "auto" else asked
+        super().__init__(num_classes, lenses=asked, **{word: options.pop(word) for word in _TAKEN if word in options})
+        known = (*found.options, *_CLASS_WORDS, "lens", *_WORDS)
+        for word, value in options.items():  # what cannot be used is refused now, not after an epoch
+            if word not in (*found.options, *_CLASS_WORDS):
+                raise unknown_word(f"CalibrationMetric({found.id!r})", word, value, known)
+        found._split(options)
         self.metric, self.lens, self.options = found, asked, options
+
+    def compute(self) -> Tensor:
+        """The value for all rows of all processes: a tensor with one number, on the device of the sums."""
+        return self._value(self._total())
 
     def _value(self, sums: Tensor) -> Tensor:
         sketches = self._sketches(sums)
@@ -100,19 +108,24 @@ class _BinnedError(CalibrationMetric):
     """Gaps over bins of equal width, exactly."""
 
     def __init__(
-        self, num_classes: int | None, n_bins: int, norm: Norm, ignore_index: int | None, **words: Any
+        self,
+        num_classes: int | None,
+        n_bins: int,
+        norm: Norm,
+        ignore_index: int | None,
+        validate_args: bool,
+        words: dict[str, Any],
     ) -> None:
-        if not isinstance(n_bins, int) or n_bins < 1:
-            raise ArgumentError("n_bins", f"must be a whole number from 1 up; got {n_bins!r}")
+        n_bins = check_whole(n_bins, "n_bins")
+        words = _own_words(words, type(self).__name__, num_classes is not None)
         if norm not in ("l1", "l2", "max"):
             raise ArgumentError("norm", f"must be 'l1', 'l2' or 'max'; got {norm!r}")
         found, more = ("mce", {}) if norm == "max" else ("ece", {"norm": 1 if norm == "l1" else 2})
         # Groups may be as many as images, so they keep their bins and not the cells of a sketch.
         cells = cells_of(n_bins) if words.get("num_groups") is None else Cells(n_bins, False)
         lens = "binary" if num_classes is None else "top_label"
-        super().__init__(
-            found, num_classes, lens=lens, ignore_index=ignore_index, cells=cells, bins=n_bins, **more, **words
-        )
+        words |= {"ignore_index": ignore_index, "validate_args": validate_args, "cells": cells}
+        super().__init__(found, num_classes, lens=lens, bins=n_bins, **more, **words)
         self.n_bins, self.norm = n_bins, norm
 
     def _value(self, sums: Tensor) -> Tensor:
@@ -136,10 +149,28 @@ class _BinnedError(CalibrationMetric):
         return {group: self._tensor(self._of_view(view)) for group, view in views if len(view.score)}
 
 
+def _own_words(words: dict[str, Any], owner: str, classes: bool) -> dict[str, Any]:
+    """The words that mean something here; those of torchmetrics that would change something are refused."""
+    known = (*(("num_classes",) if classes else ()), "n_bins", "norm", "ignore_index", "validate_args", *_OWN_WORDS)
+    for word, value in words.items():
+        if word == "lens":
+            raise UnknownArgumentError("lens", f"is no argument of {owner}", "use CalibrationMetric('ece', ..., lens=)")
+        if word in _DEFAULT_ONLY and value is not _DEFAULT_ONLY[word]:
+            raise ArgumentError(
+                word,
+                f"must be {_DEFAULT_ONLY[word]}: a call gives the value of its own batch, and compute adds up the processes",
+                "choose them with process_group= and sync_on_compute=",
+            )
+        if word not in (*_OWN_WORDS, *_NO_MATTER, *_DEFAULT_ONLY):
+            raise unknown_word(owner, word, value, known)
+    return {word: value for word, value in words.items() if word in _OWN_WORDS}
+
+
 class BinaryCalibrationError(_BinnedError):
     """The calibration error of the probability of one event over bins, as in torchmetrics but for its faults.
 
-    Takes what `torchmetrics.classification.BinaryCalibrationError` takes and gives its number, except that here
+    Takes what `torchmetrics.classification.BinaryCalibrationError` takes (``dist_sync_on_step``, ``dist_sync_fn`` and
+    ``distributed_available_fn`` by their defaults alone) and gives its number, except that here
 
     - sums are whole numbers: half precision or more than 2^24 rows do not spoil the result, nor does their order;
     - a score of 1 belongs to the last bin, not to one of its own;
@@ -151,6 +182,8 @@ class BinaryCalibrationError(_BinnedError):
     Rows are checked on the device; ``validate_args=False`` promises that they need not be, which helps where no fused kernel runs (see
     `SketchMetric`).
 
+    Examples
+    --------
     >>> import torch
     >>> from calibrant.torch.objects import BinaryCalibrationError
     >>> metric = BinaryCalibrationError(n_bins=2)
@@ -166,14 +199,17 @@ class BinaryCalibrationError(_BinnedError):
         validate_args: bool = True,
         **words: Any,
     ) -> None:
-        super().__init__(None, n_bins, norm, ignore_index, validate_args=validate_args, **words)
+        super().__init__(None, n_bins, norm, ignore_index, validate_args, words)
 
 
 class MulticlassCalibrationError(_BinnedError):
     """The calibration error of the predicted class over bins, as in torchmetrics but for its faults.
 
-    Those are the ones that `BinaryCalibrationError` names; and a row that does not sum to 1 is an error instead of a softmax.
+    Those are the ones that `BinaryCalibrationError` names; and a row that does not sum to 1 is an error instead of a softmax. Of two classes too
+    it is the error of the predicted class; ``CalibrationMetric("ece", 2)`` is that of the probability of the second.
 
+    Examples
+    --------
     >>> import torch
     >>> from calibrant.torch.objects import MulticlassCalibrationError
     >>> preds = torch.tensor([[0.25, 0.20, 0.55], [0.55, 0.05, 0.40], [0.10, 0.30, 0.60], [0.90, 0.05, 0.05]])
@@ -193,4 +229,4 @@ class MulticlassCalibrationError(_BinnedError):
     ) -> None:
         if num_classes is None:
             raise ArgumentError("num_classes", "must be 2 or more; got None")
-        super().__init__(num_classes, n_bins, norm, ignore_index, validate_args=validate_args, **words)
+        super().__init__(num_classes, n_bins, norm, ignore_index, validate_args, words)

@@ -16,7 +16,7 @@ from .._logistic import CLIP
 from ..curves import NODE_RIDGE
 from ..errors import ArgumentError, UndefinedMetricError
 from ..recalibration.ordered import LEAST_SLOPE, IntraOrderPreserving
-from ._rows import TrainingRows, blocks, check_logits
+from ._rows import TrainingRows, as_given, blocks, classes_last, softmax_of_classes
 from ._solving import best_scale
 from .modules import Input, MapModule, host
 
@@ -220,9 +220,9 @@ class OrderPreservingNetwork(nn.Module):
             linear[-1].bias.fill_(above + math.log(-math.expm1(-above)))
 
     def forward(self, logits: Tensor) -> Tensor:
-        """Calibrated logits; each row has its classes in the same order as before."""
-        check_logits(logits, self.n_classes)
-        z = logits.to(torch.promote_types(logits.dtype, self.scale.dtype))
+        """Calibrated logits, (N, classes) or (N, classes, ...); each row has its classes in the same order as before."""
+        given = classes_last(logits, self.n_classes)
+        z = given.to(torch.promote_types(given.dtype, self.scale.dtype))
         ordered, order = torch.sort(z, dim=-1, descending=True)  # equal logits get equal values, whichever comes first
         # Seen from its largest, a row is the same whatever constant was added to it.
         seen = (ordered if self.invariant else z) - ordered[..., :1]
@@ -230,11 +230,11 @@ class OrderPreservingNetwork(nn.Module):
         wider = gaps * (LEAST_FACTOR + nn.functional.softplus(self.network(seen / self.scale)))
         above = wider.flip(-1).cumsum(-1).flip(-1)
         lifted = torch.cat([above, torch.zeros_like(ordered[..., :1])], dim=-1) + ordered[..., -1:]
-        return torch.zeros_like(z).scatter(-1, order, lifted)
+        return as_given(torch.zeros_like(z).scatter(-1, order, lifted))
 
     def predict_proba(self, logits: Tensor) -> Tensor:
         """Calibrated probabilities: the softmax of what `forward` gives."""
-        return torch.softmax(self(logits), dim=-1)
+        return softmax_of_classes(self(logits))
 
     def fit(
         self,

@@ -15,7 +15,6 @@ from torch.nn.functional import avg_pool1d, max_pool1d
 from .._binsums import BinSums
 from .._grid import CELLS, EQUAL, grid
 from .._kernels import LOW_BITS
-from ..errors import ArgumentError, InputTypeError, ShapeError
 from ._rows import at_least_single
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "Cells",
     "Plan",
     "add_block",
-    "as_rows",
     "blocks_of",
     "carry",
     "cells_of",
@@ -109,10 +107,12 @@ class Plan:
     """How far from 1 a row may sum; None for what its precision allows."""
     checks: bool = field(default=True, compare=False)
     """Whether plain operations look at what each row holds, beside its largest entry."""
+    event: bool = False
+    """Of two classes: whether the second is asked about in place of the top label."""
 
     @cached_property
     def sections(self) -> int:
-        """Sketches of one group: first the top label, then each class."""
+        """Sketches of one group: first the top label or the event, then each class."""
         return 1 if self.classes is None else int(self.top_label) + (self.classes if self.classwise else 0)
 
     @cached_property
@@ -183,58 +183,6 @@ def section_sums(sums: np.ndarray[Any, Any], plan: Plan, group: int | None, sect
     return BinSums(rows.sum(axis=-1), rows[:, 1].copy(), high >> (LOW_BITS - HALF_BITS), upper + (low & HALF_MASK))
 
 
-def as_rows(preds: Any, target: Any, groups: Any, plan: Plan) -> Block:
-    """Tensors as rows, without a copy where their strides allow; nothing is read from the device."""
-    _check_tensors(preds, target)
-    if plan.classes is None:
-        shape = tuple(preds.shape)
-        rows = preds.detach().reshape(-1, 1, 1) if preds.ndim < 2 else preds.detach().flatten(1).unsqueeze(1)
-    else:
-        if preds.ndim < 2 or preds.shape[1] != plan.classes:
-            raise ShapeError(
-                "preds",
-                f"must have shape (N, {plan.classes}, ...), a probability for each class; got {tuple(preds.shape)}",
-            )
-        shape = (preds.shape[0], *preds.shape[2:])
-        rows = preds.detach().unsqueeze(-1) if preds.ndim == 2 else preds.detach().flatten(2)
-    if tuple(target.shape) != shape:
-        raise ShapeError("target", f"must have shape {shape} to go with preds; got {tuple(target.shape)}")
-    count, _, inner = rows.shape
-    return Block(rows, target.reshape(count, inner), _groups(groups, target, plan, (count, inner)), 0)
-
-
-def _check_tensors(preds: Any, target: Any) -> None:
-    for name, tensor in (("preds", preds), ("target", target)):
-        if not isinstance(tensor, Tensor):
-            raise InputTypeError(
-                name, f"must be a torch tensor; got {type(tensor).__name__}", "use torch.as_tensor(...)"
-            )
-    if not preds.is_floating_point():
-        raise InputTypeError("preds", f"must be floating point; got {preds.dtype}", "preds come first, then target")
-    if target.is_floating_point() or target.is_complex():
-        raise InputTypeError("target", f"must hold whole numbers; got {target.dtype}", "use target.long()")
-    if preds.device.type == "mps":
-        raise ArgumentError("preds", "are on mps, which has no double precision", "pass preds.cpu() and target.cpu()")
-    if target.device != preds.device:
-        raise ArgumentError("target", f"is on {target.device}, and preds on {preds.device}", "move one of them")
-
-
-def _groups(groups: Any, target: Tensor, plan: Plan, shape: tuple[int, int]) -> Tensor | None:
-    if groups is None:
-        if plan.groups > 1:
-            raise ArgumentError("groups", f"must say which of the {plan.groups} groups each row belongs to")
-        return None
-    if not isinstance(groups, Tensor) or groups.is_floating_point() or groups.device != target.device:
-        raise InputTypeError("groups", "must be a tensor of whole numbers beside target")
-    if groups.shape == target.shape:
-        return groups.reshape(shape)
-    if groups.shape == target.shape[:1]:
-        return groups.reshape(-1, 1).expand(shape)
-    raise ShapeError(
-        "groups", f"must have shape {tuple(target.shape)} or {tuple(target.shape[:1])}; got {tuple(groups.shape)}"
-    )
-
-
 def blocks_of(rows: Block, plan: Plan, *, logits: bool, chunk: int | None = None) -> Iterator[Block]:
     """Cut rows into blocks of bounded size, along the first axis or the last; only a softmax is a copy."""
     preds, target, groups, start = rows
@@ -269,12 +217,13 @@ def add_block(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> No
     """Add a block of rows by plain operations of torch, none of which waits for the device."""
     probs, target = block.probs, block.target.to(torch.int64)
     number = torch.arange(target.numel(), device=sums.device).view(target.shape)
-    top, hit = _largest(probs, target, number, plan)
+    top, hit = _score(probs, target, number, plan)
     if plan.spreads and not (plan.checks or plan.classwise or plan.ignore_index is not None):
         _add_promised(sums, top, hit, number, plan)
         return
     total, least = (None, top) if plan.classes is None else _sum_and_least(probs)
-    cause = _causes(top, least, total, tolerance_of(plan, probs.dtype), target, block.groups, plan)
+    most = probs.amax(dim=1) if plan.event else top
+    cause = _causes(most, least, total, tolerance_of(plan, probs.dtype), target, block.groups, plan)
     lane = (number & (LANES - 1)).add_(plan.trash)
     base = None if block.groups is None else block.groups.to(torch.int64) * plan.group_size
     counts = cause < 0
@@ -317,10 +266,10 @@ def _wide(probs: Tensor) -> torch.dtype:
     return torch.float64 if probs.dtype == torch.float64 else torch.float32
 
 
-def _largest(probs: Tensor, target: Tensor, number: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
-    """Largest entry of each row, and whether it is the label's."""
-    if plan.classes is None:
-        return probs.squeeze(1), target == 1
+def _score(probs: Tensor, target: Tensor, number: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
+    """What is asked about each row, the largest entry or that of an event, and whether it is the label's."""
+    if plan.classes is None or plan.event:
+        return probs[:, -1], target == 1
     rows, classes, _ = probs.shape
     if _pools(probs):
         top, place = max_pool1d(probs.to(_wide(probs)).view(1, 1, -1), classes, return_indices=True)
@@ -347,7 +296,7 @@ def tolerance_of(plan: Plan, dtype: torch.dtype) -> float:
 
 
 def _causes(
-    top: Tensor,
+    most: Tensor,
     least: Tensor,
     total: Tensor | None,
     tolerance: float,
@@ -360,8 +309,8 @@ def _causes(
     if total is not None:
         off = ~((total - 1).abs() <= tolerance)
         cause.masked_fill_(off, WRONG_SUM)
-    cause.masked_fill_((least < 0) | (top > 1), OUT_OF_RANGE)
-    cause.masked_fill_((top if total is None else total).isnan(), NOT_A_NUMBER)
+    cause.masked_fill_((least < 0) | (most > 1), OUT_OF_RANGE)
+    cause.masked_fill_((most if total is None else total).isnan(), NOT_A_NUMBER)
     if groups is not None:
         cause.masked_fill_(groups.clamp(0, plan.groups - 1) != groups, WRONG_GROUP)
     cause.masked_fill_(target.clamp(0, 1 if plan.classes is None else plan.classes - 1) != target, WRONG_LABEL)

@@ -22,7 +22,7 @@ from ...errors import (
     WeightError,
 )
 
-__all__ = ["Rows", "check_number", "gather_rows", "in_full_precision", "safe_power"]
+__all__ = ["LEAST_LOG", "Rows", "check_number", "gather_rows", "in_full_precision", "safe_power"]
 
 REDUCTIONS = ("none", "mean", "sum")
 HALF = (torch.float16, torch.bfloat16)
@@ -36,7 +36,7 @@ class Rows:
     """The rows that count, (M, K): neither ignored nor of a class without weight."""
 
     logits: Tensor
-    """At least in single precision."""
+    """At least in single precision, none more than 10,000 below the largest of its row."""
     labels: Tensor | None
     """Class indices, or None for soft targets."""
     shares: Tensor | None
@@ -49,8 +49,12 @@ class Rows:
     reduction: str
 
     @cached_property
+    def shut(self) -> Tensor:
+        """(M, K): classes that lie as far below the largest logit as any can; nothing is spread or paid for them."""
+        return self.logits <= _floor(self.logits)
+
+    @cached_property
     def log_probs(self) -> Tensor:
-        # Capped, so that a class shut out by a logit of -inf is 0 times something finite, and so is its gradient.
         return F.log_softmax(self.logits, 1).clamp(min=LEAST_LOG)
 
     @cached_property
@@ -191,6 +195,8 @@ def gather_rows(
     soft = _check_target(input, target, ignore_index)
     kind = dtype or (torch.float32 if input.dtype in HALF else input.dtype)
     logits = input.movedim(1, -1).reshape(-1, classes).to(kind)
+    # Raised, so that a class shut out by a logit of -inf is 0 times something finite, and so is its gradient.
+    logits = torch.maximum(logits, _floor(logits))
     shape = input.shape[:1] + input.shape[2:]
     factor = _check_weight(weight, classes)
     if factor is not None:
@@ -207,6 +213,11 @@ def gather_rows(
         return Rows(logits, None if soft else labels, shares if soft else None, factor, None, shape, reduction)
     left, found = logits[kept], (shares if soft else labels)[kept]
     return Rows(left, None if soft else found, found if soft else None, factor, kept, shape, reduction)
+
+
+def _floor(logits: Tensor) -> Tensor:
+    """(M, 1): the lowest that a logit of each row counts; no gradient goes through it."""
+    return logits.detach().amax(1, keepdim=True) + LEAST_LOG
 
 
 def _check_input(input: Tensor) -> None:

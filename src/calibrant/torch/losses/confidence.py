@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ._module import LossModule
-from ._rows import check_number, gather_rows, in_full_precision
+from ._rows import LEAST_LOG, check_number, gather_rows, in_full_precision
 
 __all__ = [
     "AvUCLoss",
@@ -129,8 +129,11 @@ def logit_norm_loss(
     rows = gather_rows(input, target, weight, ignore_index, reduction)
     # A length below the precision of the logits is noise; dividing by it would overflow half precision.
     least = max(1e-7, torch.finfo(input.dtype).eps)
-    length = torch.linalg.vector_norm(rows.logits, dim=1, keepdim=True).clamp(min=least)
-    return rows.reduce(rows.cross_entropy(rows.logits / (length * warmth)))
+    # A class that is shut out has no length, and stays as far below the others as it was.
+    length = torch.linalg.vector_norm(rows.logits.masked_fill(rows.shut, 0.0), dim=1, keepdim=True).clamp(min=least)
+    scaled = rows.logits / (length * warmth)
+    least_scaled = scaled.detach().amax(1, keepdim=True) + LEAST_LOG
+    return rows.reduce(rows.cross_entropy(torch.where(rows.shut, least_scaled, scaled)))
 
 
 class LogitNormLoss(LossModule):

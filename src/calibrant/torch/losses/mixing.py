@@ -12,7 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ...errors import ArgumentError, InputTypeError, ShapeError
+from ..._checks import check_whole
+from ...errors import ArgumentError, InputTypeError, LabelError, ShapeError
 from ._rows import check_number
 
 __all__ = ["MixedBatch", "MixedLoss", "cutmix", "mixed_loss", "mixup"]
@@ -32,11 +33,9 @@ class MixedBatch:
     """How much of each row is its own, from 0 to 1."""
 
     def soft_target(self, classes: int) -> Tensor:
-        """(N, classes): both targets by their shares, for losses that take soft targets."""
-        own, other = (
-            part if part.is_floating_point() else F.one_hot(part.long(), classes).float()
-            for part in (self.target, self.other)
-        )
+        """(N, classes, ...): both targets by their shares, for losses that take soft targets."""
+        count = check_whole(classes, "classes", 2)
+        own, other = (_shares(part, count) for part in (self.target, self.other))
         return self.share * own + (1 - self.share) * other
 
     def __repr__(self) -> str:
@@ -141,6 +140,21 @@ def _span(draw: np.random.Generator, length: int, side: float) -> slice:
     """A stretch of the given share of a length around a place drawn at random, cut off at the ends."""
     centre, half = int(draw.integers(0, max(length, 1))), int(length * side) // 2
     return slice(max(centre - half, 0), min(centre + half, length))
+
+
+def _shares(target: Tensor, classes: int) -> Tensor:
+    """Soft targets with the classes on axis 1, where the losses look for them."""
+    if target.is_floating_point():
+        if target.ndim < 2 or target.shape[1] != classes:
+            raise ShapeError(
+                "classes", f"is {classes}, and the targets are shares of shape {tuple(target.shape)}, classes on axis 1"
+            )
+        return target
+    codes = target.long()
+    if codes.numel() and not 0 <= int(codes.min()) <= int(codes.max()) < classes:
+        wrong = int(codes.max() if codes.min() >= 0 else codes.min())
+        raise LabelError("classes", f"is {classes}, and a target is {wrong}", f"classes are 0 to {classes - 1}")
+    return F.one_hot(codes, classes).movedim(-1, 1).float()
 
 
 def _check_batch(input: Tensor, target: Tensor, least: int) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ...errors import ArgumentError
 from ._module import LossModule
-from ._rows import check_number, gather_rows, in_full_precision
+from ._rows import Rows, check_number, gather_rows, in_full_precision
 
 __all__ = ["LabelSmoothingLoss", "MarginLabelSmoothingLoss", "label_smoothing_loss", "margin_label_smoothing_loss"]
 
@@ -30,6 +30,7 @@ def label_smoothing_loss(
     Use it in place of cross-entropy. It helps networks that fit their training rows perfectly and grow ever surer. It
     costs nothing to compute. The best forecast under it is less sure than the truth by design, so a model that was
     not overconfident becomes underconfident; and it takes away information that temperature scaling could have used.
+    A class that is shut out of a row by a logit of -inf, or 10,000 below the largest, gets no share of it.
 
     Parameters
     ----------
@@ -58,13 +59,26 @@ def label_smoothing_loss(
         raise ArgumentError("spread", f"must be 'all' or 'others'; got {spread!r}")
     rows = gather_rows(input, target, weight, ignore_index, reduction)
     classes = rows.logits.shape[1]
+    among_open = _among_open(rows, amount, spread == "others")
     if spread == "others":
         amount *= classes / (classes - 1)
         if amount > 1:
             raise ArgumentError(
                 "smoothing", f"must leave the true class its even share, {1 / classes:.3g}; got {smoothing!r}"
             )
-    return rows.reduce(rows.cross_entropy(smoothing=amount))
+    return rows.reduce(torch.where(rows.shut.any(1), among_open, rows.cross_entropy(smoothing=amount)))
+
+
+def _among_open(rows: Rows, smoothing: float, others: bool) -> Tensor:
+    """The same for rows with classes shut out, as if these were not there; one class that is left has nobody to give to."""
+    fair = (~rows.shut).to(rows.logits)
+    count = fair.sum(1, keepdim=True).clamp(min=1)
+    amount = smoothing * (count / (count - 1).clamp(min=1) if others else torch.ones_like(count))
+    amount = torch.where(count > 1, amount, 0.0).clamp(max=1)
+    targets = (1 - amount) * rows.targets + amount * fair / count
+    if rows.class_weight is not None:
+        targets = targets * rows.class_weight
+    return -(targets * rows.log_probs).sum(1)
 
 
 class LabelSmoothingLoss(LossModule):
@@ -106,7 +120,8 @@ def margin_label_smoothing_loss(
 
     Use it in place of cross-entropy. It helps where label smoothing makes a model underconfident: nothing is pushed
     as long as logits stay within the margin. It costs one maximum per row. With a margin that logits never reach it
-    is plain cross-entropy, so look at their spread first: small networks often need less than 10.
+    is plain cross-entropy, so look at their spread first: small networks often need less than 10. Nothing is paid for
+    a class that is shut out of a row by a logit of -inf, or 10,000 below the largest.
 
     Parameters
     ----------
@@ -136,8 +151,10 @@ def margin_label_smoothing_loss(
     if over_classes not in ("mean", "sum"):
         raise ArgumentError("over_classes", f"must be 'mean' or 'sum'; got {over_classes!r}")
     rows = gather_rows(input, target, weight, ignore_index, reduction)
-    beyond = torch.relu(rows.logits.amax(1, keepdim=True) - rows.logits - free)
-    penalty = beyond.mean(1) if over_classes == "mean" else beyond.sum(1)
+    beyond = torch.relu(rows.logits.amax(1, keepdim=True) - rows.logits - free).masked_fill(rows.shut, 0.0)
+    penalty = beyond.sum(1)
+    if over_classes == "mean":
+        penalty = penalty / (~rows.shut).sum(1).clamp(min=1)
     return rows.reduce(rows.cross_entropy() + factor * rows.row_weight * penalty)
 
 
