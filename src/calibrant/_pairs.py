@@ -31,6 +31,7 @@ __all__ = [
     "evenly_spaced",
     "kernel_sums",
     "one_column",
+    "own_order",
 ]
 
 Array = NDArray[Any]
@@ -40,6 +41,8 @@ Distance = Literal["auto", "tv", "l2"]
 
 # All pairs up to this many rows, above that of this many of them, give the median distance.
 MEDIAN_ROWS = 1000
+# As many of the distances show where the middle is to within a twentieth.
+MEDIAN_PART = 4000
 # A tile of distances is half a megabyte, so that it stays in the cache of one core while it is turned into a kernel.
 TILE = 256
 # A pair costs several times what an entry of a sweep does, so that few rows already repay a second thread.
@@ -124,7 +127,7 @@ def cloud_of(view: VectorView) -> Cloud:
     points = as_points(block.probs) + 0.0  # a copy, and no negative zeros, which would be other bytes
     residual = block.targets - block.probs
     del block  # rows times classes, and what follows takes as much again
-    order = _own_order(points)
+    order = own_order(points)
     points, residual = points[order], residual[order]
     starts = np.flatnonzero(np.append(True, (points[1:] != points[:-1]).any(axis=1)))
     share = view.weights[order] / view.total
@@ -140,7 +143,7 @@ def cloud_of(view: VectorView) -> Cloud:
     return Cloud(points, added(share), added(residual), added(own), added(own_term), float(size))
 
 
-def _own_order(points: Floats) -> Array:
+def own_order(points: Floats) -> Array:
     """Rows by their largest probability, then the next, ..., then by the vector itself."""
     top = points.max(axis=1)
     order = np.argsort(top, kind="stable")
@@ -186,22 +189,38 @@ def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any
 
 def _median_distance(cloud: Cloud, metric: str, scale: float) -> float:
     """Median over pairs of rows; the mean where that is 0, and infinity (a kernel of 1) where all rows are equal."""
-    points, share, copies = cloud.points, cloud.share, float((cloud.share**2 - cloud.own).sum()) / 2
     if cloud.size > MEDIAN_ROWS:
-        points, share = points[evenly_spaced(share, MEDIAN_ROWS)], np.ones(MEDIAN_ROWS)
-        copies = 0.0
+        distance = _distances(cloud.points[evenly_spaced(cloud.share, MEDIAN_ROWS)], metric)
+        middle = float((scale * _middle_two(distance)).mean())  # all weigh the same, and their number is even
+        return middle or scale * float(distance.mean()) or math.inf
+    points, share, copies = cloud.points, cloud.share, float((cloud.share**2 - cloud.own).sum()) / 2
     i, j = np.triu_indices(len(points), 1)
-    if points.shape[1] == 1:
-        between = np.abs(points[i, 0] - points[j, 0])
-    else:
-        from scipy.spatial.distance import pdist
-
-        between = pdist(points, metric)
-    distance = np.append(0.0, scale * between)  # first all pairs of equal rows together
+    distance = np.append(0.0, scale * _distances(points, metric))  # first all pairs of equal rows together
     weight = np.append(max(copies, 0.0), share[i] * share[j])
     if not distance.any():
         return math.inf
     return weighted_median(distance, weight) or float((distance * weight).sum() / weight.sum())
+
+
+def _middle_two(values: Floats) -> Floats:
+    """The two in the middle of an even number; most are set aside by what a part of them shows."""
+    part = np.sort(values[:: max(1, len(values) // MEDIAN_PART)])
+    low, high = part[int(0.45 * len(part))], part[int(0.55 * len(part))]
+    at = len(values) // 2 - 1 - int(np.count_nonzero(values < low))
+    near = values[(values >= low) & (values <= high)]
+    if at < 0 or at + 2 > len(near):
+        near, at = values, len(values) // 2 - 1
+    return np.partition(near, [at, at + 1])[at : at + 2]
+
+
+def _distances(points: Floats, metric: str) -> Floats:
+    """Of all pairs, those of the first row first."""
+    if points.shape[1] == 1:
+        i, j = np.triu_indices(len(points), 1)
+        return np.asarray(np.abs(points[i, 0] - points[j, 0]))
+    from scipy.spatial.distance import pdist
+
+    return np.asarray(pdist(points, metric))
 
 
 def all_pairs(points: Floats, vectors: Floats, kernel: Kernel) -> float:

@@ -10,7 +10,11 @@ from typing import Any
 
 from .errors import MissingDependencyError
 
-__all__ = ["frame_of", "html_table", "number", "text_table"]
+__all__ = ["frame_of", "html_table", "number", "pvalue_text", "text_table"]
+
+
+# P-values below this are lost in rounding.
+SMALLEST_PVALUE = 1e-300
 
 
 def frame_of(columns: Mapping[str, Sequence[Any]]) -> Any:
@@ -39,6 +43,13 @@ def number(value: float | None, digits: int = 4) -> str:
         text = f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}" if value else "0"
         return text if len(text.lstrip("-")) <= 9 else f"{value:.{digits}f}"
     return f"{value:.{digits - 1}e}"
+
+
+def pvalue_text(value: float) -> str:
+    """A p-value for reading: four significant digits, and a bound in place of 0."""
+    if math.isnan(value):
+        return "-"
+    return f"{value:.4g}" if value >= SMALLEST_PVALUE else f"< {SMALLEST_PVALUE:g}"
 
 
 def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: Container[int] = ()) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -22,6 +22,7 @@ __all__ = [
     "build_signature",
     "check_class_weight",
     "check_option",
+    "check_words",
     "formula_options",
     "unknown_word",
 ]
@@ -59,6 +60,9 @@ FOREIGN = {
     "random_state": "rng",
     "mode": "lens",
 }
+
+# Four words for one idea; functions differ in which of them they take.
+LEVELS = ("level", "interval", "confidence_level", "alpha")
 
 EXPLAIN = {
     "bins": "Number of bins, or rising edges from 0 to 1.",
@@ -119,7 +123,10 @@ def unknown_word(owner: str, word: str, value: Any, known: Sequence[str]) -> Unk
     from difflib import get_close_matches
 
     near = get_close_matches(word, known, 1)
-    if word in FOREIGN and (FOREIGN[word].split()[0] in known or " " in FOREIGN[word] or "=" in FOREIGN[word]):
+    level = next((other for other in LEVELS if word in LEVELS and other in known), "")
+    if level:
+        hint = f"here it is {level}" + (f" = 1 - {word}" if "alpha" in (word, level) else "")
+    elif word in FOREIGN and (FOREIGN[word].split()[0] in known or " " in FOREIGN[word] or "=" in FOREIGN[word]):
         hint = f"here it is {FOREIGN[word]}"
         swaps = {"uniform": "'equal_width'", "quantile": "'equal_mass'", "equal-mass": "'equal_mass'"}
         if FOREIGN[word] == "binning" and value in swaps:
@@ -129,6 +136,20 @@ def unknown_word(owner: str, word: str, value: Any, known: Sequence[str]) -> Unk
     else:
         hint = f"{owner} takes {', '.join(known)}"
     return UnknownArgumentError(word, f"is no argument of {owner}", hint)
+
+
+def check_words(function: Callable[..., Any], words: Mapping[str, Any], *metrics: Metric) -> None:
+    """Refuse the first of a function's further keywords that neither predictions nor any of its metrics take."""
+    import inspect
+
+    options = [word for metric in metrics for word in (*metric.options, *VIEW_WORDS)]
+    theirs = (*options, *PREDICTION_WORDS)
+    for word, value in words.items():
+        if word not in theirs:
+            parameters = inspect.signature(function).parameters.values()
+            own = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+            whose = [function.__name__] + ([metrics[0].id] if len(metrics) == 1 else ["its metrics"] if metrics else [])
+            raise unknown_word(" or ".join(whose), word, value, list(dict.fromkeys([*own, *theirs])))
 
 
 def build_signature(metric: Metric) -> Any:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
 import calibrant as cal
 from calibrant.inference.draws import CellSampler, RowSampler, choose_sampler
-from calibrant.inference.intervals import _jackknife, bca_levels
+from calibrant.inference.intervals import _jackknife, bca_levels, quantiles
+from calibrant.metrics.debiased import t_cal_null_deviation
+from calibrant.view import View
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -121,6 +124,38 @@ def test_intervals_near_zero_carry_a_note() -> None:
     assert cal.interval(y, p, metric="ece", rng=0, n_resamples=300).note == ""
 
 
+def test_each_method_says_what_repeated_rows_do_to_it() -> None:
+    y, p = predictions(300, seed=3)
+    notes = {
+        method: cal.interval(y, p, metric="ece", bins=10, method=method, rng=0, n_resamples=300).note
+        for method in ("percentile", "basic", "bca")
+    }
+    assert "so the interval is too high; assess says" in notes["percentile"]
+    assert notes["basic"] == ""  # mirrored at the value, it lies low
+    assert "so the interval may still be too high" in notes["bca"]
+    assert "one side" not in notes["bca"]
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_levels_that_cannot_be_corrected(seed: int) -> None:
+    """In 50 bins nearly every resample (seed 5) or every one (seed 0) has more error than the rows."""
+    calm = cal.make_calibrated(1000, rng=seed)
+    words: dict[str, Any] = {"metric": "ece", "bins": 50, "rng": 0, "n_resamples": 300}
+    corrected = cal.interval(calm.y_true, calm.y_prob, method="bca", **words)
+    assert "nearly all resampled values lie on one side" in corrected.note
+    assert "so the interval is too high" in corrected.note
+    plain = cal.interval(calm.y_true, calm.y_prob, method="percentile", **words)
+    assert (corrected.low, corrected.high) == (plain.low, plain.high)
+
+
+def test_the_note_is_true_of_large_errors_as_well() -> None:
+    y, p = predictions(300, seed=6, power=1.3)
+    found = cal.interval(y, p, metric="mce", rng=0, n_resamples=300)
+    assert found.low > 0.2
+    assert "for rows that repeat add to the error" in found.note
+    assert "near 0" not in found.note
+
+
 def test_metrics_bring_their_own_intervals() -> None:
     slope = cal.interval(*B, metric="cox_slope")
     assert slope.method == "asymptotic"
@@ -135,13 +170,55 @@ def test_metrics_bring_their_own_intervals() -> None:
         cal.interval(*B, metric="ece", method="asymptotic")
 
 
+@pytest.mark.parametrize("metric", ["t_cal", "l2ce_interval"])
+def test_unbiased_bounds_are_those_of_the_unbiased_value(metric: str) -> None:
+    """By hand: bins of 4 and 3 rows, pairs over n - 1, and both parts of the variance."""
+    y, p = np.array([0, 1, 0, 0, 1, 1, 1]), np.array([0.05, 0.15, 0.25, 0.35, 0.65, 0.75, 0.85])
+    value = variance = 0.0
+    influence = np.zeros(7)
+    for rows in (slice(0, 4), slice(4, 7)):
+        off, v = (p - y)[rows], (p * (1 - p))[rows]
+        size = len(off)
+        value += (off.sum() ** 2 - (off**2).sum()) / (size - 1) / 7
+        variance += 2 * (v.sum() ** 2 - (v**2).sum()) / (size - 1) ** 2 / 49
+        influence[rows] = 2 * off.mean() * off - off.mean() ** 2
+    half = 1.959963984540054 * math.sqrt(variance + influence.var() / 7)
+    found = cal.interval(y, p, metric=metric, bins=2, unbiased=True)
+    assert found.method == "asymptotic"
+    assert found.value == pytest.approx(value, abs=1e-15)
+    assert (found.low, found.high) == pytest.approx((max(0.0, value - half), value + half), abs=1e-12)
+    biased = cal.interval(y, p, metric=metric, bins=2)
+    assert biased.high < found.high - 0.001
+
+
+def test_spread_of_the_unbiased_error_by_enumeration() -> None:
+    p = np.array([0.05, 0.15, 0.2, 0.35, 0.5, 0.55, 0.65, 0.95])
+    moments = np.zeros(2)
+    for labels in product((0, 1), repeat=len(p)):
+        chance = np.prod(np.where(labels, p, 1 - p))
+        value = cal.t_cal(list(labels), p, bins=3, unbiased=True)
+        moments += chance * np.array([value, value**2])
+    view = cal.ece.views([0] * 8, p)[0]
+    assert isinstance(view, View)
+    assert moments[0] == pytest.approx(0, abs=1e-15)
+    assert t_cal_null_deviation(view, 3, unbiased=True) == pytest.approx(math.sqrt(moments[1]), rel=1e-12)
+
+
+def test_bounds_of_a_very_negative_value_are_in_order() -> None:
+    y, p = np.tile([0, 1], 500), np.repeat(np.linspace(0.48, 0.52, 500), 2)
+    found = cal.interval(y, p, metric="l2ce_interval", bins=400)
+    assert found.value < 0
+    assert (found.low, found.high >= 0) == (0, True)
+
+
 def test_bad_arguments_are_named() -> None:
     for words, text in [
         ({"method": "magic"}, "method: must be one of"),
         ({"level": 0}, "level: must lie between 0 and 1"),
         ({"n_resamples": 50}, "n_resamples: must be at least 200"),
-        ({"method": "normal"}, "needs a mean over rows"),
+        ({"method": "normal"}, "needs a mean over rows, and ece is none"),
         ({"cluster": True, "stratify": True}, "exclude each other"),
+        ({"method": "normal", "stratify": True}, "'normal' is for one question about rows that are drawn freely"),
     ]:
         with pytest.raises(cal.ArgumentError, match=text):
             cal.interval(*B, metric="ece", **words)  # type: ignore[arg-type]
@@ -181,9 +258,29 @@ def test_many_rows_are_counted_in_cells_and_joint_lenses_are_not() -> None:
     assert not isinstance(choose_sampler([(cal.cwce, {})], data, exact=False), CellSampler)
 
 
-def test_an_infinite_value_has_no_standard_error() -> None:
-    with pytest.raises(cal.UndefinedMetricError, match="infinite"):
-        cal.interval([0, 1, 1], [0.2, 0.0, 0.7], metric="nll", method="normal")
+@pytest.mark.parametrize("method", ["auto", "normal", "percentile", "basic", "bca"])
+def test_an_infinite_value_has_no_interval(method: str) -> None:
+    with pytest.raises(cal.UndefinedMetricError, match="nll: is infinite, so it has no interval"):
+        cal.interval([0, 1, 1], [0.2, 0.0, 0.7], metric="nll", method=method)
+
+
+def test_hard_scores_are_evaluated_without_a_warning() -> None:
+    y, hard = np.tile([0, 1, 1, 0], 25), np.tile([0.0, 1.0, 0.0, 0.0], 25)
+    names = ["spiegelhalter_z", "hosmer_lemeshow", "ecd", "nll", "ecce_mad", "brier"]
+    results = {r.metric: r for r in cal.evaluate(y, hard, metrics=names, interval=0.95, n_resamples=200, rng=0).results}
+    for name in ("spiegelhalter_z", "hosmer_lemeshow", "ecd", "nll"):
+        assert results[name].low is None
+        assert results[name].note == "no interval: is infinite, so it has no interval"
+    assert results["brier"].low is not None
+
+
+def test_infinite_resamples_of_a_finite_value() -> None:
+    """Without events the ratio of expected to observed is infinite, which about one resample in twenty is."""
+    sample = np.append(np.arange(1.0, 96.0), [math.inf] * 5)
+    assert quantiles(sample, (0.05, 0.95)) == (5.0, 95.0)
+    assert quantiles(sample, (0.025, 0.975)) == (3.0, math.inf)
+    assert quantiles(sample[:95], (0.0, 1.0)) == (1.0, 95.0)
+    assert quantiles(np.array([-math.inf, 1.0]), (0.0, 1.0)) == (-math.inf, 1.0)
 
 
 def test_a_difference_can_be_read_from_either_side() -> None:

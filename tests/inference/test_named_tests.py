@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import integrate, stats
+from scipy import integrate, optimize, stats
 
 import calibrant as cal
 from calibrant.errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, WeightsNotSupportedError
 from calibrant.inference import near
 from calibrant.inference.belt import belt_survival, giviti_test
+from calibrant.inference.closed import too_few
 from calibrant.inference.dyadic import Dyadic, dyadic_levels
 from calibrant.inference.grades import grade_tests, hosmer_lemeshow_multinomial
 from calibrant.inference.owntests import DEFAULT_TESTS, OWN_TESTS
@@ -286,7 +287,7 @@ def test_defaults() -> None:
         "skce_ul": "asymptotic",
         "ucme": "chi_square",
         "ecmmd": "normal",
-        "cox_slope": "lr",
+        "cox_slope": "profile",
         "pws": "chi_square",
     }
     for metric in ("klce", "mcm", "t_cal", "l2ce_interval", "skce_b"):
@@ -295,7 +296,159 @@ def test_defaults() -> None:
     y, p = sample(40, 0)
     assert cal.assess(y, p, metric="t_cal", n_resamples=19, rng=0).method == "consistency"
     assert cal.assess(y, p, metric="mcm", groups=y * 0, n_resamples=19, rng=0).method == "consistency"
-    assert cal.assess(y, p, metric="cox_slope").method == "lr"
+    assert cal.assess(y, p, metric="cox_slope").method == "profile"
+
+
+def line_likelihood(y: Any, p: Any, intercept: float | None, slope: float | None) -> float:
+    """The largest log-likelihood of a line in log-odds; None is a coefficient that is free."""
+    x = np.log(p / (1 - p))
+
+    def loss(free: Any) -> float:
+        rest = iter(free)
+        a, b = (next(rest) if c is None else c for c in (intercept, slope))
+        eta = a + b * x
+        return float((np.logaddexp(0, eta) - y * eta).sum())
+
+    start = [usual for c, usual in ((intercept, 0.0), (slope, 1.0)) if c is None]
+    found = optimize.minimize(loss, start, method="BFGS", options={"gtol": 1e-9})
+    return -float(found.fun)
+
+
+@pytest.mark.parametrize(("metric", "fixed"), [("cox_intercept", (0.0, None)), ("cox_slope", (None, 1.0))])
+def test_each_coefficient_has_a_test_of_its_own(metric: str, fixed: Any) -> None:
+    for seed in range(3):
+        y, p = sample(150, seed, 1.3)
+        gain = 2 * (line_likelihood(y, p, None, None) - line_likelihood(y, p, *fixed))
+        found = assessed((y, p), metric, "profile")
+        assert_allclose(found.pvalue, stats.chi2.sf(gain, 1), rtol=1e-5)
+        assert_allclose(abs(found.detail["z"]), math.sqrt(gain), rtol=1e-5)
+        away = found.statistic - cal.catalogue[metric].ideal
+        above, below = (assessed((y, p), metric, "profile", alternative=side).pvalue for side in ("greater", "less"))
+        assert_allclose(above + below, 1)
+        assert_allclose(min(above, below), found.pvalue / 2)
+        assert (above < below) == (away > 0)
+
+
+def test_a_right_slope_beside_a_wrong_mean_is_no_deviation() -> None:
+    rng = np.random.default_rng(3)
+    z = rng.normal(-1, 1.5, 5000)
+    y, p = (rng.random(5000) < 1 / (1 + np.exp(-z))).astype(int), 1 / (1 + np.exp(-z - 1))
+    slope, intercept = (cal.assess(y, p, metric=metric) for metric in ("cox_slope", "cox_intercept"))
+    assert not slope.rejected
+    assert intercept.rejected
+    assert "the intercept is 0 whatever the slope" in intercept.verdict
+    together = assessed((y, p), "cox_slope", "lr")
+    assert together.rejected
+    assert "the intercept is 0 and the slope 1" in together.verdict
+    calm = [cal.assess(*sample(300, seed), metric="cox_slope").pvalue <= 0.05 for seed in range(300)]
+    assert 4 <= sum(calm) <= 28  # 99.9 % of binomial(300, 0.05)
+
+
+def test_separated_outcomes_have_a_limit_for_each_coefficient() -> None:
+    """The slope grows without end; with the slope held at 1 an intercept is left to fit, and the other way round."""
+    y, p = np.array(A[0]), np.array(A[1])
+    for metric, fixed in (("cox_intercept", (0.0, None)), ("cox_slope", (None, 1.0))):
+        found = assessed(A, metric, "profile", penalty="firth")
+        assert_allclose(found.pvalue, stats.chi2.sf(-2 * line_likelihood(y, p, *fixed), 1), rtol=1e-4)
+    steep = ([0, 0, 0, 0, 1], [0.1, 0.2, 0.3, 0.4, 0.9])
+    assert cal.cox_slope(*steep, penalty="firth") < 1
+    assert assessed(steep, "cox_slope", "profile", penalty="firth").detail["z"] > 0  # it grows without end
+    assert assessed((1 - np.array(steep[0]), steep[1]), "cox_slope", "profile", penalty="firth").detail["z"] < 0
+    sided = ([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9])  # a line through the middle separates them too
+    assert_allclose(assessed(sided, "cox_intercept", "profile", penalty="firth").pvalue, 1)
+
+
+# Sides, and laws that are off.
+
+
+def test_every_test_takes_the_side_of_its_metric() -> None:
+    for metric, tests in OWN_TESTS.items():
+        usual = cal.catalogue[metric].alternative
+        for method, test in tests.items():
+            assert usual in test.sides, (metric, method)
+
+
+ONE_SIDED = [
+    ("ecce_mad", "series"),
+    ("ecce_r", "series"),
+    ("cce", "series"),
+    ("ks_top_r", "series"),
+    ("bbt", "series"),
+    ("hosmer_lemeshow", "chi_square"),
+    ("hosmer_lemeshow", "chi_square_fitted_here"),
+    ("pws", "chi_square"),
+    ("sbct", "chi_square"),
+    ("skce_uq", "bootstrap"),
+    ("ucme", "chi_square"),
+]
+
+
+@pytest.mark.parametrize(("metric", "method"), ONE_SIDED)
+def test_a_law_of_one_side_refuses_the_other(metric: str, method: str) -> None:
+    data = sample(60, 2)
+    for side in ("less", "two-sided"):
+        with pytest.raises(ArgumentError, match=f"is 'greater'; got '{side}'; use method='consistency'"):
+            assessed(data, metric, method, alternative=side)
+    drawn = cal.assess(*data, metric=metric, alternative="less", n_resamples=99, rng=0)
+    assert drawn.method == "consistency"
+    opposite = cal.assess(*data, metric=metric, method="consistency", alternative="greater", n_resamples=99, rng=0)
+    assert drawn.pvalue + opposite.pvalue >= 1
+
+
+def test_the_logit_shift_has_its_own_sign() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.random(400) * 0.96 + 0.02
+    y = (rng.random(400) < 1 / (1 + (1 - p) / p * math.exp(-0.6))).astype(int)
+    words: dict[str, Any] = {"metric": "calibration_in_the_large", "rng": 0}
+    assert cal.assess(y, p, form="logit", alternative="greater", **words).pvalue < 0.001
+    assert cal.assess(y, p, form="logit", alternative="less", **words).pvalue > 0.999
+    assert cal.assess(y, p, alternative="less", **words).pvalue < 0.001
+    for side in ("greater", "less", "two-sided"):
+        law = cal.assess(y, p, form="logit", alternative=side, **words)
+        drawn = cal.assess(y, p, form="logit", alternative=side, method="consistency", **words)
+        assert law.pvalue == pytest.approx(drawn.pvalue, abs=0.005)
+
+
+@pytest.mark.parametrize("binning", ["equal_mass", "equal_width"])
+def test_few_expected_events_are_drawn(binning: str) -> None:
+    rng = np.random.default_rng(7)
+    p = rng.beta(1, 11, 60)
+    y = (rng.random(60) < p).astype(int)
+    words: dict[str, Any] = {"metric": "hosmer_lemeshow", "binning": binning, "rng": 0}
+    found = cal.assess(y, p, **words)
+    assert found.method == "consistency"
+    assert "'chi_square' would be rough" in found.law
+    assert found.pvalue == cal.assess(y, p, method="consistency", **words).pvalue
+    rough = cal.assess(y, p, method="chi_square", **words)
+    assert rough.method == "chi_square"
+    assert "below 5" in rough.law
+    y, p = sample(2000, 1)
+    plain = cal.assess(y, p, **words)
+    assert (plain.method, plain.law) == ("chi_square", "chi-square with 10 degrees of freedom")
+    impossible = cal.assess([0, 1] * 20 + [1], [0.0, 1.0] * 20 + [0.0], metric="hosmer_lemeshow")
+    assert (impossible.method, impossible.pvalue) == ("chi_square", 0)
+
+
+def test_cochrans_rule() -> None:
+    assert too_few(np.full(20, 5.0)) == ""
+    assert too_few(np.array([4.0] * 4 + [6.0] * 16)) == ""
+    assert "5 of 20" in too_few(np.array([4.0] * 5 + [6.0] * 15))
+    assert too_few(np.array([0.9] + [6.0] * 19)) == "1 of 20 numbers expected in the groups are below 5 (1 below 1)"
+    assert "rough" in hosmer_lemeshow_multinomial(*D, bins=2).law
+    assert "rough" not in hosmer_lemeshow_multinomial(*vectors(900, 0), bins=3).law
+
+
+def test_small_groups_hold_their_level() -> None:
+    """Where chi-square rejects too often, drawing does not."""
+    drawn = rough = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        p = rng.beta(0.4, 4, 60)
+        data = (rng.random(60) < p).astype(int), p
+        rough += assessed(data, "hosmer_lemeshow", "chi_square").pvalue <= 0.01
+        drawn += cal.assess(*data, metric="hosmer_lemeshow", n_resamples=99, rng=seed).pvalue <= 0.01
+    assert drawn <= 5  # 99.9 % of binomial(100, 0.01)
+    assert rough > 5
 
 
 # Slow definitions.
@@ -496,6 +649,8 @@ def test_permutations_of_residuals() -> None:
 # Weights, order, sizes.
 
 CLOSED = [
+    ("cox_slope", "profile", {}),
+    ("cox_intercept", "profile", {}),
     ("cox_slope", "lr", {}),
     ("cox_slope", "wald", {}),
     ("cox_slope", "score", {}),
@@ -561,6 +716,7 @@ def test_only_ratios_of_importance_matter(metric: str, method: str) -> None:
 @pytest.mark.parametrize(
     ("metric", "method"),
     [
+        ("cox_slope", "profile"),
         ("cox_slope", "lr"),
         ("cox_slope", "wald"),
         ("sbct", "chi_square"),
@@ -728,7 +884,7 @@ def test_degenerate_data(case: str) -> None:
 
 
 def test_errors_say_what_to_do() -> None:
-    with pytest.raises(ArgumentError, match="no side"):
+    with pytest.raises(ArgumentError, match="is 'two-sided'; got 'greater'"):
         assessed(B, "cox_slope", "lr", alternative="greater")
     with pytest.raises(UndefinedMetricError, match="consistency"):
         assessed(B, "sbct", "chi_square", statistic="l2")

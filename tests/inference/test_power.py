@@ -79,6 +79,48 @@ def test_one_sided_formulas_agree_with_simulation(test: str, alternative: Any) -
     assert abs(formula - drawn.power) <= 3 * math.sqrt(0.25 / 300)
 
 
+def test_the_logit_shift_has_the_sign_of_the_metric() -> None:
+    """Events more frequent than the scores say need a shift up."""
+    words: dict[str, Any] = {"deviation": 0.05, "form": "logit", "repeats": 200}
+    for method in ("analytic", "simulated"):
+        up = power("calibration_in_the_large", 500, alternative="greater", method=method, **words).power  # type: ignore[arg-type]
+        down = power("calibration_in_the_large", 500, alternative="less", method=method, **words).power  # type: ignore[arg-type]
+        assert up > 0.7
+        assert down < 0.02
+
+
+def test_the_test_that_is_simulated_is_the_one_that_assess_takes() -> None:
+    """Bounds that reject seldom, and tests that reject too often, stand beside the default and not for it."""
+    found = power("skce_b", 40, warp="bias", strength=3.0, repeats=40)
+    assert found.power > 0.9
+    assert "drawn with right scores" in found.note
+    calm = power("t_cal", 100, mu=lambda s: s, method="simulated", repeats=200)
+    assert "drawn with right scores" in calm.note
+    assert calm.low < 0.05
+    slope = power("cox_slope", 300, warp="bias", strength=0.7, repeats=100)
+    assert slope.low < 0.05 < 0.2 > slope.power  # a shift leaves the slope as it is
+
+
+def test_simulated_power_asks_for_the_side() -> None:
+    words: dict[str, Any] = {"warp": temperature(2.0), "method": "simulated", "repeats": 60}
+    assert power("ecce_mad", 300, alternative="greater", **words).power > 0.5
+    found = power("ecce_mad", 300, alternative="less", **words)
+    assert found.power < 0.05
+    assert "drawn with right scores" in found.note
+
+
+def test_small_groups_are_simulated() -> None:
+    words: dict[str, Any] = {"scores": (1, 11), "warp": bias(0.5)}
+    small = power("hosmer_lemeshow", 100, repeats=100, **words)
+    assert small.method == "simulated"
+    assert "drawn with right scores" in small.note
+    assert power("hosmer_lemeshow", 100, method="analytic", **words).method == "analytic"
+    assert power("hosmer_lemeshow", 20_000, **words).method == "analytic"
+    calm = power("hosmer_lemeshow", 100, scores=(1, 11), mu=lambda s: s, repeats=300)
+    assert calm.low < 0.05 < calm.high
+    assert sample_size("hosmer_lemeshow", scores=(1, 11), warp=bias(2.0), repeats=60).method == "simulated"
+
+
 @pytest.mark.parametrize(
     ("test", "n", "warp"),
     [
@@ -238,7 +280,6 @@ def test_bad_arguments_are_named() -> None:
         {"deviation": 0.1, "alternative": "both"},
         {"deviation": 0.1, "alternative": "less"},
         {"deviation": 0.1, "method": "guess"},
-        {"deviation": 0.1, "bins": 3},
         {"deviation": 0.1, "scores": (1, 1, 1)},
         {"deviation": 0.1, "n": 0},
         {"deviation": 0.1, "method": "simulated", "repeats": 0},
@@ -246,6 +287,8 @@ def test_bad_arguments_are_named() -> None:
     for words in wrong:
         with pytest.raises(cal.errors.ArgumentError):
             power("ecce_mad", **{"n": 100, **words})
+    with pytest.raises(cal.errors.UnknownArgumentError, match="power or ecce_mad"):
+        power("ecce_mad", 100, deviation=0.1, bins=3)
     for scores in ([], [1.5], "abc", [[0.5]]):
         with pytest.raises(cal.errors.ProbabilityError):
             power("ecce_mad", 100, scores=scores, deviation=0.1)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_whole
 from .._results import frame_of, html_table, number
+from .._signature import check_words
 from ..errors import ArgumentError, LensError, WeightsNotSupportedError
 from ..lenses import Lens
 from ..view import View
@@ -149,6 +150,7 @@ def calibration_band(
         raise ArgumentError("method", f"must be 'clopper_pearson' or 'yang_barber'; got {method!r}")
     if digits is not None and check_whole(digits, "digits") > 15:
         raise ArgumentError("digits", f"must be at most 15; got {digits}")
+    check_words(calibration_band, keywords)
     view = one_view(y_true, y_prob, lens, where, keywords, "calibration_band")
     if not isinstance(view, View):
         raise LensError("lens", "gives whole rows of probabilities, and one score is needed", "use 'top_label'")

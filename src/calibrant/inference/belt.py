@@ -13,7 +13,7 @@ from .._checks import check_whole
 from .._convert import is_number
 from .._gather import views_of
 from .._logistic import Groups, fit_logistic, groups_of, logit, separating_side
-from .._signature import unknown_word
+from .._signature import check_words
 from ..errors import ArgumentError, LensError, UndefinedMetricError
 from ..predictions import Predictions
 from ..view import VectorView, View
@@ -77,7 +77,7 @@ def giviti_test(
     first = 1 if external else 2
     if not first <= check_whole(max_degree, "max_degree") <= HIGHEST_DEGREE:
         raise ArgumentError("max_degree", f"must be from {first} to {HIGHEST_DEGREE}; got {max_degree!r}")
-    view = view_to_test("giviti_test", y_true, y_prob, lens, where, keywords)
+    view = view_to_test(giviti_test, y_true, y_prob, lens, where, keywords)
     degree, statistic = _chosen_degree(groups_of(view), first, max_degree, float(threshold))
     free = 2 if external else 1
 
@@ -100,11 +100,13 @@ def giviti_test(
     )
 
 
-def view_to_test(name: str, y_true: Any, y_prob: Any, lens: Any, where: Any, keywords: dict[str, Any]) -> View:
+def view_to_test(
+    test: Callable[..., Any], y_true: Any, y_prob: Any, lens: Any, where: Any, keywords: dict[str, Any]
+) -> View:
     """The one question that is tested, with hard labels and rows that count."""
-    source, unknown = read_source(y_true, y_prob, where, keywords)
-    for word, value in unknown.items():
-        raise unknown_word(name, word, value, ["lens", "where", "alpha"])
+    name = test.__name__
+    check_words(test, keywords)
+    source, _ = read_source(y_true, y_prob, where, keywords)
     views = views_of(source, lens) if isinstance(source, Predictions) else [source]
     if len(views) > 1 or isinstance(views[0], VectorView):
         raise LensError("lens", f"{name} tests one question at a time", "use lens='top_label' or 'class:...'")

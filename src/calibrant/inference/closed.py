@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._sums import accurate_sum
 from ..binning import bin_table
@@ -14,9 +16,11 @@ from ..errors import UndefinedMetricError
 from ..laws import maximum_survival, range_survival
 from ..metrics.cumulative import null_scale, rank_view
 from ..view import Block, VectorView, View
-from .owntests import Asked, Found, own_test
+from .owntests import ANY_SIDE, Asked, Found, own_test
 
-__all__ = ["chi_square_found", "normal_found"]
+__all__ = ["chi_square_found", "normal_found", "too_few"]
+
+Floats = NDArray[np.float64]
 
 
 def normal_found(asked: Asked, z: float, unit: float, law: str) -> Found:
@@ -49,12 +53,12 @@ def _squares(view: View | VectorView) -> Any:
     return view.weights if view.weight_kind != "importance" else view.weights**2
 
 
-@own_test("spiegelhalter_z", method="normal")
+@own_test("spiegelhalter_z", method="normal", sides=ANY_SIDE)
 def _spiegelhalter(asked: Asked) -> Found:
     return normal_found(asked, asked.statistic, 1.0, "standard normal")
 
 
-@own_test("ecd", method="normal")
+@own_test("ecd", method="normal", sides=ANY_SIDE)
 def _ecd(asked: Asked) -> Found:
     """The mean surprise minus its expectation is 0 in the mean; each row adds the variance of its own log-probability."""
     if asked.options.get("multiclass") != "full":
@@ -73,29 +77,53 @@ def _log_variance(block: Block) -> Any:
     return (block.probs * np.square(logs - mean)).sum(axis=1)
 
 
-@own_test("calibration_in_the_large", "expected_observed_ratio", method="normal")
+@own_test("calibration_in_the_large", "expected_observed_ratio", method="normal", sides=ANY_SIDE)
 def _mean_calibration(asked: Asked) -> Found:
-    """The standardised mean residual, whatever scale the metric reports it on."""
+    """The standardised mean residual, whatever scale the metric reports it on, with the sign that the metric has there."""
     view = asked.view
     spread = math.sqrt(accurate_sum(_squares(view) * view.score * (1 - view.score)))
     total = accurate_sum(view.weights * (view.score - view.outcome))
     if spread == 0:
         raise UndefinedMetricError(asked.metric.id, "every score is 0 or 1, so nothing could vary by chance")
-    return normal_found(asked, total / spread, 0.0, "standard normal for the standardised mean residual")
+    sign = -1 if asked.options.get("form") == "logit" else 1  # a shift up is needed where scores are too low
+    return normal_found(asked, sign * total / spread, 0.0, "standard normal for the standardised mean residual")
 
 
-@own_test("hosmer_lemeshow", method="chi_square")
+def too_few(expected: Floats) -> str:
+    """Why chi-square is far off for these expected numbers, by Cochran's rule; empty where it is near."""
+    below = {least: int((expected < least * (1 - 1e-9)).sum()) for least in (5, 1)}
+    if below[1] == 0 and below[5] <= expected.size / 5:
+        return ""
+    return f"{below[5]} of {expected.size} numbers expected in the groups are below 5 ({below[1]} below 1)"
+
+
+def _few_in_bins(asked: Asked) -> str:
+    if math.isinf(asked.statistic):  # what could not happen did, whatever the law
+        return ""
+    view = asked.view
+    table = bin_table(view, asked.options["binning"], asked.options["bins"])
+    rows = table.weight[~table.empty] * (view.effective_size / view.total if view.weight_kind == "importance" else 1)
+    score = table.mean_score[~table.empty]
+    return too_few(np.concatenate([rows * score, rows * (1 - score)]))
+
+
+def _chi_square_of_bins(asked: Asked, used_up: int) -> Found:
+    table = bin_table(asked.view, asked.options["binning"], asked.options["bins"])
+    found = chi_square_found(asked, asked.statistic, int((~table.empty).sum()) - used_up)
+    why = _few_in_bins(asked)
+    return replace(found, law=f"{found.law}, which is rough: {why}") if why else found
+
+
+@own_test("hosmer_lemeshow", method="chi_square", off=_few_in_bins)
 def _hosmer_lemeshow(asked: Asked) -> Found:
     """One degree of freedom for each bin that holds rows: the scores were not fitted to them."""
-    table = bin_table(asked.view, asked.options["binning"], asked.options["bins"])
-    return chi_square_found(asked, asked.statistic, int((~table.empty).sum()))
+    return _chi_square_of_bins(asked, 0)
 
 
 @own_test("hosmer_lemeshow", method="chi_square_fitted_here")
 def _hosmer_lemeshow_fitted(asked: Asked) -> Found:
     """Two fewer, for scores that were fitted to the very rows."""
-    table = bin_table(asked.view, asked.options["binning"], asked.options["bins"])
-    return chi_square_found(asked, asked.statistic, int((~table.empty).sum()) - 2)
+    return _chi_square_of_bins(asked, 2)
 
 
 def _path_found(asked: Asked, view: View, survival: Callable[[float], float], law: str) -> Found:

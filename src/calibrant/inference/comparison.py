@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,16 +14,18 @@ from numpy.typing import NDArray
 from .._checks import check_whole
 from .._convert import is_number
 from .._results import frame_of, html_table, number, text_table
-from .._signature import PREDICTION_WORDS
-from ..errors import ArgumentError, GroupError, ShapeError, UndefinedMetricError
+from .._signature import PREDICTION_WORDS, check_words
+from ..errors import ArgumentError, ShapeError, UndefinedMetricError
 from ..predictions import Predictions
 from ..registry import Metric, catalogue
-from ..selections import parse_selection
-from .draws import Drawn, PredictionSampler, generator, many, seed_of
+from ..selections import Selection, parse_selection
+from .draws import PredictionSampler, generator, many, seed_of
 
 __all__ = ["Comparison", "Difference", "compare"]
 
 Floats = NDArray[np.float64]
+
+INFINITE = "an infinite value has no difference that could be tested"
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class Comparison:
     level: float
     n: int
     n_resamples: int
+    note: str = ""
+    """What to know before trusting it; empty where there is nothing."""
 
     def __getitem__(self, pair: tuple[str, str]) -> Difference:
         for found in self.differences:
@@ -69,6 +74,7 @@ class Comparison:
             "n_resamples": self.n_resamples,
             "values": dict(self.values),
             "differences": [vars(found) for found in self.differences],
+            "note": self.note,
         }
 
     def to_frame(self) -> Any:
@@ -85,7 +91,8 @@ class Comparison:
 
     def __repr__(self) -> str:
         models = ", ".join(f"{name} {number(value)}" for name, value in self.values.items())
-        return "\n".join([f"{self.metric} on {self.n:,} rows: {models}", *text_table(*self._table())])
+        lines = [f"{self.metric} on {self.n:,} rows: {models}", *text_table(*self._table())]
+        return "\n".join([*lines, *([f"  note: {self.note}"] if self.note else [])])
 
     def _repr_html_(self) -> str:
         return html_table(*self._table())
@@ -137,13 +144,14 @@ def compare(
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
     check_whole(n_resamples, "n_resamples")
     chosen = metric if isinstance(metric, Metric) else catalogue[metric]
+    check_words(compare, keywords, chosen)
     words = {word: value for word, value in keywords.items() if word in PREDICTION_WORDS}
     options = {word: value for word, value in keywords.items() if word not in PREDICTION_WORDS}
-    samplers = {str(name): _sampler(y_true, p, words, where, cluster) for name, p in models.items()}
-    sizes = {sampler.predictions.n for sampler in samplers.values()}
-    if len(sizes) > 1:
-        raise ShapeError("models", f"leave different numbers of rows: {sorted(sizes)}", "select the same rows for all")
-    values = {name: _whole(sampler).value(chosen, options) for name, sampler in samplers.items()}
+    given = {str(name): Predictions(y_true, p, **words) for name, p in models.items()}
+    _check_same_rows(where, given)
+    samplers = {name: PredictionSampler(parse_selection(where, p), cluster=cluster) for name, p in given.items()}
+    any_one = next(iter(samplers.values()))
+    values = {name: sampler.whole().value(chosen, options) for name, sampler in samplers.items()}
     for name, value in values.items():
         if np.isnan(value):
             raise UndefinedMetricError(chosen.id, f"has no value for {name!r}")
@@ -153,30 +161,43 @@ def compare(
         return [s.bootstrap(generator(seed, resample)).value(chosen, options) for s in samplers.values()]
 
     sample = np.array(many(work, n_resamples, workers))
-    sample = sample[~np.isnan(sample).any(axis=1)]
+    # Resamples of a finite value that are infinite are as useless as those without a value.
+    sample = sample[(np.isfinite(sample) | np.isinf(list(values.values())) & ~np.isnan(sample)).all(axis=1)]
     if len(sample) < 0.9 * n_resamples:
         raise UndefinedMetricError(chosen.id, f"has no value in {n_resamples - len(sample)} of {n_resamples} resamples")
     names = list(values)
     found = [
-        _difference(names[i], names[j], values[names[i]] - values[names[j]], sample[:, i] - sample[:, j], level)
+        _difference(names[i], names[j], values[names[i]] - values[names[j]], sample[:, [i, j]], level)
         for i, j in combinations(range(len(names)), 2)
     ]
-    return Comparison(chosen.id, values, tuple(found), level, sizes.pop(), len(sample))
+    notes = [any_one.note, "" if np.isfinite(list(values.values())).all() else INFINITE]
+    note = "; ".join(filter(None, notes))
+    return Comparison(chosen.id, values, tuple(found), level, any_one.predictions.n, len(sample), note)
 
 
-def _sampler(y_true: Any, y_prob: Any, words: dict[str, Any], where: Any, cluster: bool) -> PredictionSampler:
-    p = parse_selection(where, Predictions(y_true, y_prob, **words))
-    if cluster and p.groups is None:
-        raise GroupError("groups", "are needed to draw whole groups", "pass groups=")
-    return PredictionSampler(p, groups=p.groups if cluster else None)
+def _check_same_rows(where: Any, given: dict[str, Predictions]) -> None:
+    """A selection that asks the model may choose other rows for each, which are then no pairs."""
+    if not isinstance(where, Selection):
+        return
+    (first, p), *others = given.items()
+    rows = where.mask(p)
+    for name, other in others:
+        apart = np.flatnonzero(rows != where.mask(other))
+        if len(apart):
+            row = int(apart[0] if p.kept is None else np.flatnonzero(p.kept)[apart[0]])
+            raise ShapeError(
+                "models",
+                f"leave different rows: {where.name} keeps row {row} of only one of {first!r} and {name!r}",
+                "select the same rows for all, for example by a mask",
+                row=row,
+            )
 
 
-def _whole(sampler: PredictionSampler) -> Drawn:
-    return sampler._drawn(sampler.predictions)
-
-
-def _difference(first: str, second: str, value: float, sample: Floats, level: float) -> Difference:
+def _difference(first: str, second: str, value: float, pairs: Floats, level: float) -> Difference:
     """The basic interval, and the p-value of the test that it inverts: how often the resampled difference strays that far."""
+    if not math.isfinite(value):
+        return Difference(first, second, value, math.nan, math.nan, math.nan)
+    sample = pairs[:, 0] - pairs[:, 1]
     low, high = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2]).tolist()
     off = np.abs(sample - value)
     pvalue = (1 + np.sum(off >= abs(value) * (1 - 1e-12))) / (1 + len(sample))

@@ -21,10 +21,10 @@ from ..registry import Metric
 from ..simulate import _law, _scores
 from ..sketch import Sketch
 from ..view import View
-from .closed import _quantile
+from .closed import _quantile, too_few
 from .draws import Generator
 
-__all__ = ["SLIGHT", "Case", "Nodes", "Plan", "named_deviation", "nodes_of", "normal_quantile", "plan_of"]
+__all__ = ["SLIGHT", "Case", "Nodes", "Plan", "law_is_off", "named_deviation", "nodes_of", "normal_quantile", "plan_of"]
 
 Floats = NDArray[np.float64]
 
@@ -136,32 +136,23 @@ def plan_of(case: Case, method: str) -> Plan | None:
     """The formula of a test; None where it must be simulated."""
     if method not in ("auto", "analytic", "simulated"):
         raise ArgumentError("method", f"must be 'auto', 'analytic' or 'simulated'; got {method!r}")
-    known = {
-        "calibration_in_the_large": _linear_plan,
-        "expected_observed_ratio": _linear_plan,
-        "spiegelhalter_z": _linear_plan,
-        "ecd": _linear_plan,
-        "ecce_mad": _path_plan,
-        "ecce_r": _path_plan,
-        "hosmer_lemeshow": _grouped_plan,
-        "pigeon_heyse": _grouped_plan,
-    }
-    if method == "simulated" or case.name not in known or case.metric is None:
+    if method == "simulated" or case.name not in KNOWN_PLANS or case.metric is None:
         if method == "analytic":
             raise ArgumentError("method", f"no formula is known for {case.name}", "use 'simulated'")
         return None
-    if known[case.name] is not _linear_plan and case.alternative != "greater":
+    if KNOWN_PLANS[case.name] is not _linear_plan and case.alternative != "greater":
         raise ArgumentError("alternative", f"of {case.name} is 'greater'; got {case.alternative!r}", "drop it")
     if not (case.at.share * case.at.score * (1 - case.at.score)).any():
         raise UndefinedMetricError(case.name, "every score is 0 or 1, so nothing could vary by chance")
-    return known[case.name](case)
+    return KNOWN_PLANS[case.name](case)
 
 
 def _linear_plan(case: Case) -> Plan:
     """Sums of g(s) (y - s) in units of their standard deviation, with the sign of the metric."""
     at = case.at
     factors = {"spiegelhalter_z": 1 - 2 * at.score, "ecd": -at.log_odds}
-    g = factors.get(case.name, -np.ones(len(at.score)))
+    sign = 1.0 if case.options.get("form") == "logit" else -1.0  # of calibration_in_the_large, as the metric reports it
+    g = factors.get(case.name, np.full(len(at.score), sign))
     gap = _product(g, at.truth - at.score)
     if np.isinf(gap).any():
         raise UndefinedMetricError(case.name, "is infinite where a score of 0 or 1 fails", "keep scores off 0 and 1")
@@ -219,21 +210,8 @@ def _grouped_plan(case: Case) -> Plan:
     from scipy.optimize import brentq
     from scipy.special import chdtri, chndtr
 
-    assert case.metric is not None
-    at, options = case.at, {**case.metric.options, **case.options}
-    whole = np.maximum(np.rint(at.share * 2.0**40), 1)  # shares as rows, so that the metric's own rule makes the bins
-    view = View(at.score, np.zeros(len(at.score), np.uint8), whole, "counts")
-    cell, count = bin_cells(view, options["binning"], options["bins"])
-    share, score, gap, exact = (
-        np.bincount(cell, at.share * part, count)
-        for part in (np.ones(len(at.score)), at.score, at.truth - at.score, at.score * (1 - at.score))
-    )
-    full = share > 0
-    share, score, gap, exact = share[full], score[full], gap[full], exact[full]
-    spread = exact if options.get("variance") == "exact" else score * (1 - score / share)
-    sure = (spread <= SLIGHT * share) & (np.abs(gap) > SLIGHT)
-    each = math.inf if sure.any() else float(np.divide(gap**2, spread, out=np.zeros(len(gap)), where=spread > 0).sum())
-    df = len(share)
+    bins = _bins_of(case)
+    each, df = bins.each, len(bins.share)
     limit = float(chdtri(df, case.alpha))
 
     def found(n: float) -> float:
@@ -248,6 +226,41 @@ def _grouped_plan(case: Case) -> Plan:
         return most if most == 1 else float(brentq(lambda n: found(n) - target, most / 2, most, xtol=1e-9))
 
     return Plan(found, rows)
+
+
+@dataclass(frozen=True)
+class _Bins:
+    """Shares of rows and sums of scores in the bins that hold rows, and what each row adds to the non-centrality."""
+
+    share: Floats
+    score: Floats
+    each: float
+
+
+def _bins_of(case: Case) -> _Bins:
+    assert case.metric is not None
+    at, options = case.at, {**case.metric.options, **case.options}
+    whole = np.maximum(np.rint(at.share * 2.0**40), 1)  # shares as rows, so that the metric's own rule makes the bins
+    view = View(at.score, np.zeros(len(at.score), np.uint8), whole, "counts")
+    cell, count = bin_cells(view, options["binning"], options["bins"])
+    share, score, gap, exact = (
+        np.bincount(cell, at.share * part, count).astype(np.float64)
+        for part in (np.ones(len(at.score)), at.score, at.truth - at.score, at.score * (1 - at.score))
+    )
+    full = share > 0
+    share, score, gap, exact = share[full], score[full], gap[full], exact[full]
+    spread = exact if options.get("variance") == "exact" else score * (1 - score / share)
+    sure = (spread <= SLIGHT * share) & (np.abs(gap) > SLIGHT)
+    each = math.inf if sure.any() else float(np.divide(gap**2, spread, out=np.zeros(len(gap)), where=spread > 0).sum())
+    return _Bins(share, score, each)
+
+
+def law_is_off(case: Case, n: int) -> bool:
+    """Whether so many rows are too few for the law of the metric's own test, so that outcomes are drawn for it."""
+    if case.metric is None or KNOWN_PLANS.get(case.name) is not _grouped_plan:
+        return False
+    bins = _bins_of(case)
+    return not math.isinf(bins.each) and bool(too_few(n * np.concatenate([bins.score, bins.share - bins.score])))
 
 
 def _product(factor: Floats, part: Floats) -> Floats:
@@ -267,3 +280,15 @@ def normal_quantile(level: float) -> float:
     from scipy.special import ndtri
 
     return float(ndtri(level))
+
+
+KNOWN_PLANS: dict[str, Callable[[Case], Plan]] = {
+    "calibration_in_the_large": _linear_plan,
+    "expected_observed_ratio": _linear_plan,
+    "spiegelhalter_z": _linear_plan,
+    "ecd": _linear_plan,
+    "ecce_mad": _path_plan,
+    "ecce_r": _path_plan,
+    "hosmer_lemeshow": _grouped_plan,
+    "pigeon_heyse": _grouped_plan,
+}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .._convert import is_number
 from .._rules import EqualWidth
-from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
+from ..errors import ArgumentError, GroupError, UndefinedMetricError, WeightsNotSupportedError
 from ..lenses import AnyView
 from ..predictions import Predictions
 from ..registry import Metric
@@ -32,6 +32,8 @@ Generator = np.random.Generator
 BIN_CELLS, FINE_CELLS = 300, 1920
 # Above this many rows that stand for several, rows are no longer written out.
 MOST_ROWS = 10_000_000
+# Below this many groups the spread between groups is seen too badly, and too small.
+FEW_GROUPS = 20
 
 progress: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress", default=None)
 """Is told how many resamples are done, of how many; None where nobody wants to know."""
@@ -82,6 +84,11 @@ class Sampler(Protocol):
     exact: bool
     """Whether single rows are drawn."""
 
+    @property
+    def note(self) -> str:
+        """What to know of an interval from its resamples; empty where there is nothing."""
+        ...
+
     def null(self, rng: Generator, fixed_design: bool) -> Drawn: ...
 
     def bootstrap(self, rng: Generator) -> Drawn: ...
@@ -115,6 +122,7 @@ class CellSampler:
     """Counts in cells of equal width, each taken at its mean score."""
 
     exact = False
+    note = ""
 
     def __init__(self, view: View, cells: int) -> None:
         table = EqualWidth(cells).table(view)
@@ -162,6 +170,7 @@ class RowSampler:
     """Single rows of one view, for metrics that read nothing else of them."""
 
     exact = True
+    note = ""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -224,12 +233,12 @@ class PredictionSampler:
 
     exact = True
 
-    def __init__(self, predictions: Predictions, groups: Array | None = None, strata: Array | None = None) -> None:
+    def __init__(self, predictions: Predictions, *, cluster: bool = False, stratify: bool = False) -> None:
         if predictions.weight_kind == "counts":
             predictions = _written_out(predictions)
         self.predictions = predictions
-        self.clusters = None if groups is None else [np.flatnonzero(groups == g) for g in np.unique(groups)]
-        self.strata = None if strata is None else [np.flatnonzero(strata == s) for s in np.unique(strata)]
+        self.clusters = _clusters(predictions) if cluster else None
+        self.strata = _strata(predictions) if stratify else None
 
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
         p = self.predictions
@@ -238,15 +247,27 @@ class PredictionSampler:
         return self._drawn(p.with_labels(draw_labels(p, rng)))
 
     def bootstrap(self, rng: Generator) -> Drawn:
+        return self._drawn(self.predictions.take(self.picked(rng)))
+
+    def picked(self, rng: Generator) -> Array:
+        """The rows of one resample, some of them several times."""
         n = self.predictions.n
         if self.clusters is not None:
-            picked = rng.integers(len(self.clusters), size=len(self.clusters))
-            at = np.concatenate([self.clusters[g] for g in picked])
-        elif self.strata is not None:
-            at = np.concatenate([rows[rng.integers(len(rows), size=len(rows))] for rows in self.strata])
-        else:
-            at = rng.integers(n, size=n)
-        return self._drawn(self.predictions.take(at))
+            groups = rng.integers(len(self.clusters), size=len(self.clusters))
+            return np.concatenate([self.clusters[g] for g in groups])
+        if self.strata is not None:
+            return np.concatenate([rows[rng.integers(len(rows), size=len(rows))] for rows in self.strata])
+        return rng.integers(n, size=n)
+
+    def whole(self) -> Drawn:
+        """The rows as they are."""
+        return self._drawn(self.predictions)
+
+    @property
+    def note(self) -> str:
+        """Drawing few groups shows too little of how they differ."""
+        few = self.clusters is not None and len(self.clusters) < FEW_GROUPS
+        return f"only {len(self.clusters or ())} groups, and intervals from few groups are too short" if few else ""
 
     def left_out(self) -> Iterator[tuple[float, Drawn]]:
         n = self.predictions.n
@@ -262,6 +283,27 @@ class PredictionSampler:
             return metric.views(p, **{word: keywords[word] for word in ("lens", "where") if word in keywords})
 
         return Drawn(views)
+
+
+def _parts(codes: Array) -> list[Array]:
+    """The rows of each code, in rising order of code."""
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+
+
+def _clusters(p: Predictions) -> list[Array]:
+    if p.groups is None:
+        raise GroupError("groups", "are needed to draw whole groups", "pass groups=")
+    parts = _parts(p.groups)
+    if len(parts) < 2:
+        raise GroupError("groups", "all rows are of one group, and drawing whole groups needs at least two")
+    return parts
+
+
+def _strata(p: Predictions) -> list[Array]:
+    if p.labels is None or p.labels.ndim > 1:
+        raise ArgumentError("stratify", "needs one class for each row")
+    return _parts(p.labels)
 
 
 def draw_labels(p: Predictions, rng: Generator) -> Array:

@@ -15,7 +15,7 @@ from ..view import VectorView
 from .closed import normal_found
 from .draws import generator
 from .fitted import vector_view
-from .owntests import Asked, Found, own_test
+from .owntests import ANY_SIDE, Asked, Found, own_test
 
 __all__ = ["Dyadic", "dyadic_levels", "null_deviation"]
 
@@ -52,7 +52,7 @@ def null_deviation(view: VectorView, score: Floats, cell: Places, count: int, un
     return math.sqrt(max(2 * math.fsum(pairs[full] / divisor[full] ** 2), 0.0)) / view.total
 
 
-@own_test("t_cal", "l2ce_interval", method="normal", default=False)
+@own_test("t_cal", "l2ce_interval", method="normal", default=False, sides=ANY_SIDE)
 def _normal(asked: Asked) -> Found:
     """For a first look: the law is a sum of chi-squares, whose upper tail is heavier than the normal one."""
     view, score, _ = _one_score(asked)

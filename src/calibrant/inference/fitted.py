@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._anchors import AnchorTest, anchor_tests
-from .._logistic import Groups, LogisticFit, SeparatedError, groups_of, logit, rates_seen, separating_side
+from .._logistic import Groups, LogisticFit, SeparatedError, fit_logistic, groups_of, logit, rates_seen, separating_side
 from .._sums import accurate_sum
 from ..curves import fit_line
-from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
+from ..errors import UndefinedMetricError, WeightsNotSupportedError
 from ..laws import range_survival
 from ..metrics.subpopulations import _partitions
 from ..view import VectorView, View
-from .closed import chi_square_found
-from .owntests import Asked, Found, own_test
+from .closed import chi_square_found, normal_found
+from .owntests import ANY_SIDE, Asked, Found, own_test
 
 __all__ = ["gain_over_scores", "limit_gain", "quadratic_form", "refuse_importance", "vector_view"]
 
@@ -25,6 +26,8 @@ Floats = NDArray[np.float64]
 
 # Directions whose variance is this small beside the largest have none.
 NO_VARIANCE = 1e-10
+# Log-odds at which an outcome is as good as certain.
+CERTAIN = 50.0
 
 
 def vector_view(asked: Asked) -> VectorView:
@@ -62,44 +65,78 @@ def gain_over_scores(groups: Groups, log_odds: Floats) -> float:
     return accurate_sum(groups.events * (log_odds - eta) - groups.weight * softened)
 
 
-def _cox(asked: Asked) -> Groups:
-    if asked.alternative != "two-sided":
-        raise ArgumentError(
-            "alternative", "intercept and slope are tested together, which has no side", "use method='consistency'"
-        )
-    return groups_of(asked.view)
+def _line_detail(fit: LogisticFit, covariance: Floats) -> dict[str, float]:
+    error = np.sqrt(np.diag(covariance))
+    return {
+        "intercept": float(fit.coefficients[0]),
+        "slope": float(fit.coefficients[1]),
+        "intercept_error": float(error[0]),
+        "slope_error": float(error[1]),
+    }
 
 
 def _cox_found(
     asked: Asked, statistic: float, df: int = 2, fit: LogisticFit | None = None, covariance: Floats | None = None
 ) -> Found:
     found = chi_square_found(asked, statistic, df, is_the_metric=False)
-    if fit is None:
-        return found
-    error = np.sqrt(np.diag(fit.covariance if covariance is None else covariance))
-    line = {
-        "intercept": float(fit.coefficients[0]),
-        "slope": float(fit.coefficients[1]),
-        "intercept_error": float(error[0]),
-        "slope_error": float(error[1]),
-    }
-    return Found(found.pvalue, None, found.law, {**found.detail, **line})
+    line = {} if fit is None else _line_detail(fit, fit.covariance if covariance is None else covariance)
+    return replace(found, detail={**found.detail, **line}, hypothesis="the intercept is 0 and the slope 1")
 
 
-@own_test("cox_intercept", "cox_slope", method="lr")
-def _cox_likelihood_ratio(asked: Asked) -> Found:
-    """How much likelier the fitted line makes the outcomes than the diagonal; where it has no end, its limit."""
-    groups = _cox(asked)
-    refuse_importance(asked.view, asked.metric.id, "use method='sandwich'")
-    if separating_side(groups, 1, logit(groups.score)):
-        return _cox_found(asked, 2 * limit_gain(groups))
+def _gain_of_line(groups: Groups) -> tuple[float, LogisticFit | None]:
+    """What the likeliest line gains over the scores, and the line; where it has no end, its limit."""
+    feature = logit(groups.score)
+    if separating_side(groups, 1, feature):
+        return limit_gain(groups), None
     fit = fit_line(groups)
-    line = fit.coefficients[0] + fit.coefficients[1] * logit(groups.score)
-    return _cox_found(asked, max(0.0, 2 * gain_over_scores(groups, line)), fit=fit)
+    return gain_over_scores(groups, fit.coefficients[0] + fit.coefficients[1] * feature), fit
+
+
+def _gain_of_one(groups: Groups, feature: Floats, offset: Floats) -> float:
+    """What the likeliest log-odds ``offset + b feature`` gain over the scores, b being free; its limit where b has no end."""
+    for side in (1.0, -1.0):
+        ahead = side * feature
+        if (ahead[groups.events > 0] >= 0).all() and (ahead[groups.others > 0] <= 0).all():
+            return gain_over_scores(groups, np.where(feature == 0, offset, CERTAIN * np.sign(ahead)))
+    fit = fit_logistic(groups, feature[:, None], offset=offset)
+    if not fit.converged:
+        raise UndefinedMetricError("y_prob", "the likelihood has no maximum that could be found", "give more rows")
+    return gain_over_scores(groups, offset + fit.coefficients[0] * feature)
+
+
+@own_test("cox_intercept", "cox_slope", method="profile", sides=ANY_SIDE)
+def _cox_profile(asked: Asked) -> Found:
+    """The metric's own coefficient, the other one being free: the signed root of the likelihood ratio."""
+    groups = groups_of(asked.view)
+    refuse_importance(
+        asked.view, asked.metric.id, "use method='consistency', or 'sandwich' for both coefficients together"
+    )
+    feature = logit(groups.score)
+    gain, fit = _gain_of_line(groups)
+    if asked.metric.id == "cox_slope":
+        less, place, what = _gain_of_one(groups, np.ones(len(feature)), feature), 1, ("slope", "1", "intercept")
+    else:
+        less, place, what = _gain_of_one(groups, feature, np.zeros(len(feature))), 0, ("intercept", "0", "slope")
+    value = asked.statistic if fit is None else float(fit.coefficients[place])
+    side = separating_side(groups, 1, feature)
+    if side and place == 1:  # the likeliest slope has no end, whatever a penalty makes of it
+        value = -side.first * math.inf
+    z = math.copysign(math.sqrt(max(0.0, 2 * (gain - less))), value - place)
+    found = normal_found(asked, z, 0.0, f"standard normal for the signed root of the likelihood ratio, any {what[2]}")
+    detail = {**found.detail, **({} if fit is None else _line_detail(fit, fit.covariance))}
+    return replace(found, detail=detail, hypothesis=f"the {what[0]} is {what[1]} whatever the {what[2]}")
+
+
+@own_test("cox_intercept", "cox_slope", method="lr", sides=("two-sided",))
+def _cox_likelihood_ratio(asked: Asked) -> Found:
+    """How much likelier the fitted line makes the outcomes than the diagonal."""
+    refuse_importance(asked.view, asked.metric.id, "use method='sandwich'")
+    gain, fit = _gain_of_line(groups_of(asked.view))
+    return _cox_found(asked, max(0.0, 2 * gain), fit=fit)
 
 
 def _wald(asked: Asked, robust: bool) -> Found:
-    groups = _cox(asked)
+    groups = groups_of(asked.view)
     if not robust:
         refuse_importance(asked.view, asked.metric.id, "use method='sandwich'")
     try:
@@ -115,15 +152,15 @@ def _wald(asked: Asked, robust: bool) -> Found:
     return _cox_found(asked, float(away @ np.linalg.solve(covariance, away)), fit=fit, covariance=covariance)
 
 
-@own_test("cox_intercept", "cox_slope", method="wald")
+@own_test("cox_intercept", "cox_slope", method="wald", sides=("two-sided",))
 def _cox_wald(asked: Asked) -> Found:
     return _wald(asked, robust=False)
 
 
-@own_test("cox_intercept", "cox_slope", method="score")
+@own_test("cox_intercept", "cox_slope", method="score", sides=("two-sided",))
 def _cox_score(asked: Asked) -> Found:
     """The slope of the likelihood at the diagonal, which needs no fit."""
-    groups = _cox(asked)
+    groups = groups_of(asked.view)
     if (groups.events[groups.score == 0] > 0).any() or (groups.others[groups.score == 1] > 0).any():
         return _cox_found(asked, math.inf)  # what could not happen did
     variance = groups.squares[0] * groups.score * (1 - groups.score)
@@ -136,7 +173,7 @@ def _cox_score(asked: Asked) -> Found:
     return _cox_found(asked, *quadratic_form(drift, columns.T @ (variance[:, None] * columns)))
 
 
-@own_test("cox_intercept", "cox_slope", method="sandwich")
+@own_test("cox_intercept", "cox_slope", method="sandwich", sides=("two-sided",))
 def _cox_sandwich(asked: Asked) -> Found:
     """Wald's test without trust in the line or in weights as numbers of rows."""
     return _wald(asked, robust=True)

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from .._convert import is_number
 from .._gather import views_of
 from .._partition import bin_of_each
-from .._results import frame_of, html_table, number, text_table
-from .._signature import unknown_word
+from .._results import frame_of, html_table, number, pvalue_text, text_table
+from .._signature import check_words
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..predictions import Predictions
 from ..view import VectorView, View
 from .belt import view_to_test
+from .closed import too_few
 from .fitted import refuse_importance
 from .significance import _check_alpha, adjust, read_source
 from .verdicts import SignificanceResult
@@ -86,7 +87,15 @@ class GradeTests:
 
     def _cells(self) -> list[list[str]]:
         return [
-            [str(t.grade), str(t.rows), str(t.events), number(t.score), number(t.pvalue), number(t.adjusted), t.light]
+            [
+                str(t.grade),
+                str(t.rows),
+                str(t.events),
+                number(t.score),
+                pvalue_text(t.pvalue),
+                pvalue_text(t.adjusted),
+                t.light,
+            ]
             for t in self.grades
         ]
 
@@ -156,7 +165,7 @@ def grade_tests(
         raise InputTypeError(
             "grades", "was given beside Predictions", "pass it to Predictions(..., groups=...) instead"
         )
-    view = view_to_test("grade_tests", y_true, y_prob, lens, where, keywords)
+    view = view_to_test(grade_tests, y_true, y_prob, lens, where, keywords)
     place, names = _bands(view, edges) if edges is not None else _given(view)
     sums = [np.bincount(place, w, len(names)) for w in (view.weights, view.weights * view.outcome)]
     rows, events = (np.asarray(values, dtype=np.float64) for values in sums)
@@ -282,16 +291,17 @@ def hosmer_lemeshow_multinomial(
     from scipy.special import chdtrc, chdtri
 
     _check_alpha(alpha)
-    source, unknown = read_source(y_true, y_prob, where, keywords)
-    for word, value in unknown.items():
-        raise unknown_word("hosmer_lemeshow_multinomial", word, value, ["bins", "reference", "fitted_here", "where"])
+    check_words(hosmer_lemeshow_multinomial, keywords)
+    source, _ = read_source(y_true, y_prob, where, keywords)
     if not isinstance(source, Predictions) or source.kind not in ("binary", "multiclass") or source.labels is None:
         raise InputTypeError("y_true", "must come with one hard label and one distribution for each row")
     chosen = source.class_index(reference, "reference")
     view: Any = views_of(source, "canonical")[0]
     refuse_importance(view, "hosmer_lemeshow_multinomial", "drop them, or use assess(metric='skce_uq')")
-    statistic, groups = _chi_square_of_table(view, chosen, bins)
+    statistic, expected = _chi_square_of_table(view, chosen, bins)
+    groups = len(expected)
     df = (groups - (2 if fitted_here else 0)) * (source.k - 1)
+    few = "" if math.isinf(statistic) else too_few(expected)
     if df <= 0:
         raise UndefinedMetricError("hosmer_lemeshow_multinomial", "leaves no degree of freedom for a test")
     return SignificanceResult(
@@ -303,15 +313,15 @@ def hosmer_lemeshow_multinomial(
         alternative="greater",
         hypothesis="the labels are drawn from the probabilities given",
         method="chi_square",
-        law=f"chi-square with {df} degrees of freedom",
+        law=f"chi-square with {df} degrees of freedom" + (f", which is rough: {few}" if few else ""),
         n=int(view.total),
         lens="canonical",
         detail={"chi_square": statistic, "df": float(df), "groups": float(groups)},
     )
 
 
-def _chi_square_of_table(view: VectorView, reference: int, bins: Any) -> tuple[float, int]:
-    """Squared differences of labels seen and expected over what is expected, and how many groups hold rows."""
+def _chi_square_of_table(view: VectorView, reference: int, bins: Any) -> tuple[float, Floats]:
+    """Squared differences of labels seen and expected over what is expected, and what is expected in each group with rows."""
     block = view.block(0, view.n)
     cell, count = bin_of_each(view, np.clip(1 - block.probs[:, reference], 0, 1), "equal_mass", bins)
     expected, observed = (
@@ -321,4 +331,4 @@ def _chi_square_of_table(view: VectorView, reference: int, bins: Any) -> tuple[f
     with np.errstate(over="ignore"):
         never = np.where(observed > 0, np.inf, 0.0)  # what could not happen did
         terms = np.divide(np.square(observed - expected), expected, out=never, where=expected > 0)
-    return float(terms.sum()), int((np.bincount(cell, minlength=count) > 0).sum())
+    return float(terms.sum()), expected.T[np.bincount(cell, minlength=count) > 0]

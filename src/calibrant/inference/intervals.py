@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from .._checks import check_whole
 from .._convert import is_number
 from .._results import frame_of, html_table, number
-from ..errors import ArgumentError, GroupError, UndefinedMetricError
+from .._signature import check_words
+from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.coefficients import line_of
 from ..metrics.debiased import l2ce_bounds
 from ..predictions import Predictions
 from ..registry import Metric, catalogue
 from ..view import VectorView, View
 from .draws import PredictionSampler, Sampler, choose_sampler, generator, many, seed_of
+from .pairdraws import skce_draws
 from .significance import read_source
 
 __all__ = ["Interval", "bootstrap_sample", "interval"]
@@ -27,10 +29,15 @@ __all__ = ["Interval", "bootstrap_sample", "interval"]
 Floats = NDArray[np.float64]
 
 METHODS = ("auto", "percentile", "basic", "bca", "normal", "asymptotic")
-NEAR_ZERO = (
-    "resampled values lie above the value itself, as they do near 0, so the interval is too high; assess says whether it is chance, "
-    "and the interval of l2ce_interval how large the error may be"
+# Quantiles of the resampled values inherit what repeated rows add; corrected levels take some of it away, mirrored ones all.
+TOO_HIGH = {"percentile": "is too high", "bca": "may still be too high"}
+RAISED = (
+    "resampled values lie above the value itself, for rows that repeat add to the error, so the interval {}; assess says whether "
+    "it is chance, and the interval of l2ce_interval how large the error may be"
 )
+ONE_SIDE = "nearly all resampled values lie on one side of the value, so the percentile interval is given"
+# Corrected levels with fewer resampled values between them tell two ends apart by chance.
+FEWEST_BETWEEN = 10
 
 
 @dataclass(frozen=True)
@@ -123,30 +130,26 @@ def interval(
     if not (is_number(level) and 0 < level < 1):
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
     check_whole(n_resamples, "n_resamples")
+    check_words(interval, keywords, chosen)
     source, options = read_source(y_true, y_prob, where, keywords)
     words = {word: value for word, value in options.items() if word != "lens"}
     views = chosen.views(source, **{word: options[word] for word in ("lens",) if word in options})
     value = chosen.of_views(views, **words)
+    if not math.isfinite(value):
+        raise UndefinedMetricError(chosen.id, "is infinite, so it has no interval", "look for scores of 0 or 1")
     view = views[0]
     n = int(view.total) if view.weight_kind == "counts" else view.n
     lens = view.lens if len(views) == 1 else "classwise"
-    plain = cluster is False and stratify is False and len(views) == 1 and chosen.is_row_mean
     single = cluster is False and stratify is False and len(views) == 1
     own = OWN_INTERVALS.get(chosen.id) if single else None
+    plain = single and chosen.is_row_mean
     if method == "auto":
         method = "asymptotic" if own else "normal" if plain else "percentile"
-    if method == "asymptotic":
-        if own is None:
-            raise ArgumentError("method", f"{chosen.id} has no interval of its own", "use 'percentile'")
-        low, high = own(view, {**chosen.options, **words}, value, level)
-        return Interval(chosen.id, value, low, high, level, method, n, lens)
-    if method == "normal":
-        if not plain:
-            raise ArgumentError(
-                "method", f"'normal' needs a mean over rows, and {chosen.id} is none", "use 'percentile'"
-            )
-        half = _normal_half(chosen, view, words, value, level)
-        low, high = (max(value - half, chosen.range[0]), min(value + half, chosen.range[1]))
+    if method in ("asymptotic", "normal"):
+        needed = own if method == "asymptotic" else _normal if plain else None
+        if needed is None:
+            raise ArgumentError("method", _no_closed_form(method, chosen, single), "use 'percentile'")
+        low, high = needed(chosen, view, {**chosen.options, **words}, value, level)
         return Interval(chosen.id, value, low, high, level, method, n, lens)
     least = math.ceil(10 / (1 - level) * (1 - 1e-12))  # 1 - 0.9 is a little below 0.1
     if n_resamples < least:
@@ -156,25 +159,40 @@ def interval(
     sample = sample[~np.isnan(sample)]
     if len(sample) < 0.9 * n_resamples:
         raise UndefinedMetricError(chosen.id, f"has no value in {n_resamples - len(sample)} of {n_resamples} resamples")
-    (low, high), note = _ends(method, value, sample, level, lambda: _jackknife(chosen, options, sampler))
-    if not note and chosen.ideal == 0 and chosen.range[0] == 0 and chosen.ideal_for == "calibrated":
-        shift = float(np.median(sample)) - value
-        note = NEAR_ZERO if shift > (high - low) / 8 else ""
+    (low, high), notes = _ends(method, value, sample, level, lambda: _jackknife(chosen, options, sampler))
+    notes += [_raised(chosen, "percentile" if notes else method, value, sample, high - low), sampler.note]
+    note = "; ".join(filter(None, notes))
     return Interval(chosen.id, value, low, high, level, method, n, lens, len(sample), note, sample)
 
 
-def _l2ce(view: Any, options: dict[str, Any], value: float, level: float) -> tuple[float, float]:
+def _no_closed_form(method: str, metric: Metric, single: bool) -> str:
+    if not single:
+        return f"{method!r} is for one question about rows that are drawn freely"
+    if method == "normal":
+        return f"'normal' needs a mean over rows, and {metric.id} is none"
+    return f"{metric.id} has no interval of its own"
+
+
+def _raised(metric: Metric, method: str, value: float, sample: Floats, width: float) -> str:
+    """A note where repeated rows have lifted an error, which cannot fall below 0, and the interval with it."""
+    error = metric.ideal == 0 and metric.range[0] == 0 and metric.ideal_for == "calibrated"
+    if error and method in TOO_HIGH and float(np.median(sample)) - value > width / 8:
+        return RAISED.format(TOO_HIGH[method])
+    return ""
+
+
+def _l2ce(metric: Metric, view: Any, options: dict[str, Any], value: float, level: float) -> tuple[float, float]:
     """For the squared error, whether or not the model is calibrated (Sun et al. 2024)."""
     if isinstance(view, VectorView):
         raise ArgumentError("method", "'asymptotic' needs one score for each row", "use method='percentile'")
     bins = options["bins"]
     if bins is None:
         bins = max(1, math.floor(view.effective_size ** (2 / (4 * options["smoothness"] + 1)) + 1e-9))
-    return l2ce_bounds(view, bins, level)
+    return l2ce_bounds(view, bins, level, options["unbiased"])
 
 
 def _cox(place: int) -> Callable[..., tuple[float, float]]:
-    def wald(view: Any, options: dict[str, Any], value: float, level: float) -> tuple[float, float]:
+    def wald(metric: Metric, view: Any, options: dict[str, Any], value: float, level: float) -> tuple[float, float]:
         from scipy.special import ndtri
 
         fit = line_of(view, options["penalty"])
@@ -197,6 +215,10 @@ def bootstrap_sample(
     plans: list[tuple[Metric, dict[str, Any]]], sampler: Sampler, count: int, seed: int, workers: int | None
 ) -> Floats:
     """Values of each metric on resampled rows, one row for each resample."""
+    if len(plans) == 1:
+        found = skce_draws(*plans[0], sampler, count, seed, workers)
+        if found is not None:
+            return found[:, None]
 
     def work(number_: int) -> list[float]:
         drawn = sampler.bootstrap(generator(seed, number_))
@@ -216,36 +238,31 @@ def _sampler(
         raise ArgumentError("stratify", "and cluster exclude each other", "choose one")
     if not isinstance(source, Predictions):
         raise ArgumentError("y_true", "must be rows for cluster or stratified resampling", "pass labels and scores")
-    if cluster:
-        if source.groups is None:
-            raise GroupError("groups", "are needed to draw whole groups", "pass groups=")
-        return PredictionSampler(source, groups=source.groups)
-    if source.labels is None or source.labels.ndim > 1:
-        raise ArgumentError("stratify", "needs one class for each row")
-    return PredictionSampler(source, strata=source.labels)
+    return PredictionSampler(source, cluster=cluster, stratify=stratify)
 
 
-def _normal_half(metric: Metric, view: View | VectorView, words: dict[str, Any], value: float, level: float) -> float:
-    """Half the width from the standard error of a weighted mean."""
+def _normal(metric: Metric, view: Any, options: dict[str, Any], value: float, level: float) -> tuple[float, float]:
+    """From the standard error of a weighted mean, inside the range of the metric."""
     from scipy.special import ndtri
 
     vector = view.as_vector() if isinstance(view, View) else view
-    options = {**metric.options, **{word: v for word, v in words.items() if word in metric.options}}
-    rows = vector.each_row(lambda block: metric.formula(block, **options))
+    own = {word: option for word, option in options.items() if word in metric.options}
+    rows = vector.each_row(lambda block: metric.formula(block, **own))
     weight = vector.weights if vector.weight_kind != "importance" else vector.weights**2
     n = vector.effective_size
     if n <= 1:
         raise UndefinedMetricError(metric.id, "has no standard error with one row")
-    if not math.isfinite(value):
-        raise UndefinedMetricError(metric.id, "is infinite, so it has no standard error")
     variance = float(weight @ (rows - value) ** 2) / vector.total**2 * n / (n - 1)
-    return float(ndtri((1 + level) / 2)) * math.sqrt(variance)
+    half = float(ndtri((1 + level) / 2)) * math.sqrt(variance)
+    return max(value - half, metric.range[0]), min(value + half, metric.range[1])
 
 
 def _jackknife(metric: Metric, options: dict[str, Any], sampler: Sampler) -> float:
     """Acceleration: skewness of the values without one row each."""
     pairs = [(weight, drawn.value(metric, options)) for weight, drawn in sampler.left_out()]
     weight, values = np.array(pairs).T
+    if not np.isfinite(values).all():
+        raise UndefinedMetricError(metric.id, "has no finite value without one of the rows", "use method='percentile'")
     off = float(weight @ values) / weight.sum() - values
     spread = float(weight @ off**2)
     return float(weight @ off**3) / (6 * spread**1.5) if spread > 0 else 0.0
@@ -253,18 +270,28 @@ def _jackknife(metric: Metric, options: dict[str, Any], sampler: Sampler) -> flo
 
 def _ends(
     method: str, value: float, sample: Floats, level: float, acceleration: Callable[[], float]
-) -> tuple[tuple[float, float], str]:
+) -> tuple[tuple[float, float], list[str]]:
     alpha = (1 - level) / 2
-    low, high = np.quantile(sample, [alpha, 1 - alpha]).tolist()
+    low, high = quantiles(sample, (alpha, 1 - alpha))
     if method == "percentile":
-        return (low, high), ""
+        return (low, high), []
     if method == "basic":
-        return (2 * value - high, 2 * value - low), ""
+        return (2 * value - high, 2 * value - low), []
     levels = bca_levels(value, sample, level, acceleration())
-    if levels is None:
-        return (low, high), "all resampled values lie on one side of the value, so the percentile interval is given"
+    if levels is None or (levels[1] - levels[0]) * len(sample) < FEWEST_BETWEEN:
+        return (low, high), [ONE_SIDE]
     found = np.quantile(sample, levels, method="inverted_cdf").tolist()
-    return (found[0], found[1]), ""
+    return (found[0], found[1]), []
+
+
+def quantiles(sample: Floats, levels: tuple[float, float]) -> tuple[float, float]:
+    """Quantiles of values that may be infinite, between which nothing can be interpolated."""
+    if np.isfinite(sample).all():
+        low, high = np.quantile(sample, levels).tolist()
+        return low, high
+    ranked = np.sort(sample)
+    place = [min(max(math.ceil(level * len(sample)) - 1, 0), len(sample) - 1) for level in levels]
+    return float(ranked[place[0]]), float(ranked[place[1]])
 
 
 def bca_levels(value: float, sample: Floats, level: float, acceleration: float) -> tuple[float, float] | None:

@@ -27,7 +27,7 @@ from ..view import VectorView
 from .closed import normal_found
 from .draws import generator
 from .fitted import refuse_importance, vector_view
-from .owntests import Asked, Found, own_test
+from .owntests import ANY_SIDE, Asked, Found, own_test
 
 __all__ = ["Line", "graph_variance"]
 
@@ -210,7 +210,7 @@ def _part(distance: Floats, radius: Floats, share: Floats) -> Floats:
     return np.where(inner, 1.0, np.where(distance <= radius * (1 + SAME_DISTANCE), share, 0.0))
 
 
-@own_test("ecmmd", method="normal")
+@own_test("ecmmd", method="normal", sides=ANY_SIDE)
 def _normal(asked: Asked) -> Found:
     """z = sqrt(N k) ECMMD^2 / sigma with sigma^2 from the products that entered (Chatterjee, Niu and Bhattacharya 2024)."""
     q = _question(asked)
@@ -225,7 +225,7 @@ def _normal(asked: Asked) -> Found:
     return Found(found.pvalue, found.threshold, found.law, {**found.detail, "variance": variance})
 
 
-@own_test("ecmmd", method="pseudo_labels")
+@own_test("ecmmd", method="pseudo_labels", sides=ANY_SIDE)
 def _pseudo_labels(asked: Asked) -> Found:
     """The same statistic of labels drawn from the probabilities, with the same neighbours."""
     q = _question(asked)
@@ -291,7 +291,7 @@ def _compared(asked: Asked, null: Floats, own: float, law: str) -> Found:
     return Found(pvalue, -limit if asked.alternative == "less" else limit, law)
 
 
-@own_test("klce", method="permutation", default=False)
+@own_test("klce", method="permutation", default=False, sides=ANY_SIDE)
 def _permutation(asked: Asked) -> Found:
     """Residuals dealt to other rows (Vashistha and Farahi 2025): blind to an error that is everywhere the same.
 

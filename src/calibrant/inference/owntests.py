@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import ArgumentError
 from ..lenses import AnyView
 from ..registry import Metric
 
-__all__ = ["DEFAULT_TESTS", "OWN_TESTS", "Asked", "Found", "own_test"]
+__all__ = ["ANY_SIDE", "DEFAULT_TESTS", "OWN_TESTS", "Asked", "Found", "OwnTest", "own_test"]
+
+ANY_SIDE = ("greater", "less", "two-sided")
 
 
 @dataclass(frozen=True)
@@ -40,22 +43,50 @@ class Found:
     law: str = ""
     """The law of the statistic if the scores are right, in words."""
     detail: Mapping[str, float] = field(default_factory=dict)
+    hypothesis: str = ""
+    """What is tested, where that is not all of the scores."""
 
 
-Test = Callable[[Asked], Found]
-OWN_TESTS: dict[str, dict[str, Test]] = {}
+@dataclass(frozen=True)
+class OwnTest:
+    """A test of a metric: `sides` are the alternatives that its law knows."""
+
+    method: str
+    run: Callable[[Asked], Found]
+    sides: tuple[str, ...]
+    off: Callable[[Asked], str]
+    """Why the law is far off for these rows; empty where it is near."""
+
+    def __call__(self, asked: Asked) -> Found:
+        if asked.alternative not in self.sides:
+            raise ArgumentError(
+                "alternative",
+                f"of {asked.metric.id} by {self.method!r} is {self.sides[0]!r}; got {asked.alternative!r}",
+                "use method='consistency'",
+            )
+        return self.run(asked)
+
+
+Run = Callable[[Asked], Found]
+OWN_TESTS: dict[str, dict[str, OwnTest]] = {}
 DEFAULT_TESTS: dict[str, str] = {}
 """The method that ``"auto"`` stands for; a metric that has none is tested by drawing outcomes."""
 
 
-def own_test(*metrics: str, method: str, default: bool = True) -> Callable[[Test], Test]:
+def own_test(
+    *metrics: str,
+    method: str,
+    default: bool = True,
+    sides: tuple[str, ...] = ("greater",),
+    off: Callable[[Asked], str] = lambda asked: "",
+) -> Callable[[Run], Run]:
     """Enter a test of these metrics under the name of a method; the first one entered with `default` is what ``"auto"`` takes."""
 
-    def enter(test: Test) -> Test:
+    def enter(run: Run) -> Run:
         for metric in metrics:
-            OWN_TESTS.setdefault(metric, {})[method] = test
+            OWN_TESTS.setdefault(metric, {})[method] = OwnTest(method, run, sides, off)
             if default:
                 DEFAULT_TESTS.setdefault(metric, method)
-        return test
+        return run
 
     return enter

@@ -19,7 +19,7 @@ from . import dyadic, near  # noqa: F401  (they enter their tests)
 from .closed import chi_square_found
 from .draws import generator
 from .fitted import NO_VARIANCE, quadratic_form, refuse_importance, vector_view
-from .owntests import Asked, Found, own_test
+from .owntests import ANY_SIDE, Asked, Found, own_test
 
 __all__ = ["bootstrap_sums", "multinomial_counts"]
 
@@ -151,7 +151,7 @@ def _kernel_of(asked: Asked, view: VectorView) -> Kernel:
     return choose_kernel(cloud_of(view), words["kernel"], words["distance"], words["bandwidth"])
 
 
-@own_test("skce_ul", method="asymptotic")
+@own_test("skce_ul", method="asymptotic", sides=ANY_SIDE)
 def _blocks_of_rows(asked: Asked) -> Found:
     """Blocks of rows are independent, so their mean is normal; its error is seen from how they differ."""
     from .closed import normal_found

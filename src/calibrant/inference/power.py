@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from .._checks import check_whole
 from .._convert import is_number
 from .._results import frame_of, html_table, number
+from .._signature import unknown_word
 from .._warps import Warp, as_warp
 from ..errors import ArgumentError, UndefinedMetricError
 from ..registry import Metric, catalogue
-from .deviations import SLIGHT, Case, Plan, named_deviation, nodes_of, normal_quantile, plan_of
+from .deviations import SLIGHT, Case, Plan, law_is_off, named_deviation, nodes_of, normal_quantile, plan_of
 from .draws import generator, many, seed_of
-from .owntests import OWN_TESTS
+from .owntests import DEFAULT_TESTS, OWN_TESTS
 from .sequential import check_level
 from .significance import assess
 
@@ -117,7 +118,7 @@ def power(
         In formulas, count how far new scores stray from their law too. Simulation always does.
     method
         ``"analytic"`` is known for means over rows, ``hosmer_lemeshow`` and, as a lower bound, for ``ecce_mad`` and ``ecce_r``;
-        ``"simulated"`` does for all. ``"auto"`` prefers the former.
+        ``"simulated"`` does for all. ``"auto"`` prefers the former, unless groups are too small for the law of its test.
     repeats, rng, workers
         Number of simulated data sets, their seed, and threads.
 
@@ -131,7 +132,7 @@ def power(
     check_whole(n, "n")
     case = _case(test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
     plan = plan_of(case, method)
-    if plan is not None:
+    if plan is not None and not (method == "auto" and law_is_off(case, n)):
         found = plan.power(n)
         return _analytic(case, plan, n, found, None)
     draws = _Draws(case, seed_of(rng), workers)
@@ -174,7 +175,8 @@ def sample_size(
     plan = plan_of(case, method)
     if plan is not None:
         n = max(1, math.ceil(plan.rows(power) * (1 - SLIGHT)))
-        return _analytic(case, plan, n, plan.power(n), power)
+        if not (method == "auto" and law_is_off(case, n)):
+            return _analytic(case, plan, n, plan.power(n), power)
     check_whole(repeats, "repeats")
     return _search(_Draws(case, seed_of(rng), workers), power, repeats)
 
@@ -212,9 +214,11 @@ def _case(
     metric = test if isinstance(test, Metric) else catalogue[test] if isinstance(test, str) else None
     if metric is None and not callable(test):
         raise ArgumentError("test", f"must be a metric or a function of (y_true, y_prob); got {test!r}")
-    for word in options:
+    for word, value in options.items():
         if metric is not None and word not in metric.options and word != "lens":
-            raise ArgumentError(word, f"is no option of {metric.id}", f"known: {', '.join(metric.options) or 'none'}")
+            raise unknown_word(
+                f"power or {metric.id}", word, value, [*(power.__kwdefaults__ or {}), *metric.options, "lens"]
+            )
     chosen, words = named_deviation(deviation, mu, warp, strength)
     name = metric.id if metric is not None else getattr(test, "__name__", "the test")
     side = alternative or _usual_side(metric)
@@ -243,7 +247,7 @@ class _Draws:
         self.case = case
         self.seed = seed
         self.workers = workers
-        self.own = next(iter(OWN_TESTS.get(case.name, {})), None) if case.metric is not None else None
+        self.own: dict[int, str | None] = {}
         self.limits: dict[int, tuple[float, float]] = {}
 
     def sample(self, number_: int, n: int, is_null: bool = False) -> tuple[NDArray[np.uint8], Floats]:
@@ -253,9 +257,19 @@ class _Draws:
         return (chance < rate).view(np.uint8), score
 
     def rejections(self, n: int, first: int, stop: int) -> int:
-        if self.case.metric is not None and self.own is None and n not in self.limits:
-            self.limits[n] = self._limits(n)
+        if n not in self.own:
+            self.own[n] = self._own_test(n)
+            if self.case.metric is not None and self.own[n] is None:
+                self.limits[n] = self._limits(n)
         return sum(many(lambda b: self._rejects(first + b, n), stop - first, self.workers))
+
+    def _own_test(self, n: int) -> str | None:
+        """The test that `assess` takes for so many rows; None where it would draw outcomes."""
+        case = self.case
+        default = DEFAULT_TESTS.get(case.name) if case.metric is not None else None
+        if default is None or case.alternative not in OWN_TESTS[case.name][default].sides or law_is_off(case, n):
+            return None
+        return default
 
     def _rejects(self, number_: int, n: int) -> bool:
         y, s = self.sample(number_, n)
@@ -263,14 +277,15 @@ class _Draws:
         if case.decide is not None:
             found = case.decide(y, s, **case.options)
             return bool(float(getattr(found, "pvalue", found)) <= case.alpha)
-        if self.own is None:
+        own = self.own[n]
+        if own is None:
             low, high = self.limits[n]
             value = self._value(y, s)
             return bool(value > high or value < low)
         assert case.metric is not None
         words: dict[str, Any] = {"alpha": case.alpha, "alternative": case.alternative, "rng": number_, **case.options}
         try:
-            return assess(y, s, metric=case.metric, method=self.own, **words).rejected
+            return assess(y, s, metric=case.metric, method=own, **words).rejected
         except UndefinedMetricError:
             return False
 
@@ -297,7 +312,7 @@ class _Draws:
         hits = self.rejections(n, 0, repeats) if hits is None else hits
         low, high = _bounds(hits, repeats)
         case = self.case
-        note = "" if self.own or case.metric is None else "against values drawn with right scores"
+        note = "" if self.own[n] or case.metric is None else "against values drawn with right scores"
         share = hits / repeats
         return PowerResult(case.name, n, share, low, high, case.alpha, case.words, "simulated", target, repeats, note)
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from .._checks import check_whole
 from .._convert import is_number
 from .._gather import views_of
-from .._results import frame_of, html_table, number
-from ..errors import ArgumentError, LensError, UndefinedMetricError, UnknownArgumentError, WeightsNotSupportedError
+from .._results import frame_of, html_table, number, pvalue_text
+from .._signature import PREDICTION_WORDS, check_words, unknown_word
+from ..errors import ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
 from ..lenses import AnyView, Lens
 from ..sketch import Sketch
 from ..view import VectorView, View
@@ -120,14 +121,12 @@ class EValue:
 
     def __repr__(self) -> str:
         look = "valid whenever one looks" if self.anytime else "for these rows as a whole"
-        return (
-            f"{self.verdict}\n  e-value {number(self.value)}, p-value {self.pvalue:.4g}, {look}\n  method {self.method}"
-        )
+        return f"{self.verdict}\n  e-value {number(self.value)}, p-value {pvalue_text(self.pvalue)}, {look}\n  method {self.method}"
 
     def _repr_html_(self) -> str:
         from html import escape
 
-        row = [self.method, number(self.value), number(self.best), f"{self.pvalue:.4g}", self.lens, f"{self.n:,}"]
+        row = [self.method, number(self.value), number(self.best), pvalue_text(self.pvalue), self.lens, f"{self.n:,}"]
         table = html_table(["method", "e-value", "largest", "p-value", "lens", "rows"], [row])
         return f"<p>{escape(self.verdict)}</p>" + table
 
@@ -174,6 +173,7 @@ def safe_hosmer_lemeshow(
     """
     check_level(alpha)
     check_whole(splits, "splits")
+    check_words(safe_hosmer_lemeshow, keywords)
     view = _one_score(_ordered(y_true, y_prob, lens, where, keywords, "safe_hosmer_lemeshow"))
     if sequential:
         log_path = likelihood_path(view.outcome, view.score, learnt_before(view.outcome, view.score))
@@ -217,6 +217,7 @@ def betting_test(
     (True, 9)
     """
     check_level(alpha)
+    check_words(betting_test, keywords)
     view = _one_score(_ordered(y_true, y_prob, lens, where, keywords, "betting_test"))
     outcome, score = view.outcome, view.score
     whole = np.cumsum(bet_gains(outcome, score))
@@ -279,6 +280,7 @@ def pit_test(
     """
     check_level(alpha)
     check_whole(lag, "lag")
+    check_words(pit_test, keywords)
     view = _ordered(y_true, y_prob, lens, where, keywords, "pit_test")
     point, impossible = transforms(view.as_vector() if isinstance(view, View) else view, generator(seed_of(rng), 0))
     paths = []
@@ -320,8 +322,8 @@ def check_level(alpha: Any) -> None:
 def one_view(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: dict[str, Any], who: str) -> AnyView:
     """The one view of hard labels that a lens gives."""
     source, unknown = read_source(y_true, y_prob, where, keywords)
-    if unknown:
-        raise UnknownArgumentError(next(iter(unknown)), f"is nothing that {who} knows")
+    for word, value in unknown.items():
+        raise unknown_word(who, word, value, ["lens", "where", *PREDICTION_WORDS])
     if isinstance(source, (View, VectorView)) and lens not in ("auto", "canonical"):
         raise LensError("lens", "was chosen when the view was made", "drop it")
     views = [source] if isinstance(source, (View, VectorView)) else views_of(source, lens)

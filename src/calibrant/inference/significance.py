@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from .._checks import check_whole
 from .._convert import is_number
 from .._gather import as_predictions
-from .._signature import PREDICTION_WORDS
+from .._signature import PREDICTION_WORDS, check_words
 from ..errors import ArgumentError, UndefinedMetricError
 from ..predictions import Predictions
 from ..registry import Metric, catalogue
@@ -21,8 +20,9 @@ from ..sketch import Sketch
 from ..sketches import Sketches
 from ..view import VectorView, View
 from . import closed, fitted, pairs  # noqa: F401  (they enter their tests)
-from .draws import Sampler, choose_sampler, every_outcome, generator, many, one_view, seed_of
-from .owntests import DEFAULT_TESTS, OWN_TESTS, Asked, Found
+from .draws import Sampler, choose_sampler, generator, many, seed_of
+from .owntests import DEFAULT_TESTS, OWN_TESTS, Asked, Found, OwnTest
+from .tails import MOST_UNDEFINED, SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .verdicts import SignificanceResult, SignificanceTable
 
 __all__ = ["adjust", "assess", "assess_many", "read_source"]
@@ -34,8 +34,6 @@ Correction = Literal["holm", "benjamini_hochberg", "min_p", "none"]
 # Up to this many rows every outcome is gone through.
 ENUMERATED_ROWS = 12
 MOST_ENUMERATED_ROWS = 20
-# Equal values that differ by rounding count as equal.
-SAME = 1e-12
 
 
 def assess(
@@ -63,12 +61,14 @@ def assess(
     metric
         Id or alias; its options (``bins=``, ``lens=``) are taken as keywords.
     method
-        ``"auto"`` takes the metric's own test where it has one, goes through every outcome of up to 12 rows, and draws outcomes
-        otherwise. ``"consistency"`` draws, ``"enumeration"`` goes through all, further names are tests of the metric.
+        ``"auto"`` goes through every outcome of up to 12 rows, takes the metric's own test where it has one whose law holds for
+        such rows and for the alternative, and draws outcomes otherwise. ``"consistency"`` draws, ``"enumeration"`` goes through
+        all, further names are tests of the metric.
     alpha
         Level at which `threshold` and `verdict` are given.
     alternative
-        Which values speak against the hypothesis; None takes what the metric declares.
+        Which values speak against the hypothesis; None takes what the metric declares. A test whose law has one side refuses
+        the others.
     n_resamples
         How many samples are drawn.
     fixed_design
@@ -94,33 +94,31 @@ def assess(
     _check_alternative(alternative)
     check_whole(n_resamples, "n_resamples")
     source, options = read_source(y_true, y_prob, where, keywords)
+    check_words(assess, options, chosen)
     asked = _asked(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
-    # The laws of the metrics' own tests are those of one question; the mean over several classes has none of them.
-    several = len(asked.views) > 1
-    tests = {} if several else OWN_TESTS.get(chosen.id, {})
+    why = ""
     if method == "auto":
-        default = "consistency" if several else DEFAULT_TESTS.get(chosen.id, "consistency")
-        method = "enumeration" if _is_tiny(asked) else default
-    if several and method in OWN_TESTS.get(chosen.id, {}):
-        problem = f"{method!r} is the law of one question, and this lens asks {len(asked.views)}"
-        raise ArgumentError("method", problem, "use 'consistency', or lens='class:NAME'")
-    if method in tests:
-        return _result(asked, tests[method](asked), method)
+        method, why = _automatic(asked)
+        if _is_tiny(asked):
+            try:
+                return _enumerated(asked)
+            except UndefinedMetricError:
+                if method == "consistency":
+                    raise
     if method == "enumeration":
         return _enumerated(asked)
     if method != "consistency":
-        known = ["auto", "consistency", "enumeration", *tests]
-        raise ArgumentError("method", f"{method!r} is no test of {chosen.id}", f"known: {', '.join(known)}")
+        return _result(asked, _own(asked, method)(asked), method)
     sampler = choose_sampler([(chosen, options)], _plain(source), exact)
     null = _draw([(chosen, options)], sampler, asked, fixed_design, workers)[:, 0]
-    return _result(asked, _compared(asked, null), "consistency", null, _law(sampler, fixed_design))
+    return _result(asked, compared_with_draws(asked, null), "consistency", null, _law(sampler, fixed_design) + why)
 
 
 def assess_many(
     y_true: Any,
     y_prob: Any = None,
     *,
-    metrics: Iterable[str | Metric],
+    metrics: str | Metric | Iterable[str | Metric],
     correction: Correction = "holm",
     alpha: float = 0.05,
     n_resamples: int = 999,
@@ -141,7 +139,8 @@ def assess_many(
     >>> found.rejected
     ('ece', 'ecce_r')
     """
-    chosen = [m if isinstance(m, Metric) else catalogue[m] for m in metrics]
+    named = [metrics] if isinstance(metrics, (str, Metric)) else metrics
+    chosen = [m if isinstance(m, Metric) else catalogue[m] for m in named]
     if not chosen:
         raise ArgumentError("metrics", "is empty", "name at least one")
     if correction not in ("holm", "benjamini_hochberg", "min_p", "none"):
@@ -151,13 +150,16 @@ def assess_many(
     _check_alpha(alpha)
     check_whole(n_resamples, "n_resamples")
     source, options = read_source(y_true, y_prob, where, keywords)
+    check_words(assess_many, options, *chosen)
     seed = seed_of(rng)
     plans = [(m, _options_of(m, options)) for m in chosen]
     asked = [_asked(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
     sampler = choose_sampler(plans, _plain(source), exact)
     null = _draw(plans, sampler, asked[0], fixed_design, workers)
     law = _law(sampler, fixed_design)
-    results = [_result(a, _compared(a, null[:, i]), "consistency", null[:, i], law) for i, a in enumerate(asked)]
+    results = [
+        _result(a, compared_with_draws(a, null[:, i]), "consistency", null[:, i], law) for i, a in enumerate(asked)
+    ]
     pvalues = np.array([result.pvalue for result in results])
     adjusted = _min_p(asked, null, pvalues) if correction == "min_p" else adjust(pvalues, correction)
     return SignificanceTable(tuple(results), tuple(adjusted.tolist()), correction, alpha)
@@ -179,9 +181,7 @@ def adjust(pvalues: Floats, correction: str) -> Floats:
 
 def _min_p(asked: list[Asked], null: Floats, pvalues: Floats) -> Floats:
     """How often chance gives a p-value this small for any of the metrics; each draw is compared with all the others."""
-    extreme = np.column_stack([_extremity(a, null[:, i]) for i, a in enumerate(asked)])
-    rank = (-extreme).argsort(axis=0).argsort(axis=0) + 1  # 1 is the most extreme
-    smallest = (rank / (len(null) + 1)).min(axis=1)
+    smallest = np.column_stack([pvalues_of_draws(a, null[:, i]) for i, a in enumerate(asked)]).min(axis=1)
     counts = (smallest[:, None] <= pvalues * (1 + SAME)).sum(axis=0)
     return (1 + counts) / (1 + len(null))
 
@@ -230,6 +230,30 @@ def _asked(
     return Asked(metric, {**metric.options, **words}, views, value, alpha, side, n_resamples, seed)
 
 
+def _automatic(asked: Asked) -> tuple[str, str]:
+    """The metric's own test where it can tell, else to draw outcomes, and why."""
+    default = DEFAULT_TESTS.get(asked.metric.id)
+    # The laws of the metrics' own tests are those of one question; the mean over several classes has none of them.
+    if default is None or len(asked.views) > 1:
+        return "consistency", ""
+    own = OWN_TESTS[asked.metric.id][default]
+    if asked.alternative not in own.sides:
+        return "consistency", f"; the law of {default!r} is for {own.sides[0]!r} only"
+    why = own.off(asked)
+    return ("consistency", f"; the law of {default!r} would be rough: {why}") if why else (default, "")
+
+
+def _own(asked: Asked, method: str) -> OwnTest:
+    tests = OWN_TESTS.get(asked.metric.id, {})
+    if method not in tests:
+        known = ", ".join(["auto", "consistency", "enumeration", *(tests if len(asked.views) == 1 else ())])
+        raise ArgumentError("method", f"{method!r} is no test of {asked.metric.id}", f"known: {known}")
+    if len(asked.views) > 1:
+        problem = f"{method!r} is the law of one question, and this lens asks {len(asked.views)}"
+        raise ArgumentError("method", problem, "use 'consistency', or lens='class:NAME'")
+    return tests[method]
+
+
 def _yes_or_no(view: Any) -> View | None:
     """The view itself, or what it is for two classes."""
     if isinstance(view, View):
@@ -257,20 +281,8 @@ def _enumerated(asked: Asked) -> SignificanceResult:
         raise ArgumentError("method", "'enumeration' needs one score for each row and no weights", "use 'consistency'")
     if view.n > MOST_ENUMERATED_ROWS:
         raise ArgumentError("method", f"'enumeration' goes through 2^{view.n} outcomes", "use 'consistency'")
-    words = dict(asked.options)
-    values, chances = [], []
-    for drawn, chance in every_outcome(view):
-        if chance > 0:
-            values.append(one_view(drawn).value(asked.metric, words))
-            chances.append(chance)
-    null, weight = np.array(values), np.array(chances)
-    known = ~np.isnan(null)
-    null, weight = null[known], weight[known] / weight[known].sum()
-    extreme = _extremity(asked, null)
-    own = float(_extremity(asked, np.array([asked.statistic]))[0])
-    pvalue = float(weight[extreme >= own - SAME * max(1.0, abs(own))].sum())
-    law = f"all {2**view.n} outcomes of {view.n} rows, each with its probability"
-    return _result(asked, Found(min(pvalue, 1.0), None, law), "enumeration", null)
+    found, null = compared_with_every_outcome(asked, view)
+    return _result(asked, found, "enumeration", null)
 
 
 def _draw(
@@ -284,43 +296,9 @@ def _draw(
 
     null = np.array(many(work, asked.n_resamples, workers), dtype=np.float64)
     for (metric, _), undefined in zip(plans, np.isnan(null).mean(axis=0), strict=True):
-        if undefined > 0.1:
+        if undefined > MOST_UNDEFINED:
             raise UndefinedMetricError(metric.id, f"has no value in {undefined:.0%} of the samples drawn")
     return null
-
-
-def _extremity(asked: Asked, values: Floats) -> Floats:
-    """How strongly values speak against the hypothesis: larger is stronger."""
-    ideal = asked.metric.ideal
-    if asked.alternative == "greater":
-        return values
-    if asked.alternative == "less":
-        return -values
-    if asked.metric.proper == "strictly" or ideal is None:
-        return np.abs(values - np.nanmedian(values)) if len(values) > 1 else values
-    if ideal == 1 and asked.metric.range[0] == 0:
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.abs(np.log(values)))
-    return np.abs(values - ideal)
-
-
-def _compared(asked: Asked, null: Floats) -> Found:
-    """The share of draws at least as extreme, the sample itself counted among them, and the value that would be significant."""
-    null = null[~np.isnan(null)]
-    if asked.alternative == "two-sided" and (asked.metric.proper == "strictly" or asked.metric.ideal is None):
-        slack = SAME * max(1.0, abs(asked.statistic))
-        above = (1 + (null >= asked.statistic - slack).sum()) / (1 + len(null))
-        below = (1 + (null <= asked.statistic + slack).sum()) / (1 + len(null))
-        return Found(min(1.0, 2 * min(above, below)), float(np.quantile(null, 1 - asked.alpha / 2)))
-    extreme = _extremity(asked, null)
-    own = float(_extremity(asked, np.array([asked.statistic]))[0])
-    pvalue = (1 + (extreme >= own - SAME * max(1.0, abs(own))).sum()) / (1 + len(null))
-    limit = float(np.quantile(extreme, 1 - asked.alpha))
-    if asked.alternative == "less":
-        limit = -limit
-    elif asked.alternative == "two-sided" and asked.metric.ideal:
-        limit = math.exp(limit) if asked.metric.range[0] == 0 else asked.metric.ideal + limit
-    return Found(float(pvalue), limit)
 
 
 def _law(sampler: Sampler, fixed_design: bool) -> str:
@@ -331,8 +309,9 @@ def _law(sampler: Sampler, fixed_design: bool) -> str:
 
 def _result(asked: Asked, found: Found, method: str, null: Floats | None = None, law: str = "") -> SignificanceResult:
     metric = asked.metric
-    safe = "the predictions are safe, that is not overconfident"
-    plain = "the labels are drawn from the probabilities given"
+    usual = "the labels are drawn from the probabilities given"
+    if metric.id in ("ecd", "nses") and asked.alternative == "greater":
+        usual = "the predictions are safe, that is not overconfident"
     view = asked.view
     return SignificanceResult(
         metric=metric.id,
@@ -341,7 +320,7 @@ def _result(asked: Asked, found: Found, method: str, null: Floats | None = None,
         threshold=found.threshold,
         alpha=asked.alpha,
         alternative=asked.alternative,
-        hypothesis=safe if metric.id in ("ecd", "nses") and asked.alternative == "greater" else plain,
+        hypothesis=found.hypothesis or usual,
         method=method,
         law=found.law or law,
         n=int(view.total) if view.weight_kind == "counts" else view.n,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import frame_of, html_table, number, text_table
+from .._results import frame_of, html_table, number, pvalue_text, text_table
 from ..errors import ArgumentError
 from ..registry import catalogue
 
@@ -69,12 +69,12 @@ class SignificanceResult:
 
     def _cells(self) -> list[str]:
         limit = "" if self.threshold is None else number(self.threshold)
-        return [self.metric, number(self.statistic), f"{self.pvalue:.4g}", limit, self.method, self.lens]
+        return [self.metric, number(self.statistic), pvalue_text(self.pvalue), limit, self.method, self.lens]
 
     def __repr__(self) -> str:
         lines = [
             self.verdict,
-            f"  statistic {number(self.statistic)}, p-value {self.pvalue:.4g}, alternative {self.alternative}",
+            f"  statistic {number(self.statistic)}, p-value {pvalue_text(self.pvalue)}, alternative {self.alternative}",
             f"  threshold at {self.alpha:g}: {'unknown' if self.threshold is None else number(self.threshold)}",
             f"  method {self.method}: {self.law}",
         ]
@@ -125,7 +125,7 @@ class SignificanceTable:
         return frame_of({name: [row[name] for row in rows] for name in rows[0] if name != "detail"})
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        rows = [[*r._cells(), f"{a:.4g}"] for r, a in zip(self.results, self.adjusted, strict=True)]
+        rows = [[*r._cells(), pvalue_text(a)] for r, a in zip(self.results, self.adjusted, strict=True)]
         return [*HEADINGS, self.correction], rows
 
     def __repr__(self) -> str:

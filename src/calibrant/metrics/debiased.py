@@ -232,11 +232,8 @@ def debiased_cells(view: VectorView, bins: Any, smoothness: float) -> tuple[NDAr
 def t_cal(view: VectorView, *, bins: int | None = None, smoothness: float = 1, unbiased: bool = False) -> float:
     """Sum over bins of products of residuals of different rows, so that no row meets itself."""
     cell, count = debiased_cells(view, bins, smoothness)
-    weights = view.weights
-    own = weights if view.weight_kind != "importance" else weights**2
-    mass = np.bincount(cell, weights, count)
-    # The weight left in a bin when no row (no copy, under counts) meets itself.
-    left = mass - np.divide(np.bincount(cell, own, count), mass, out=np.zeros(count), where=mass > 0)
+    weights, own = view.weights, _own_weights(view)
+    mass, divisor = _divisors(cell, count, weights, own, unbiased)
     cross = np.zeros(count)
     scalar = view.score_column
     for column in range(view.k) if scalar is None else [scalar]:
@@ -244,40 +241,55 @@ def t_cal(view: VectorView, *, bins: int | None = None, smoothness: float = 1, u
         cross += np.square(np.bincount(cell, weights * residual, count)) - np.bincount(
             cell, own * np.square(residual), count
         )
-    divisor = left if unbiased else mass
     full = divisor > 1e-12 * mass
     return math.fsum(cross[full] / divisor[full]) / view.total
 
 
-def t_cal_null_deviation(view: View, bins: int) -> float:
+def _own_weights(view: View | VectorView) -> Floats:
+    """What a row weighs when it meets itself; under counts each copy does so once."""
+    return view.weights**2 if view.weight_kind == "importance" else view.weights
+
+
+def _divisors(
+    cell: NDArray[np.intp], count: int, weights: Floats, own: Floats, unbiased: bool
+) -> tuple[Floats, Floats]:
+    """The weight of each bin, and what its pairs are divided by: the same, or what is left when no row meets itself."""
+    mass: Floats = np.bincount(cell, weights, count).astype(np.float64)
+    if not unbiased:
+        return mass, mass
+    return mass, mass - np.divide(np.bincount(cell, own, count), mass, out=np.zeros(count), where=mass > 0)
+
+
+def t_cal_null_deviation(view: View, bins: int, unbiased: bool = False) -> float:
     """Exact standard deviation of `t_cal` under calibration, given the scores: its mean is then 0."""
     cell, count = bin_cells(view, "equal_width", bins)
-    own = view.weights if view.weight_kind != "importance" else view.weights**2
+    own = _own_weights(view)
     variance = own * view.score * (1 - view.score)
-    mass = np.bincount(cell, view.weights, count)
+    mass, divisor = _divisors(cell, count, view.weights, own, unbiased)
     # A row under importance meets itself once, a count each of its copies.
     alone = variance**2 if view.weight_kind == "importance" else variance**2 / own
     pairs = np.square(np.bincount(cell, variance, count)) - np.bincount(cell, alone, count)
-    full = mass > 0
-    return math.sqrt(max(2 * math.fsum(pairs[full] / mass[full] ** 2), 0.0)) / view.total
+    full = divisor > 1e-12 * mass
+    return math.sqrt(max(2 * math.fsum(pairs[full] / divisor[full] ** 2), 0.0)) / view.total
 
 
-def l2ce_bounds(view: View, bins: int, level: float = 0.95) -> tuple[float, float]:
+def l2ce_bounds(view: View, bins: int, level: float = 0.95, unbiased: bool = False) -> tuple[float, float]:
     """An interval for the squared calibration error that holds whether or not the model is calibrated.
 
-    Its variance adds that of the debiased estimator under calibration and that of its influence otherwise.
+    Its variance adds that of the debiased estimator under calibration and that of its influence otherwise. The influence is
+    the same with either divisor: n - 1 and n differ by a share that vanishes as bins fill.
     """
     from scipy.special import ndtri
 
-    value = t_cal.formula(view.as_vector(), bins=bins)
+    value = t_cal.formula(view.as_vector(), bins=bins, unbiased=unbiased)
     cell, count = bin_cells(view, "equal_width", bins)
     residual = view.score - view.outcome
     mass = np.bincount(cell, view.weights, count)
     gap = np.bincount(cell, view.weights * residual, count)[cell] / mass[cell]
     influence = 2 * gap * residual - gap**2
     spread = view.mean(np.square(influence - view.mean(influence))) / view.effective_size
-    half = -float(ndtri((1 - level) / 2)) * math.sqrt(t_cal_null_deviation(view, bins) ** 2 + spread)
-    return max(0.0, value - half), value + half
+    half = -float(ndtri((1 - level) / 2)) * math.sqrt(t_cal_null_deviation(view, bins, unbiased) ** 2 + spread)
+    return max(0.0, value - half), max(0.0, value + half)
 
 
 l2ce_interval = preset(

@@ -55,7 +55,8 @@ PARTS = (
 )
 
 
-def _number_of_parts(cloud: Cloud, kernel: Kernel, exact: bool | None) -> int:
+def number_of_parts(cloud: Cloud, kernel: Kernel, exact: bool | None) -> int:
+    """Into how many parts predictions are dealt, so that pairs inside a part take some seconds."""
     if exact is not None and not isinstance(exact, bool):
         raise ArgumentError("exact", f"must be True, False or None; got {exact!r}")
     size, columns = cloud.points.shape
@@ -105,7 +106,7 @@ def skce_b(
     """Mean over all pairs of rows of the product of their residuals times how near their predictions are."""
     cloud = cloud_of(one_column(view))
     near = choose_kernel(cloud, kernel, distance, bandwidth)
-    parts = _number_of_parts(cloud, near, exact)
+    parts = number_of_parts(cloud, near, exact)
     if parts == 1:
         return max(0.0, all_pairs(cloud.points, cloud.residual, near))
     total, weight = _without_own(cloud, near, parts)
@@ -143,7 +144,7 @@ def skce_uq(
     """Mean over pairs of different rows of the product of their residuals times how near their predictions are."""
     cloud = cloud_of(one_column(view))
     near = choose_kernel(cloud, kernel, distance, bandwidth)
-    total, weight = _without_own(cloud, near, _number_of_parts(cloud, near, exact))
+    total, weight = _without_own(cloud, near, number_of_parts(cloud, near, exact))
     if weight <= 1e-12:
         raise UndefinedMetricError("skce_uq", "needs pairs of rows, and one row has all the weight", "use skce_b")
     return total / weight

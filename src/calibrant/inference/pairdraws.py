@@ -1,0 +1,193 @@
+"""Values of skce_uq on all resamples at once: rows are counted, and a tile of pairs is made once and serves every resample.
+
+A resample whose kernel has a width of its own is reached by a power series in the width, which differs little between resamples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._pairs import Cloud, Kernel, as_points, choose_kernel, cloud_of, one_column, own_order
+from ..metrics.embeddings import number_of_parts, skce_uq
+from ..registry import Metric
+from ..view import VectorView
+from .draws import PredictionSampler, Sampler, generator, many
+
+__all__ = ["skce_draws"]
+
+Floats = NDArray[np.float64]
+
+# Rows of a tile of pairs: 2 MB, and enough for a matrix product to be worth its start.
+TILE = 512
+# Entries of the counts of rows that are held at a time.
+COUNT_ENTRIES = 1 << 23
+# Terms of the series that can add no more than this, where a pair adds 2 at most, are left out.
+SMALLEST_TERM = 1e-13
+# With more terms than this, or fewer distinct predictions than this share of the rows, one by one is faster.
+MOST_TERMS = 20
+DISTINCT_SHARE = 0.5
+
+
+class Crowd(NamedTuple):
+    """The rows that resamples are drawn from, in the order in which clouds hold them."""
+
+    order: NDArray[np.intp]
+    points: Floats
+    residual: Floats
+    weight: Floats
+    own_weight: Floats
+    """What a row weighs when it meets itself."""
+    starts: NDArray[np.intp]
+    """Where each distinct prediction begins."""
+
+    def counts(self, rows: NDArray[Any]) -> Floats:
+        """How often each row was picked."""
+        return np.bincount(rows, minlength=len(self.order))[self.order].astype(np.float64)
+
+    def cloud(self, counts: Floats) -> Cloud:
+        """As far as the width of a kernel asks for it."""
+        weight = counts * self.weight
+        total = float(weight.sum())
+        share = np.add.reduceat(weight, self.starts) / total
+        own = np.add.reduceat(counts * self.own_weight, self.starts) / total**2
+        there = share > 0
+        points = self.points[self.starts[there]]
+        return Cloud(points, share[there], points, own[there], own[there], float(counts.sum()))
+
+
+def skce_draws(
+    metric: Metric, options: dict[str, Any], sampler: Sampler, count: int, seed: int, workers: int | None
+) -> Floats | None:
+    """The values of `skce_uq` on resamples; None for other metrics, and where one by one is as good."""
+    own = set(metric.options) | {"lens"}
+    if metric.id != skce_uq.id or not isinstance(sampler, PredictionSampler) or not own.issuperset(options):
+        return None
+    views = metric.views(sampler.predictions, **{word: options[word] for word in ("lens",) if word in options})
+    if len(views) != 1 or not isinstance(views[0], VectorView) or views[0].lens != "canonical":
+        return None
+    view = one_column(views[0])
+    words = {**metric.options, **options}
+    cloud = cloud_of(view)
+    kernel = choose_kernel(cloud, words["kernel"], words["distance"], words["bandwidth"])
+    quick = kernel.shape == "exponential" and cloud.points.shape[1] == 1
+    few = len(cloud.points) < DISTINCT_SHARE * view.n
+    if quick or few or number_of_parts(cloud, kernel, words["exact"]) > 1:
+        return None
+    crowd = _crowd(view)
+
+    def picked(number: int) -> Floats:
+        return crowd.counts(sampler.picked(generator(seed, number)))
+
+    def rate(number: int) -> float:
+        near = choose_kernel(crowd.cloud(picked(number)), words["kernel"], words["distance"], words["bandwidth"])
+        return _rate(near)
+
+    fixed = not isinstance(words["bandwidth"], str)
+    rates = np.full(count, _rate(kernel)) if fixed else np.array(many(rate, count, workers))
+    return _values(crowd, kernel, rates, picked)
+
+
+def _crowd(view: VectorView) -> Crowd:
+    block = view.block(0, view.n)
+    points = as_points(block.probs) + 0.0
+    order = own_order(points)
+    points = points[order]
+    starts = np.flatnonzero(np.append(True, (points[1:] != points[:-1]).any(axis=1)))
+    weight = view.weights[order]
+    own = weight**2 if view.weight_kind == "importance" else weight
+    return Crowd(order, points, (block.targets - block.probs)[order], weight, own, starts)
+
+
+def _rate(kernel: Kernel) -> float:
+    """The kernel is exp(-rate * reach), where the reach is the distance, or its square in a gaussian one."""
+    return 1 / kernel.width if kernel.shape == "exponential" else 0.5 / kernel.width**2
+
+
+class Series(NamedTuple):
+    """exp(-rate reach) = exp(-middle reach) exp(-origin off) sum_m (-off)^m (reach - origin)^m / m!, off = rate - middle."""
+
+    middle: float
+    origin: float
+    terms: int
+
+    @classmethod
+    def of(cls, rates: Floats, farthest: float) -> Series:
+        """As few terms as will do; reaches lie between 0 and `farthest`."""
+        low, high = float(rates.min()), float(rates.max())
+        middle, off = (low + high) / 2, (high - low) / 2
+        # Around half the farthest reach terms shrink by off * farthest / 2 over m; around 0 the kernel itself holds them down.
+        half = _terms(lambda m: (off * farthest / 2) ** m / math.factorial(m))
+        zero = _terms(
+            lambda m: (off * min(farthest, m / (math.e * middle) if middle else 0.0)) ** m / math.factorial(m)
+        )
+        return cls(middle, farthest / 2, half) if half <= zero else cls(middle, 0.0, zero)
+
+    def sums(self, rates: Floats, powers: Floats) -> Floats:
+        """The sums over pairs for each rate, from those of each power of the reach."""
+        off = self.middle - rates
+        total = np.zeros(len(rates))
+        for m in range(self.terms - 1, -1, -1):
+            total = powers[m] + total * off / (m + 1)
+        return total * np.exp(self.origin * off)
+
+
+def _terms(size: Callable[[int], float]) -> int:
+    return next((m for m in range(1, MOST_TERMS + 1) if size(m) <= SMALLEST_TERM), MOST_TERMS + 1)
+
+
+def _values(crowd: Crowd, kernel: Kernel, rates: Floats, picked: Callable[[int], Floats]) -> Floats | None:
+    """The mean over pairs of different picks, for the rate of each resample."""
+    if not np.isfinite(rates).all():
+        return None
+    series = Series.of(rates, _farthest(kernel))
+    if series.terms > MOST_TERMS:
+        return None
+    own_term = crowd.own_weight * np.einsum("ij,ij->i", crowd.residual, crowd.residual)
+    step = max(1, COUNT_ENTRIES // len(crowd.order))
+    values = []
+    for start in range(0, len(rates), step):
+        numbers = range(start, min(start + step, len(rates)))
+        counts = np.array([picked(number) for number in numbers])
+        own, own_term_sum = counts @ crowd.own_weight, counts @ own_term
+        counts *= crowd.weight
+        square = counts.sum(axis=1) ** 2
+        powers = _power_sums(crowd, kernel, series, np.ascontiguousarray(counts.T))
+        pairs = series.sums(rates[numbers.start : numbers.stop], powers) - own_term_sum
+        # One row with all the weight meets nobody.
+        values.append(
+            np.divide(pairs, square - own, out=np.full(len(numbers), np.nan), where=square - own > 1e-12 * square)
+        )
+    return np.concatenate(values)
+
+
+def _farthest(kernel: Kernel) -> float:
+    """What the reach of two probability vectors can be at most."""
+    distance = 1.0 if kernel.metric == "cityblock" else math.sqrt(2)
+    return distance if kernel.shape == "exponential" else distance**2
+
+
+def _power_sums(crowd: Crowd, kernel: Kernel, series: Series, weight: Floats) -> Floats:
+    """For each term and each column w of `weight` the sum over pairs w_i w_j <r_i, r_j> exp(-middle reach) (reach - origin)^m."""
+    from scipy.spatial.distance import cdist
+
+    sums = np.zeros((series.terms, weight.shape[1]))
+    spans = [slice(start, start + TILE) for start in range(0, len(weight), TILE)]
+    for place, a in enumerate(spans):
+        for b in spans[place:]:  # each pair of tiles once; BLAS has threads of its own
+            reach = kernel.scale * cdist(crowd.points[a], crowd.points[b], kernel.metric)
+            if kernel.shape == "gaussian":
+                reach *= reach
+            with np.errstate(under="ignore"):
+                tile = np.exp(-series.middle * reach)
+                tile *= crowd.residual[a] @ crowd.residual[b].T
+                reach -= series.origin
+                for m in range(series.terms):
+                    product = tile @ weight[b]
+                    sums[m] += (1 if a == b else 2) * np.einsum("ij,ij->j", weight[a], product)
+                    tile *= reach
+    return sums

@@ -1,0 +1,111 @@
+"""How extreme a value is among those that chance gives, drawn or gone through one by one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import UndefinedMetricError
+from ..view import View
+from .draws import every_outcome, one_view
+from .owntests import Asked, Found
+
+__all__ = ["MOST_UNDEFINED", "SAME", "compared_with_draws", "compared_with_every_outcome", "pvalues_of_draws"]
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+# Equal values that differ by rounding count as equal.
+SAME = 1e-12
+# A law is not told from the outcomes that have a value where more of them than this have none.
+MOST_UNDEFINED = 0.1
+
+
+def compared_with_draws(asked: Asked, null: Floats) -> Found:
+    """The share of draws at least as extreme, the sample itself counted among them, and the value that would be significant."""
+    null = null[~np.isnan(null)]
+    pvalue = _pvalue(asked, null, lambda mask: float((1 + mask.sum()) / (1 + len(null))))
+    if _has_two_tails(asked):
+        return Found(pvalue, _quantile(null, 1 - asked.alpha / 2))
+    limit = _quantile(_extremity(asked, null), 1 - asked.alpha)
+    if asked.alternative == "less":
+        limit = -limit
+    elif asked.alternative == "two-sided" and asked.metric.ideal:
+        limit = math.exp(limit) if asked.metric.range[0] == 0 else asked.metric.ideal + limit
+    return Found(pvalue, limit)
+
+
+def compared_with_every_outcome(asked: Asked, view: View) -> tuple[Found, Floats]:
+    """The probability of all outcomes at least as extreme, and the values of all that have one."""
+    words = dict(asked.options)
+    outcomes = [(one_view(drawn).value(asked.metric, words), chance) for drawn, chance in every_outcome(view) if chance]
+    null, weight = np.array(outcomes).T
+    known = ~np.isnan(null)
+    missing = float(weight[~known].sum())
+    if missing > MOST_UNDEFINED:
+        raise UndefinedMetricError(
+            asked.metric.id,
+            f"has no value in {(~known).sum()} of {len(known)} outcomes, which have probability {missing:.2g} together",
+            "give more rows, or use another method",
+        )
+    law = f"all {2**view.n} outcomes of {view.n} rows, each with its probability"
+    if not known.all():
+        law += f", less {(~known).sum()} without a value (probability {missing:.2g})"
+    null, weight = null[known], weight[known] / weight[known].sum()
+    return Found(_pvalue(asked, null, lambda mask: float(weight[mask].sum())), None, law), null
+
+
+def pvalues_of_draws(asked: Asked, null: Floats) -> Floats:
+    """The p-value that each draw has among all of them; 1 for one without a value."""
+    known = ~np.isnan(null)
+    if _has_two_tails(asked):
+        ranked = np.sort(null[known])
+        above = len(ranked) - np.searchsorted(ranked, null, side="left")
+        count = 2 * np.minimum(above, np.searchsorted(ranked, null, side="right"))
+    else:
+        extreme = _extremity(asked, null)
+        ranked = np.sort(extreme[known])
+        count = len(ranked) - np.searchsorted(ranked, extreme, side="left")
+    return np.where(known, np.minimum(1.0, count / (len(ranked) + 1)), 1.0)
+
+
+def _pvalue(asked: Asked, null: Floats, share: Callable[[Mask], float]) -> float:
+    """How much of what chance gives is at least as extreme; `share` says how much lies in a mask."""
+    own = asked.statistic
+    if _has_two_tails(asked):
+        tails = (share(null >= own - _slack(own)), share(null <= own + _slack(own)))
+        return min(1.0, 2 * min(tails))
+    own = float(_extremity(asked, np.array([own]))[0])
+    return min(1.0, share(_extremity(asked, null) >= own - _slack(own)))
+
+
+def _slack(value: float) -> float:
+    return SAME * max(1.0, abs(value)) if math.isfinite(value) else 0.0
+
+
+def _has_two_tails(asked: Asked) -> bool:
+    """Whether both ends of the law speak against the hypothesis and no value is right: each tail is then counted for itself."""
+    return asked.alternative == "two-sided" and (asked.metric.proper == "strictly" or asked.metric.ideal is None)
+
+
+def _extremity(asked: Asked, values: Floats) -> Floats:
+    """How strongly values speak against the hypothesis: larger is stronger."""
+    if asked.alternative == "greater":
+        return values
+    if asked.alternative == "less":
+        return -values
+    ideal = asked.metric.ideal
+    assert ideal is not None
+    if ideal == 1 and asked.metric.range[0] == 0:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.abs(np.log(values)))
+    return np.abs(values - ideal)
+
+
+def _quantile(values: Floats, level: float) -> float:
+    with np.errstate(invalid="ignore"):  # between two infinite values
+        found = float(np.quantile(values, level))
+    return math.inf if math.isnan(found) else found
