@@ -48,7 +48,7 @@ def main() -> None:
     ready, tested = map.predict_proba(probs[choose]), map.predict_proba(p_test)
     choice = cal.choose_threshold(labels[choose], ready, accuracy=TARGET, confidence_level=SURE)
     if choice.threshold is None:
-        print(f"no threshold can promise {TARGET:.0%}: {choice.guarantee}")
+        print(choice.guarantee)
         return
     print(f"threshold {choice.threshold:.3f}: {choice.guarantee}\n")
 

@@ -52,7 +52,7 @@ def main() -> None:
     show("predicted over observed events", cal.interval(event, risk, metric="expected_observed_ratio", rng=0))
     show("calibration slope", cal.interval(event, risk, metric="cox_slope", n_resamples=200, rng=0))
     print(f"  {'distance of a typical patient (ICI)':<36}{cal.ici(event, risk):.2f}")
-    test = cal.assess(event, risk, metric="cox_slope")
+    test = cal.assess(event, risk, metric="cox_slope", method="lr")
     print(f"  intercept 0 and slope 1 together: p = {test.pvalue:.2g}\n")
 
     half = PATIENTS // 2

@@ -329,9 +329,15 @@ def test_result_reads_well() -> None:
         "brier (murphy, binary): 0.1300 = 0.03000 reliability - 0.1400 resolution + 0.2400 uncertainty; 0.02250 within bins"
     )
     assert "miscalibration" in repr(cal.decompose(*T1, method="corp"))
-    assert list(found.to_dict()) == ["score", "method", "lens", "value", *TERMS, "within"]
-    assert found.to_frame().shape == (1, 8)
+    assert list(found.to_dict()) == ["score", "method", "lens", "value", *TERMS, "within", "note"]
+    assert found.to_frame().shape == (1, 9)
+    assert found.note == ""
     assert "<td>reliability</td><td>0.03000</td>" in found._repr_html_()
+    alone = cal.decompose([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+    assert repr(alone).endswith("0.1875 uncertainty (all forecasts differ: give bins= or method='corp')")
+    assert "all forecasts differ" in alone._repr_html_()
+    assert cal.decompose([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.8]).note == ""
+    assert cal.decompose([1], [0.8]).note == ""
     with pytest.raises(AttributeError):
         found.value = 1  # type: ignore[misc]
 

@@ -53,13 +53,61 @@ def test_header_counts_with_weights() -> None:
 @pytest.mark.parametrize(
     ("y", "p", "words"),
     [
-        ([0.0, 1.0], [0.9, 0.9], "overconfident: says 90.0%, is right 50.0%"),
-        ([1, 1], [0.6, 0.6], "underconfident: says 60.0%, is right 100.0%"),
-        ([0, 1], [0.5, 0.5], "as sure as it is right"),
+        ([0.0, 1.0] * 2, [0.9] * 4, "overconfident: says 90.0%, is right 50.0%"),
+        ([1] * 9, [0.6] * 9, "underconfident: says 60.0%, is right 100.0%"),
+        ([0, 1], [0.5, 0.5], "says 50.0%, is right 50.0%: within chance"),
+        ([0], [0.7], "says 70.0%, is right 0.0%: within chance"),
+        ([0, 0], [1.0, 1.0], "overconfident: says 100.0%, is right 0.0%"),
+        ([1, 0], [1.0, 0.0], "says 100.0%, is right 100.0%: within chance"),
     ],
 )
 def test_header_says_the_direction_in_words(y: list[float], p: list[float], words: str) -> None:
     assert cal.evaluate(y, p, metrics="ece").header.direction == words
+
+
+def test_of_two_classes_the_positive_one_is_spoken_of_too() -> None:
+    rng = np.random.default_rng(0)
+    q = rng.random(1000)
+    y = (rng.random(1000) < q**1.5).astype(int)
+    header = cal.evaluate(y, q, metrics="ece").header
+    assert header.direction == "says 74.7%, is right 76.0%: within chance"
+    assert header.event == "probabilities too high: the positive class is given 51.7%, happens 43.7%"
+    assert header.lines()[-2:] == [header.direction, header.event]
+    low = cal.evaluate(1 - y, 1 - q, metrics="ece").header
+    assert low.event == "probabilities too low: the positive class is given 48.3%, happens 56.3%"
+    sketches = cal.Sketches.of(y, q)
+    assert cal.evaluate(sketches, metrics="ece").header.lines()[-2:] == header.lines()[-2:]
+    assert cal.evaluate(LABELS, PROBS, metrics="ece").header.event == ""
+    rare = cal.evaluate([0] * 999 + [1], [0.002] * 1000, metrics="ece").header.event
+    assert rare == "the positive class is given 0.2%, happens 0.1%: within chance"
+
+
+def test_the_direction_is_within_chance_as_often_as_two_standard_errors_say() -> None:
+    rng = np.random.default_rng(1)
+    q = rng.uniform(0.2, 0.8, 400)
+    said = [cal.evaluate((rng.random(400) < q).astype(int), q, metrics="brier").header.event for _ in range(400)]
+    assert 0.92 < np.mean(["within chance" in text for text in said]) < 0.98
+    weight = rng.integers(1, 5, 400)
+    y = (rng.random(400) < q).astype(int)
+    counted = cal.evaluate(y, q, metrics="brier", counts=weight).header.chance
+    repeated = cal.evaluate(np.repeat(y, weight), np.repeat(q, weight), metrics="brier").header.chance
+    assert counted == pytest.approx(repeated)
+    weighed = cal.evaluate(y, q, metrics="brier", sample_weight=weight).header.chance
+    assert weighed == pytest.approx(np.sqrt((weight**2 * q * (1 - q)).sum()) / weight.sum())
+
+
+def test_a_p_value_of_one_side_says_so() -> None:
+    found = cal.evaluate(LABELS, PROBS, metrics=["ecd", "nses", "ece"], assess=True, n_resamples=50)
+    assert "ecd, nses: one-sided: asks only about overconfidence" in found.notes()
+    assert found.results[2].note == ""
+    assert cal.evaluate(LABELS, PROBS, metrics=["ecd"]).notes() == []
+
+
+def test_what_rounding_leaves_is_shown_as_nothing() -> None:
+    found = cal.evaluate([0, 1, 1, 0, 0, 1, 0, 0, 0, 0], [0.3] * 10, metrics=["esce", "ece"])
+    assert 0 < abs(found["esce"]) < 1e-12
+    assert [row[2] for row in found.table()[1]] == ["0", "0"]
+    assert "e-1" not in repr(found)
 
 
 def test_header_of_other_kinds() -> None:
@@ -165,7 +213,12 @@ def test_recommend_names_metrics_that_exist(use_case: str) -> None:
     assert found.metrics
     assert all(id in cal.catalogue for id in found.metrics)
     assert found.why
-    assert found.question in repr(found)
+    lines = repr(found).splitlines()
+    assert found.question in lines[0]
+    column = lines[1].index("meaning")
+    for line, id in zip(lines[2:], found.metrics, strict=False):
+        assert line[:column].strip() == id
+        assert line[column:] == cal.catalogue[id].summary
     assert list(found.to_frame()["metric"]) == list(found.metrics)
     with pytest.raises(cal.ArgumentError, match="'safety'"):
         cal.recommend("everything")

@@ -352,3 +352,19 @@ def test_an_index_in_another_order_is_refused() -> None:
 def test_a_sketch_is_named_where_rows_are_needed() -> None:
     with pytest.raises(cal.InputTypeError, match="y_true: is a sketch, and rows are needed here"):
         Predictions(cal.Sketch.of([0, 1], [0.2, 0.7]))
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "positive", "names"),
+    [
+        (["alive", "dead", "alive", "dead"], None, "dead", ("alive", "dead")),
+        (["alive", "dead", "alive", "dead"], ["dead", "alive"], "dead", ("alive", "dead")),
+        ([2, 1, 1, 2], None, 1, (2, 1)),
+        (["dead"] * 4, None, "dead", ("not dead", "dead")),
+    ],
+)
+def test_the_positive_label_names_the_second_class(labels: Any, classes: Any, positive: Any, names: Any) -> None:
+    read = Predictions(labels, [0.1, 0.7, 0.4, 0.8], classes=classes, pos_label=positive)
+    assert read.classes == names
+    assert read.labels is not None
+    assert [names[code] for code in read.labels] == labels

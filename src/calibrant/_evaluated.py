@@ -8,9 +8,12 @@ from typing import Any
 
 from ._results import frame_of, html_table, number, text_table
 from .errors import ArgumentError, CalibrantError
-from .registry import catalogue
+from .registry import Metric, catalogue
 
-__all__ = ["Evaluation", "Header", "Result", "Skipped"]
+__all__ = ["NOTHING", "Evaluation", "Header", "Result", "Skipped", "shown_number", "side_note"]
+
+# What rounding leaves of 0.
+NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -26,29 +29,47 @@ class Header:
     accuracy: float | None
     top_k_accuracy: dict[int, float]
     mean_confidence: float | None
+    event_says: float | None = None
+    """For two classes, the mean probability of the positive one; its share in `prevalence` is how often it happens."""
+    chance: float | None = None
+    """Standard error of `accuracy`, and for two classes of the prevalence, if the scores are right."""
 
     @property
     def direction(self) -> str:
-        """Whether the model is surer than it is right, in words."""
+        """What the model says and how often it is right; surer or less sure only where chance hardly explains the difference."""
         if self.accuracy is None or self.mean_confidence is None:
             return ""
-        gap = self.mean_confidence - self.accuracy
-        if abs(gap) < 5e-4:
-            return "as sure as it is right"
-        return (
-            f"{'over' if gap > 0 else 'under'}confident: says {self.mean_confidence:.1%}, is right {self.accuracy:.1%}"
-        )
+        said = f"says {_percent(self.mean_confidence)}, is right {_percent(self.accuracy)}"
+        return self._judged(said, self.mean_confidence - self.accuracy, "overconfident", "underconfident")
+
+    @property
+    def event(self) -> str:
+        """For two classes, what is said of the positive one and how often it happens, in the same way."""
+        if self.event_says is None:
+            return ""
+        happens = self.prevalence[1]
+        said = f"the positive class is given {_percent(self.event_says)}, happens {_percent(happens)}"
+        return self._judged(said, self.event_says - happens, "probabilities too high", "probabilities too low")
+
+    def _judged(self, said: str, gap: float, over: str, under: str) -> str:
+        if self.chance is None:
+            return said
+        if abs(gap) <= max(2 * self.chance, NOTHING):
+            return f"{said}: within chance"
+        return f"{over if gap > 0 else under}: {said}"
 
     def lines(self) -> list[str]:
         """The header as text."""
-        rows = f"{self.n:,} rows" + ("" if self.weight == self.n else f" (weight {self.weight:,.6g})")
+        rows = f"{self.n:,} row{'' if self.n == 1 else 's'}" + (
+            "" if self.weight == self.n else f" (weight {self.weight:,.6g})"
+        )
         first = f"{rows}, {self.classes} classes" if self.kind in ("binary", "multiclass") else f"{rows}, {self.kind}"
         if self.kind == "binary":
             first += f", prevalence {self.prevalence[1]:.4g}"
         parts = [f"accuracy {self.accuracy:.4f}"] if self.accuracy is not None else []
         parts += [f"top-{k} accuracy {value:.4f}" for k, value in self.top_k_accuracy.items()]
         parts += [f"mean confidence {self.mean_confidence:.4f}"] if self.mean_confidence is not None else []
-        return [line for line in (first, ", ".join(parts), self.direction) if line]
+        return [line for line in (first, ", ".join(parts), self.direction, self.event) if line]
 
 
 @dataclass(frozen=True)
@@ -101,7 +122,7 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values under stable keys; an infinite value is the text ``"inf"``, so that the result is valid JSON."""
-        header = {**asdict(self.header), "direction": self.header.direction}
+        header = {**asdict(self.header), "direction": self.header.direction, "event": self.header.event}
         header["top_k_accuracy"] = {str(k): value for k, value in self.header.top_k_accuracy.items()}
         header["prevalence"] = list(self.header.prevalence)
         return {
@@ -129,7 +150,7 @@ class Evaluation:
         parts += [(str(name), part) for name, part in self.groups.items()]
         rows = []
         for position, result in enumerate(self.results):
-            cells = [number(part.results[position].value) for _, part in parts]
+            cells = [shown_number(part.results[position].value) for _, part in parts]
             words = result.reason or result.direction
             rows.append([result.metric, result.name, *cells, *self._inferred(result), result.lens, words])
         return ["metric", "name", *(name for name, _ in parts), *self._inferred(None), "lens", ""], rows
@@ -178,4 +199,32 @@ def _cell(value: float | None, key: str) -> str:
         return ""
     if key == "pvalue":
         return f"{value:.3g}" if value >= 0.001 else "< 0.001"
-    return number(value)
+    return shown_number(value)
+
+
+def shown_number(value: float | None, digits: int = 4) -> str:
+    """A number as text, where what rounding leaves of 0 is 0.
+
+    >>> shown_number(-1.11e-15), shown_number(0.25)
+    ('0', '0.2500')
+    """
+    return number(0.0 if value is not None and abs(value) < NOTHING else value, digits)
+
+
+def side_note(metric: Metric, lens: str, alternative: str) -> str:
+    """What the p-value of a metric with a sign leaves out; empty where it looks at both sides."""
+    if not metric.signed or metric.ideal is None or alternative == "two-sided":
+        return ""
+    over = metric.direction(metric.ideal + (1 if alternative == "greater" else -1), lens)
+    asked = {"overconfident": "overconfidence", "underconfident": "underconfidence"}.get(over)
+    asked = asked or f"scores that are too {'high' if over.startswith('over') else 'low'}"
+    return f"one-sided: asks only about {asked}"
+
+
+def _percent(share: float) -> str:
+    """A share as per cent; two digits of what is rare.
+
+    >>> _percent(0.947), _percent(0.00123), _percent(0.0)
+    ('94.7%', '0.12%', '0.0%')
+    """
+    return f"{share:.1%}" if share >= 0.01 or share == 0 else f"{100 * share:.2g}%"

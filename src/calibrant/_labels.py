@@ -174,6 +174,12 @@ def _against_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any,
     return positive
 
 
+def names_around(y: Array, classes: tuple[Any, ...] | None, pos_label: Any) -> tuple[Any, Any]:
+    """The names of both classes in the order of their columns: the other one, and the positive one."""
+    others = [name for name in classes if name != pos_label] if classes is not None else y[y != pos_label][:1].tolist()
+    return (others[0] if others else f"not {pos_label}"), pos_label
+
+
 def _missing(y: Array) -> Array:
     if y.dtype.kind == "O":
         return np.array([is_missing(value) for value in y.tolist()])

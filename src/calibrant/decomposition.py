@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +31,7 @@ AnyView = View | VectorView
 
 # Options under which a proper score no longer is one: a rate below the floor would do better to say 0.
 _IMPROPER = {("nll", "floor")}
+_ALL_DIFFER = "all forecasts differ: give bins= or method='corp'"
 # A reference this near to perfection differs from it by rounding only.
 _ROUNDING = 1e-12
 
@@ -54,6 +55,8 @@ class Decomposition:
     uncertainty: float
     """The score of the forecast that always says the base rate."""
     within: float = 0.0
+    note: str = ""
+    """What to know before reading the parts."""
 
     @property
     def reliability(self) -> float:
@@ -91,11 +94,13 @@ class Decomposition:
         terms = " ".join(
             f"{sign}{number(value)} {name}" for sign, (name, value) in zip(signs, self._parts(), strict=False)
         )
-        return f"{self.score} ({self.method}, {self.lens}): {number(self.value)} {terms}".replace(" ; ", "; ")
+        known = f" ({self.note})" if self.note else ""
+        return f"{self.score} ({self.method}, {self.lens}): {number(self.value)} {terms}{known}".replace(" ; ", "; ")
 
     def _repr_html_(self) -> str:
         rows = [[name, number(value)] for name, value in [(self.score, self.value), *self._parts()]]
-        return html_table(["part", "value"], rows, f"{self.score} ({self.method}, {self.lens})")
+        known = f"; {self.note}" if self.note else ""
+        return html_table(["part", "value"], rows, f"{self.score} ({self.method}, {self.lens}{known})")
 
 
 def decompose(
@@ -168,7 +173,9 @@ def decompose(
     if method == "corp":
         return _decomposition(proper, options, method, view, view, _isotonic(_yes_no(view, "method='corp'")))
     if not binned:
-        return _decomposition(proper, options, method, view, view, _group_rates(view, *_same_forecast(view)))
+        group, count = _same_forecast(view)
+        found = _decomposition(proper, options, method, view, view, _group_rates(view, group, count))
+        return replace(found, note=_ALL_DIFFER) if count == view.n > 1 else found
     view = _yes_no(view, "bins")
     cell, count = _cells(view, binning, bins)
     middle = with_forecast(view, _group_means(view, view.score, cell, count))

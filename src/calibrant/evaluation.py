@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._blocks import map_blocks, rows_per_block
 from ._checks import check_whole
 from ._convert import SUM_TOLERANCE, frozen, is_frame, is_number
-from ._evaluated import Evaluation, Header, Result, Skipped
+from ._evaluated import Evaluation, Header, Result, Skipped, side_note
 from ._gather import as_predictions, views_of
+from ._headers import header_of, sketched_header
 from ._metric import Metric
 from ._signature import PREDICTION_WORDS, unknown_word
 from ._sweep import check_matrix
@@ -147,8 +147,8 @@ def evaluate(
             rows = predictions.groups == code
             if rows.any():
                 part = predictions.take(rows)
-                groups[name] = Evaluation(_header(part), tuple(_results(part, plan, given)), {})
-    return Evaluation(_header(predictions), tuple(results), groups, left_out)
+                groups[name] = Evaluation(header_of(part), tuple(_results(part, plan, given)), {})
+    return Evaluation(header_of(predictions), tuple(results), groups, left_out)
 
 
 def calibrated(p: Predictions, map: CalibrationMap | str | os.PathLike[str]) -> Predictions:
@@ -231,19 +231,8 @@ def _evaluated_sketches(
     parts = {}
     for name in sketches.groups:
         part = sketches.group(name)
-        parts[name] = Evaluation(_sketched_header(part), tuple(_results(part, chosen[: len(results)], given)), {})
-    return Evaluation(_sketched_header(sketches), tuple(results), parts, left_out)
-
-
-def _sketched_header(sketches: Sketches) -> Header:
-    shares: tuple[float, ...] = ()
-    if sketches.kind == "binary":
-        positive = sketches.sketch("binary").positives / sketches.n if "binary" in sketches.lenses else math.nan
-        shares = (1 - positive, positive)
-    elif all(f"class:{name}" in sketches.lenses for name in sketches.classes):
-        shares = tuple(sketches.sketch(f"class:{name}").positives / sketches.n for name in sketches.classes)
-    confidence, accuracy = sketches.confidence_and_accuracy()
-    return Header(sketches.n, float(sketches.n), sketches.kind, sketches.k, shares, accuracy, {}, confidence)
+        parts[name] = Evaluation(sketched_header(part), tuple(_results(part, chosen[: len(results)], given)), {})
+    return Evaluation(sketched_header(sketches), tuple(results), parts, left_out)
 
 
 def _within(budget: float, chosen: list[Metric], p: Predictions) -> tuple[list[Metric], tuple[Skipped, ...]]:
@@ -342,51 +331,9 @@ class Inference(NamedTuple):
                 notes.append(f"no interval: {error.problem}")
         if self.assess:
             try:
-                pvalue = assess(source, **draws).pvalue
+                tested = assess(source, **draws)
+                pvalue = tested.pvalue
+                notes += [side_note(m, result.lens, tested.alternative)]
             except CalibrantError as error:
                 notes.append(f"no p-value: {error.problem}")
-        return replace(result, low=low, high=high, pvalue=pvalue, note="; ".join(notes))
-
-
-def _header(p: Predictions) -> Header:
-    accuracy = confidence = None
-    if p.kind != "multilabel":
-        view = views_of(p, "top_label")[0]
-        assert isinstance(view, View)
-        confidence = view.mean(view.score)
-        accuracy = None if view.is_soft else view.mean(view.raw_outcome)
-    if p.kind == "confidence":
-        shares: tuple[float, ...] = ()
-    elif p.kind == "multilabel":
-        shares = tuple(v.mean(v.raw_outcome) for v in views_of(p, "classwise") if isinstance(v, View))
-    else:
-        shares = _class_shares(p)
-    weight = float(p.n if p.weight is None else p.weight.sum())
-    return Header(p.n, weight, p.kind, p.k, shares, accuracy, _top_k_accuracy(p), confidence)
-
-
-def _class_shares(p: Predictions) -> tuple[float, ...]:
-    weight = None if p.weight is None else p.weight.astype(np.float64)
-    if p.labels is not None:
-        share = np.bincount(p.labels, weight, p.k)
-        return tuple((share / share.sum()).tolist())
-    assert p.soft is not None
-    soft = p.soft if p.soft.ndim == 2 else np.column_stack([1 - p.soft, p.soft])
-    return tuple(np.average(soft, axis=0, weights=weight).tolist())
-
-
-def _top_k_accuracy(p: Predictions) -> dict[int, float]:
-    """How often the true class is among the k largest; ties in favour of the lower class, as for the first."""
-    wanted = [k for k in (3, 5) if k < p.k] or ([2] if p.k == 3 else [])
-    if p.kind != "multiclass" or p.labels is None or not wanted:
-        return {}
-    labels = p.labels
-
-    def work(start: int, stop: int) -> Any:
-        probs, label = p.probs[start:stop], labels[start:stop, None]
-        own = np.take_along_axis(probs, label, 1)
-        ahead = (probs > own) | ((probs == own) & (np.arange(p.k) < label))
-        return ahead.sum(axis=1)
-
-    ahead = np.concatenate(map_blocks(work, p.n, rows_per_block(p.k), columns=p.k))
-    return {k: float(np.average(ahead < k, weights=p.weight)) for k in wanted}
+        return replace(result, low=low, high=high, pvalue=pvalue, note="; ".join(filter(None, notes)))

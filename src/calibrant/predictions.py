@@ -12,7 +12,7 @@ from ._cached import cached_property
 from ._convert import SUM_TOLERANCE, Column, column, frozen, is_frame, is_number, numbers, pick_columns
 from ._extras import read_features, read_groups, read_weights
 from ._frames import check_same_rows, classes_of_columns, column_names
-from ._labels import class_names, encode_labels, multilabel_targets, soft_targets
+from ._labels import class_names, encode_labels, multilabel_targets, names_around, soft_targets
 from ._sweep import check_matrix, check_vector, quick_matrix, quick_vector
 from .errors import (
     ArgumentError,
@@ -159,6 +159,8 @@ class Predictions:
             return
         if self.labels is None and self.soft is None:
             self.labels = encode_labels(came, self.k, self.classes, pos_label, probs)
+            if pos_label is not None:
+                self.classes = names_around(came.array, self.classes, pos_label)
         if probs.ndim == 1 or multilabel:
             check_vector(probs)
         else:

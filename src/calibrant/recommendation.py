@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ._results import frame_of, html_table
+from ._results import frame_of, html_table, text_table
 from .errors import ArgumentError
 from .registry import catalogue
 
@@ -31,8 +31,8 @@ class Recommendation:
         return frame_of({"metric": self.metrics, "name": [m.name for m in rows], "summary": [m.summary for m in rows]})
 
     def __repr__(self) -> str:
-        lines = [f"{self.use_case}: {self.question}", *(f"  {id:<12} {catalogue[id].summary}" for id in self.metrics)]
-        return "\n".join([*lines, self.why])
+        lines = text_table(["metric", "meaning"], [[id, catalogue[id].summary] for id in self.metrics])
+        return "\n".join([f"{self.use_case}: {self.question}", *(f"  {line}" for line in lines), self.why])
 
     def _repr_html_(self) -> str:
         rows = [[id, catalogue[id].name, catalogue[id].summary] for id in self.metrics]

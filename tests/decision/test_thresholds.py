@@ -30,6 +30,7 @@ def test_a_threshold_given() -> None:
     found = choose_threshold(**S, method="fixed", grid=0.8)
     assert found.risk_bound == pytest.approx(0.6795394163, abs=5e-11)
     assert (found.threshold, found.coverage, found.risk) == (0.8, 0.4, 0.25)
+    assert choose_threshold(**S, method="fixed", grid=[0.8]) == found
     assert choose_threshold(**S, method="fixed", grid=0.7).risk_bound == pytest.approx(0.6668056135, abs=5e-11)
     assert choose_threshold(**S, method="fixed", grid=0.7, accuracy=0.9).threshold is None
     assert choose_threshold(**S, method="fixed", grid=0.99).threshold is None
@@ -52,6 +53,7 @@ def test_the_sequence_stops_at_the_first_failure() -> None:
 
 
 def slow_sequence(right: np.ndarray, confidence: np.ndarray, risk: float, delta: float) -> float | None:
+    """One walk, from the first threshold with enough rows on."""
     chosen = None
     for t in [j / 100 for j in range(99, 0, -1)]:
         kept = confidence >= t
@@ -64,14 +66,44 @@ def slow_sequence(right: np.ndarray, confidence: np.ndarray, risk: float, delta:
     return chosen
 
 
+def slow_two_walks(right: np.ndarray, confidence: np.ndarray, risk: float, delta: float) -> float | None:
+    """Two walks, each with half of the level; the first hands its half on where it reaches the second."""
+
+    def enough(level: float) -> int:
+        return next(n for n in range(1, 10_000) if (1 - risk) ** n <= level)
+
+    many = max(enough(delta), min(6 * enough(delta), len(right) // 4))
+    shares = {many: delta}
+    if many >= 2 * enough(delta / 2):
+        shares = {enough(delta / 2): delta / 2, many: delta / 2}
+    grid = [j / 100 for j in range(99, 0, -1)]
+    begins: dict[float, float] = {}
+    for rows, share in shares.items():
+        reached = [t for t in grid if (confidence >= t).sum() >= rows]
+        if reached:
+            begins[max(reached)] = begins.get(max(reached), 0.0) + share
+    chosen, level = None, 0.0
+    for t in grid:
+        level += begins.get(t, 0.0)
+        kept = confidence >= t
+        if level and stats.binom.cdf(int((1 - right)[kept].sum()), int(kept.sum()), risk) <= level:
+            chosen = t
+        else:
+            level = 0.0
+    return chosen
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_the_sequence_is_the_literal_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(20, 400))
     confidence = 0.5 + rng.random(n) / 2
     right = (rng.random(n) < confidence).astype(int)
-    found = choose_threshold(right, confidence, accuracy=0.85, **LEVELS)
+    given = [j / 100 for j in range(99, 0, -1)]
+    found = choose_threshold(right, confidence, accuracy=0.85, grid=given, **LEVELS)
     assert found.threshold == slow_sequence(right, confidence, 0.15, 0.1)
+    found = choose_threshold(right, confidence, accuracy=0.85, **LEVELS)
+    assert found.threshold == slow_two_walks(right, confidence, 0.15, 0.1)
     counts = rng.integers(0, 3, n)
     weighed = choose_threshold(right, confidence, accuracy=0.85, counts=counts, **LEVELS)
     repeated = choose_threshold(np.repeat(right, counts), np.repeat(confidence, counts), accuracy=0.85, **LEVELS)
@@ -86,6 +118,44 @@ def test_fewer_rows_than_this_promise_nothing(accuracy: float, level: float, row
         )
         assert (found.threshold is not None) == is_enough
     assert "none" in choose_threshold([1], [0.9], input="confidence", accuracy=0.9).guarantee
+
+
+def test_one_error_among_the_surest_rows_does_not_end_it() -> None:
+    confidence = np.repeat([0.99, 0.95, 0.9, 0.55], [60, 140, 200, 400])
+    right = np.ones(800, int)
+    right[[0, 1, 2]] = 0
+    found = choose_threshold(right, confidence, accuracy=0.95, **LEVELS)
+    assert found.threshold is not None
+    assert found.threshold <= 0.9
+    assert [test.passed for test in found.tests].count(False) == 1
+    assert found.tests[0].threshold == 0.99
+    assert not found.tests[0].passed
+    once = choose_threshold(right, confidence, accuracy=0.95, grid=[0.99, 0.95, 0.9, 0.55], **LEVELS)
+    assert once.threshold is None
+    assert once.guarantee == (
+        "none: this search found no threshold for an accuracy of at least 0.95; it stopped at 0.99 (3 errors in 60 rows); "
+        "method='bonferroni' or grid= may find one"
+    )
+
+
+def test_a_search_that_finds_nothing_says_where_it_ended() -> None:
+    right, confidence = np.tile([0, 1], 100), np.full(200, 0.9)
+    words = {
+        method: choose_threshold(right, confidence, accuracy=0.9, method=method, **LEVELS).guarantee  # type: ignore[arg-type]
+        for method in ("sequence", "bonferroni", "conformal", "sgr")
+    }
+    assert all(
+        "none: this search found no threshold for an accuracy of at least 0.9" in text for text in words.values()
+    )
+    assert all("0.9 (100 errors in 200 rows)" in text for text in words.values())
+    fixed = choose_threshold(right, confidence, accuracy=0.9, method="fixed", grid=0.5, input="confidence")
+    assert "0.5 (100 errors in 200 rows) is not shown to have an accuracy of at least 0.9" in fixed.guarantee
+    few = choose_threshold([1, 1, 1], [0.9] * 3, accuracy=0.9, **LEVELS)
+    assert "too few of the 3 rows" in few.guarantee
+    wide = choose_threshold([1, 1, 1], [0.9] * 3, coverage=0.9, **LEVELS)
+    assert "0.01 (3 of 3 rows accepted)" in wide.guarantee
+    loss = choose_threshold(right, confidence, loss=right * 0.5, accuracy=0.9, **LEVELS)
+    assert "a loss of 50 in 200 rows" in loss.guarantee
 
 
 def test_conformal_has_its_checked_values() -> None:
@@ -233,9 +303,9 @@ def test_results_speak() -> None:
 
 
 def test_bad_requests_are_named() -> None:
-    with pytest.raises(cal.ArgumentError, match="one of accuracy"):
+    with pytest.raises(cal.ArgumentError, match=r"exactly one of accuracy.*got none"):
         choose_threshold(**S)
-    with pytest.raises(cal.ArgumentError, match="one of accuracy"):
+    with pytest.raises(cal.ArgumentError, match=r"exactly one of accuracy.*got accuracy and coverage"):
         choose_threshold(**S, accuracy=0.9, coverage=0.5)
     with pytest.raises(cal.ArgumentError, match="confidence_level"):
         choose_threshold(**S, accuracy=0.9, confidence_level=95)
@@ -245,9 +315,24 @@ def test_bad_requests_are_named() -> None:
         choose_threshold(**S, cost={"error": 1, "review": 1}, method="sequence")
     with pytest.raises(cal.ArgumentError, match="cost"):
         choose_threshold(**S, cost={"error": 1})
-    with pytest.raises(cal.ArgumentError, match="grid"):
-        choose_threshold(**S, method="fixed")
+    for grid in (None, [0.5, 0.6]):
+        with pytest.raises(cal.ArgumentError, match="grid: must be the one threshold"):
+            choose_threshold(**S, method="fixed", grid=grid)
+    with pytest.raises(cal.InputError, match="grid"):
+        choose_threshold(**S, method="fixed", grid=math.nan)
     with pytest.raises(cal.ArgumentError, match="grid"):
         choose_threshold(**S, accuracy=0.9, confidence=np.arange(10.0))
     with pytest.raises(cal.WeightsNotSupportedError, match="counts rows"):
         choose_threshold(**S, accuracy=0.9, sample_weight=np.arange(1, 11))
+
+
+def test_two_starts_find_more_where_the_surest_rows_are_no_better_than_others() -> None:
+    rng = np.random.default_rng(9)
+    found = {"usual": 0, "one walk": 0}
+    for _ in range(150):
+        p = rng.beta(0.5, 0.5, 100)
+        confidence = np.maximum(p, 1 - p)
+        right = (rng.random(100) < np.where(confidence > 0.98, 0.9, confidence)).astype(int)
+        for name, grid in (("usual", None), ("one walk", np.arange(99, 0, -1) / 100)):
+            found[name] += choose_threshold(right, confidence, accuracy=0.8, grid=grid, **LEVELS).threshold is not None
+    assert found["usual"] > found["one walk"] + 30

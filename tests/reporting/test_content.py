@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 import calibrant as cal
 from calibrant import Predictions
@@ -26,7 +28,7 @@ from calibrant.reporting import measuring, repairs
 from calibrant.reporting.building import report
 from calibrant.reporting.content import Report
 from calibrant.reporting.forms import plain_values
-from calibrant.reporting.judging import percents
+from calibrant.reporting.judging import _detectable, percents
 from calibrant.reporting.repairs import sampled_rows
 from calibrant.reporting.tracing import data_fingerprint
 from calibrant.reporting.weaknesses import gap_pvalues, sums_by
@@ -81,7 +83,10 @@ def test_the_verdict_is_the_one_test_of_assess(multiclass: Report) -> None:
     header = cal.evaluate(LABELS, PROBS, metrics=["ece"]).header
     assert (verdict.says, verdict.happens) == (header.mean_confidence, header.accuracy)
     assert verdict.direction == "over"
-    assert verdict.detectable == cal.detectable_shift(1200, scores=PROBS.max(axis=1))
+    # The test's limit is 2.2414, not the 1.96 of a test of the mean alone.
+    assert verdict.detectable == pytest.approx(
+        cal.detectable_shift(1200, scores=PROBS.max(axis=1)) * (2.2414 + 0.8416) / (1.96 + 0.8416), rel=0.03
+    )
 
 
 def test_the_diagram_is_the_calibration_curve(multiclass: Report) -> None:
@@ -253,8 +258,34 @@ def test_what_is_not_found_is_not_called_calibrated() -> None:
     assert "compatible with chance" in found.sentence
     assert "percentage points" in found.sentence
     assert found.detectable is not None
-    assert f"{100 * found.detectable:.1f} percentage points" in found.sentence
+    shown = re.search(r"A difference of ([0-9.]+) percentage points between the two", found.sentence)
+    assert shown is not None
+    assert 100 * found.detectable <= float(shown[1]) < 105 * found.detectable
     assert "calibrated" not in found.sentence
+
+
+@pytest.mark.parametrize(("a", "b", "n"), [(1, 9, 80), (0.5, 40, 4000), (2, 2, 1000)])
+@pytest.mark.parametrize("shape", ["flat", "proportional"])
+def test_a_difference_as_large_as_the_report_names_is_noticed_as_often_as_it_says(
+    a: float, b: float, n: int, shape: str
+) -> None:
+    rng = np.random.default_rng(106)
+    score = rng.beta(a, b, n)
+    reach = _detectable([View(score, np.zeros(n, np.uint8))])
+    assert reach is not None
+    truth = score + reach if shape == "flat" else score * (1 + reach / score.mean())
+    truth += reach - (np.minimum(truth, 1) - score).mean()  # what is cut off at 1 is made up for
+    labels = rng.random((400, n)) < truth
+    noticed = sum(cal.assess(label, score, metric="ecce_mad").rejected for label in labels.astype(int))
+    assert noticed >= binom.ppf(0.001, 400, 0.8)
+
+
+def test_what_the_test_asks_is_named_where_the_sentence_is_about_something_else() -> None:
+    rng = np.random.default_rng(108)
+    score = rng.beta(2, 2, 2000)
+    found = report((rng.random(2000) < score).astype(int), score, metrics=FEW, repair=False).verdict
+    assert (found.lens, found.test_lens) == ("top_label", "binary")
+    assert "between the mean probability of the positive class and how often it happens" in found.sentence
 
 
 def test_a_rare_class_is_spoken_of_by_its_own_probability() -> None:

@@ -238,3 +238,80 @@ def test_shares_have_three_digits() -> None:
     assert shown == ["50.0 %", "94.8 %", "100 %", "0 %", "0.0123 %", "-"]
     assert points(0.0521) == "+5.21"
     assert points(-0.0521) == "-5.21"
+
+
+# What the words claim.
+
+
+def test_a_search_without_a_result_does_not_claim_that_there_is_none() -> None:
+    made = report([0, 1] * 100, [0.9] * 200, metrics=["ece"], repair=False, accuracy=0.95)
+    text = made.to_markdown()
+    assert made.threshold.threshold is None
+    assert (
+        "None: this search found no threshold for an accuracy of at least 0.95; it stopped at 0.9 (100 errors" in text
+    )
+    for form in (text, made.to_html(), made.to_json()):
+        assert "this search found no threshold" in form
+        assert "No threshold can promise" not in form
+
+
+def test_a_threshold_below_every_confidence_is_called_always() -> None:
+    made = report([0, 1] * 100, [0.1, 0.9] * 100, metrics=["ece"], repair=False)
+    assert made.threshold.always
+    assert "Answer always: with probability 0.9" in made.to_markdown()
+    assert "Answer <strong>always</strong>:" in made.to_html()
+    part = report([0, 1] * 100 + [0] * 30, [0.1, 0.9] * 100 + [0.6] * 30, metrics=["ece"], repair=False)
+    assert not part.threshold.always
+    assert "Answer from a confidence of" in part.to_markdown()
+    sure = report([1] * 100, [0.9] * 100, input="confidence", metrics=["ece"], repair=False)
+    assert not sure.threshold.always  # a confidence alone may be anything from 0 up
+
+
+def test_places_without_a_test_are_counted_apart() -> None:
+    rng = np.random.default_rng(3)
+    score = rng.beta(1, 3, 2000)
+    yes = (rng.random(2000) < 0.6 * score).astype(int)
+    made = report(yes, score, sample_weight=rng.exponential(1, 2000), metrics=["ece"], repair=False)
+    weak = made.weaknesses
+    tested = sum(entry.pvalue is not None for entry in weak.entries)
+    assert weak.tested == tested < weak.looked_at
+    told = f"{weak.looked_at} places were looked at; in {weak.found} of the {tested} that could be tested the gap"
+    reason = f"{weak.looked_at - tested} of {weak.looked_at} places could not be tested: weights, and too few rows"
+    for form in (made.to_markdown(), made.to_html()):
+        assert told in form
+        assert reason in form
+
+
+def test_what_rounding_leaves_is_no_number() -> None:
+    made = report([1] * 150 + [0] * 350, [0.3] * 500, metrics=["esce", "vce", "ece"], repair=False)
+    rows = tables(made.to_markdown())
+    assert [row[1] for row in rows["2. Metrics"]] == ["0", "0", "0"]
+    assert rows["1. Reliability diagram"][0][5] == "0"
+    assert points(-1.11e-15) == points(1.11e-15) == "0"
+    for form in (made.to_markdown(), made.to_html().split("<script")[0]):
+        assert not re.search(r"\de-1\d", form)
+        assert "\u22120.000" not in form
+
+
+def test_one_is_singular() -> None:
+    score = np.delete((np.arange(15) + 0.5) / 15, 7).repeat(40)
+    made = report((np.arange(len(score)) % 2), score, metrics=["ece"], repair=False)
+    text = made.to_markdown()
+    assert "1 of 15 bins is empty." in text
+    assert made.weaknesses.looked_at == 16
+    assert "1 smaller one is not shown here." in text
+
+
+def test_the_page_has_one_kind_of_interval_at_the_level_asked_for() -> None:
+    page = report(LABELS, PROBS, metrics=["ece"], repair=False, interval=0.9).to_html()
+    assert '"level":0.9,' in page
+    assert "Lines through the points are 90% intervals (Clopper and Pearson)." in page
+    assert "Bands are 90% intervals" in page
+    assert "Wilson" not in page
+
+
+def test_a_p_value_of_one_side_says_so() -> None:
+    made = report(LABELS, PROBS, metrics=["ecd", "ece"], repair=False)
+    assert "ecd: one-sided: asks only about overconfidence." in made.metrics.notes
+    assert "one-sided: asks only about overconfidence" in made.to_markdown()
+    assert "one-sided: asks only about overconfidence" in made.to_html()

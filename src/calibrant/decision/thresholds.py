@@ -14,6 +14,7 @@ from .._convert import is_number
 from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, InputError
 from ._rows import Judged, check_cost, check_level, finite_column, lower_bound, read_judged, upper_bound
+from ._sequence import Walk, fewest, pvalues, risk_bound, starts_of, walk
 
 __all__ = ["ThresholdChoice", "ThresholdTest", "choose_threshold"]
 
@@ -40,7 +41,7 @@ class ThresholdChoice:
     """The threshold chosen, what is promised of it, and what was seen."""
 
     threshold: float | None
-    """Answer where the confidence is at least this; None where no threshold can be promised."""
+    """Answer where the confidence is at least this; None where none was found, and `guarantee` says why."""
     guarantee: str
     method: str
     target: str
@@ -133,9 +134,12 @@ def choose_threshold(
     confidence_level
         With what probability, over draws of these rows, the promise holds.
     method
-        ``"sequence"`` (default) tests the grid from the strictest threshold and stops at the first failure (Bauer 1991;
-        Angelopoulos et al. 2021). It begins where enough rows are accepted for a test to be passed, which these rows' confidences
-        tell; that is harmless where surer rows are right more often. ``"bonferroni"`` tests all of the grid, each at its share of the level.
+        ``"sequence"`` (default) tests ever smaller thresholds and stops at the first failure (Bauer 1991; Angelopoulos et al. 2021).
+        It begins twice, each time with half of the level: where just enough rows are accepted for a test to be passed, and
+        where six times as many or a quarter of the rows are; a walk that reaches the second start hands its half on (Wiens 2003). With
+        few rows there is the second start alone. The confidences of these rows tell where that is, which is harmless where
+        surer rows are right more often. A `grid` that is given is walked once, from the first threshold with enough rows.
+        ``"bonferroni"`` tests all of the grid, each at its share of the level; it can find one where ``"sequence"`` does not.
         ``"fixed"`` judges the one threshold given as `grid`. ``"conformal"`` bounds how often a row is accepted and wrong, on
         average over draws of these rows (Angelopoulos et al. 2022). ``"sgr"`` is the bisection of Geifman and El-Yaniv (2017), whose proof
         takes the thresholds visited as fixed though they depend on labels.
@@ -160,7 +164,11 @@ def choose_threshold(
     ]
     delta = 1 - check_level(confidence_level, "confidence_level")
     if len(goal) > 1 or (not goal and method != "fixed"):
-        raise ArgumentError("accuracy", "one of accuracy=, coverage= and cost= is needed", "for example accuracy=0.95")
+        raise ArgumentError(
+            "accuracy",
+            f"exactly one of accuracy=, coverage= and cost= is needed; got {' and '.join(goal) or 'none'}",
+            "for example accuracy=0.95",
+        )
     kind = goal[0] if goal else "accuracy"
     method = _method(method, kind)
     judged = read_judged("choose_threshold", y_true, y_prob, confidence, loss, lens, where, keywords)
@@ -202,11 +210,12 @@ def _grid(grid: Any, method: str, judged: Judged) -> Floats:
     if method == "sgr" or (grid is None and method == "conformal"):
         return judged.steps.threshold
     if method == "fixed":
-        if not (is_number(grid) and math.isfinite(grid)):
+        one = np.empty(0) if grid is None else finite_column([grid] if is_number(grid) else grid, "grid")
+        if len(one) != 1:
             raise ArgumentError(
                 "grid", f"must be the one threshold to judge for method='fixed'; got {grid!r}", "grid=0.9"
             )
-        return np.array([float(grid)])
+        return one
     if grid is None:
         if judged.confidence.min() < 0 or judged.confidence.max() > 1:
             raise ArgumentError(
@@ -214,33 +223,6 @@ def _grid(grid: Any, method: str, judged: Judged) -> Floats:
             )
         return NO_DATA_GRID
     return np.unique(finite_column([grid] if is_number(grid) else grid, "grid"))[::-1]
-
-
-def _pvalues(judged: Judged, rows: Floats, lost: Floats, risk: float) -> Floats:
-    """P-values of "the risk is above `risk`": binomial for errors, Hoeffding and Bentkus for losses between 0 and 1."""
-    from scipy.special import bdtr, rel_entr
-
-    if judged.counts_errors:
-        return np.asarray(np.where(rows > 0, bdtr(lost, rows.astype(np.int64), risk), 1.0))
-    mean = np.minimum(np.divide(lost, rows, out=np.ones_like(lost), where=rows > 0), 1.0)
-    below = np.minimum(mean, risk)
-    hoeffding = np.exp(-rows * (rel_entr(below, risk) + rel_entr(1 - below, 1 - risk)))
-    # Sums of losses carry rounding: what is a whole number up to 1e-9 must not be raised to the next.
-    bentkus = math.e * bdtr(np.minimum(np.ceil(lost - 1e-9), rows), rows.astype(np.int64), risk)
-    return np.asarray(np.where(rows > 0, np.minimum(1.0, np.minimum(hoeffding, bentkus)), 1.0))
-
-
-def _risk_bound(judged: Judged, rows: float, lost: float, delta: float) -> float:
-    """The largest risk that is not rejected at level `delta`."""
-    if judged.counts_errors or rows == 0:
-        return float(upper_bound(lost, rows, delta)) if rows else 1.0
-    from scipy.optimize import brentq
-
-    def excess(risk: float) -> float:
-        return float(_pvalues(judged, np.array([rows]), np.array([lost]), risk)[0]) - delta
-
-    low = min(lost / rows, 1 - 1e-12)
-    return 1.0 if excess(1 - 1e-12) > 0 else float(brentq(excess, max(low, 1e-300), 1 - 1e-12))
 
 
 def _for_accuracy(judged: Judged, grid: Floats, risk: float, delta: float, method: Method) -> _Found:
@@ -251,30 +233,22 @@ def _for_accuracy(judged: Judged, grid: Floats, risk: float, delta: float, metho
     rows, lost, _ = judged.steps.at(grid)
     promise = f"with probability {1 - delta:g} the error rate of the rows accepted is at most"
     if method == "fixed":
-        bound = _risk_bound(judged, float(rows[0]), float(lost[0]), delta)
+        bound = risk_bound(judged, float(rows[0]), float(lost[0]), delta)
         passed = bound <= risk and bool(rows[0])
         tests = [ThresholdTest(float(grid[0]), float(rows[0]), float(lost[0]), bound, passed)]
         return _Found(float(grid[0]) if passed else None, bound, f"{promise} {bound:.4g}", tests)
-    pvalue = _pvalues(judged, rows, lost, risk)
+    pvalue = pvalues(judged, rows, lost, risk)
     if method == "bonferroni":
-        chosen = np.flatnonzero(pvalue <= delta / len(grid))
-        last, looked = (int(chosen[-1]) if len(chosen) else None), np.arange(len(grid))
-        passed_all = pvalue <= delta / len(grid)
+        fits = pvalue <= delta / len(grid)
+        chosen = np.flatnonzero(fits)
+        done = Walk(int(chosen[-1]) if len(chosen) else None, np.arange(len(grid)), fits)
     else:
-        # With fewer rows than this even no error at all would not be enough.
-        begin = int(np.argmax(rows >= _fewest(risk, delta))) if (rows >= _fewest(risk, delta)).any() else len(grid)
-        passed_all = pvalue <= delta
-        failed = np.flatnonzero(~passed_all[begin:])
-        end = begin + int(failed[0]) if len(failed) else len(grid)
-        last, looked = (end - 1 if end > begin else None), np.arange(begin, min(end + 1, len(grid)))
-    columns = (grid, rows, lost, pvalue, passed_all)
-    tests = [ThresholdTest(*row) for row in zip(*(values[looked].tolist() for values in columns), strict=True)]
-    return _Found(None if last is None else float(grid[last]), risk, f"{promise} {risk:.4g}", tests)
-
-
-def _fewest(risk: float, delta: float) -> int:
-    """How many rows without an error a test needs to be passed."""
-    return math.ceil(math.log(delta) / math.log1p(-risk) - 1e-9)
+        # A grid that was given is walked as it is, from the first threshold with enough rows for a test to be passed.
+        enough = np.flatnonzero(rows >= fewest(risk, delta))[:1].tolist()
+        done = walk(pvalue, starts_of(rows, judged.total, risk, delta) if grid is NO_DATA_GRID else enough, delta)
+    columns = (grid[done.looked], rows[done.looked], lost[done.looked], pvalue[done.looked], done.passed)
+    tests = [ThresholdTest(*row) for row in zip(*(values.tolist() for values in columns), strict=True)]
+    return _Found(None if done.last is None else float(grid[done.last]), risk, f"{promise} {risk:.4g}", tests)
 
 
 def _conformal(judged: Judged, grid: Floats, risk: float) -> _Found:
@@ -310,7 +284,7 @@ def _bisection(judged: Judged, grid: Floats, risk: float, delta: float) -> _Foun
     for _ in range(steps):
         place = (low + high + 1) // 2
         rows, lost = float(judged.steps.accepted[place]), float(judged.steps.lost[place])
-        value = _risk_bound(judged, rows, lost, delta / steps)
+        value = risk_bound(judged, rows, lost, delta / steps)
         tests.append(ThresholdTest(float(grid[place]), rows, lost, value, value <= risk))
         if value <= risk:
             best, bound, low = place, value, place
@@ -363,7 +337,7 @@ def _choice(judged: Judged, found: _Found, target: str, method: str, delta: floa
     rows = lost = np.zeros(1)
     promise = found.promise
     if found.threshold is None:
-        promise = "none: no threshold can be promised to do this with these rows"
+        promise = _why_none(judged, found, target, method)
     else:
         rows, lost, _ = judged.steps.at(np.array([found.threshold]))
     accepted, errors = float(rows[0]), float(lost[0])
@@ -382,3 +356,32 @@ def _choice(judged: Judged, found: _Found, target: str, method: str, delta: floa
         confidence_level=1 - delta,
         tests=tuple(found.tests),
     )
+
+
+def _why_none(judged: Judged, found: _Found, target: str, method: str) -> str:
+    """Which search found nothing, and where it came to an end: another one may still find something."""
+
+    def seen(test: ThresholdTest) -> str:
+        lost = f"{test.errors:.6g} error{'' if test.errors == 1 else 's'}"
+        lost = lost if judged.counts_errors else f"a loss of {test.errors:.4g}"
+        return f"{test.threshold:.4g} ({lost} in {test.accepted:.6g} row{'' if test.accepted == 1 else 's'})"
+
+    start = f"none: this search found no threshold for {target}"
+    if not found.tests:
+        return f"{start}; too few of the {judged.total:.6g} rows are accepted for a test to be passed, even without an error"
+    if "coverage" in target:
+        most = found.tests[0]
+        return (
+            f"{start}; the nearest was {most.threshold:.4g} ({most.accepted:.6g} of {judged.total:.6g} rows accepted)"
+        )
+    if method == "fixed" and not found.tests[0].accepted:
+        return f"none: no row is accepted at {found.tests[0].threshold:.4g}"
+    if method == "fixed":
+        return (
+            f"none: {seen(found.tests[0])} is not shown to have {target}; its error rate may be up to {found.bound:.4g}"
+        )
+    if method == "sequence":
+        stops = " and at ".join(seen(test) for test in found.tests if not test.passed)
+        return f"{start}; it stopped at {stops}; method='bonferroni' or grid= may find one"
+    nearest = min(found.tests, key=lambda test: test.value)
+    return f"{start}; the nearest was {seen(nearest)}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_table, number, pvalue_text
 from ..bintable import check_interval
 from ..laws import maximum_survival
 from ..lenses import Lens
@@ -88,7 +88,7 @@ class CumulativeDiagram:
         return (
             f"Cumulative differences ({self.lens}, {self.n:,} rows): ecce_mad {number(self.ecce_mad)}, "
             f"ecce_r {number(self.ecce_r)}, end {number(float(self.path[-1]))}; "
-            f"{self.level:.4g} of right scores stay within {number(self.reach)} (p-value {number(self.pvalue)})"
+            f"{self.level:.4g} of right scores stay within {number(self.reach)} (p-value {pvalue_text(self.pvalue)})"
         )
 
     def _repr_html_(self) -> str:

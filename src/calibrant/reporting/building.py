@@ -242,11 +242,10 @@ def build(p: Predictions, asked: Options, more: dict[str, Any]) -> Report:
 
 
 def _header(p: Predictions, found: Header) -> tuple[str, ...]:
-    """Its lines without the direction, which is the verdict's; counts are rows."""
+    """Its lines without the directions, which are the verdict's; counts are rows."""
     if p.weight_kind == "counts":
         found = replace(found, n=round(found.weight), weight=float(round(found.weight)))
-    lines = [line for line in found.lines() if line != found.direction]
-    return (lines[0].replace("1 rows", "1 row", 1) if found.n == 1 else lines[0], *lines[1:])
+    return tuple(line for line in found.lines() if line not in (found.direction, found.event))
 
 
 def _bounded(notes: list[str], metrics: Metrics, repairs: Repairs) -> list[str]:

@@ -15,6 +15,7 @@ from ..files import write_atomic
 from .content import Report
 from .forms import form_of, plain_values, text_in
 from .interactive import shown
+from .judging import rounded_up
 from .plain import chance_cell, escaped, line, per_cent, percent, points, provenance_lines, span, table_of
 
 __all__ = ["ComparedDifference", "ComparedMetric", "ReportComparison", "Side"]
@@ -164,15 +165,15 @@ class ReportComparison:
                 percent(side.happens),
                 points(_minus(side.says, side.happens)),
                 chance_cell(side.adjusted),
-                "-" if side.detectable is None else number(100 * side.detectable, 3),
+                "-" if side.detectable is None else rounded_up(100 * side.detectable),
                 JUDGED[side.found],
             ]
             for side in self.sides
         ]
         text = (
             "What was said on average and how often it was so; gaps in percentage points, + is too high. P-values of the verdict's "
-            "test are corrected for the number of lines by Holm's method. A gap of the size in the column before the last would have "
-            "been noticed with a probability of 80 %."
+            "test are corrected for the number of lines by Holm's method. A mean gap of the size in the column before the last would "
+            "have been noticed by it with a probability of 80 % or more."
         )
         heads = ["", "rows", "says", "happens", "gap", "corrected p-value", "noticeable gap", "judgement"]
         return Table("Side by side", text, heads, rows, 1, 1)

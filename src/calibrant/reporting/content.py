@@ -63,7 +63,7 @@ class Verdict:
     law: str
     """How the p-value was found."""
     detectable: float | None
-    """The smallest difference of mean score and rate that so many rows show with a probability of 0.8 at level `alpha`."""
+    """A difference of mean score and rate, under `test_lens`, that the test notices with a probability of 0.8 or more."""
     repair: str = ""
     """The map that helps most, with its parameter; empty where none helps or none was tried."""
     repaired: float | None = None
@@ -183,6 +183,8 @@ class Weaknesses:
     entries: tuple[Weakness, ...]
     looked_at: int
     """How many places were looked at; the list may hold fewer."""
+    tested: int
+    """In how many of them there is a test; soft labels and a few rows with importance weights have none."""
     found: int
     """In how many of them the gap is unlikely to be chance, after the correction."""
     correction: str
@@ -255,7 +257,7 @@ class Threshold:
     """Which threshold to use, what is promised of it, and what others would do."""
 
     threshold: float | None
-    """Answer from this confidence on; None where nothing can be promised."""
+    """Answer from this confidence on; None where none was found that can be promised."""
     target: str
     guarantee: str
     method: str
@@ -273,6 +275,8 @@ class Threshold:
     lens: str
     level: float | None = None
     """Of the intervals at the points."""
+    always: bool = False
+    """Whether no row can be less sure than `threshold`, so that every one is answered."""
     notes: tuple[str, ...] = ()
     reason: str = ""
 

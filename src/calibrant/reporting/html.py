@@ -9,13 +9,14 @@ import math
 import re
 from collections.abc import Iterable
 from functools import cache
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
-from .._results import number
+from .._evaluated import NOTHING
+from .._evaluated import shown_number as number
 from .content import Diagram, Report
 from .diagram import svg_of
 from .interactive import shown
+from .plain import places_found
 from .specs import ACCURACY, COVERAGE, TOO_HIGH, TOO_LOW, histogram_spec, paper_spec, reliability_spec, threshold_spec
 
 __all__ = ["embedded_json", "render_report"]
@@ -33,7 +34,8 @@ def render_report(report: Report) -> str:
     """
     environment = _environment()
     style = _static("report.css")
-    scripts = [script_text(text) for text in (_drawing_library(), _static("report.js"))] if report.cells else []
+    own = [_static("beta.js"), _static("report.js")]
+    scripts = [script_text(text) for text in (_drawing_library(), *own)] if report.cells else []
     page: str = environment.get_template("report.html").render(
         report=report,
         policy=_policy(style, scripts),
@@ -69,6 +71,7 @@ def _environment() -> Any:
         words=_words,
         sentence=_sentence,
         setting=_setting,
+        places=places_found,
     )
     return environment
 
@@ -138,7 +141,7 @@ def _page_data(report: Report) -> dict[str, Any]:
     return {
         **report.cells.to_dict(),
         "binning": "equal_mass" if report.diagram.binning == "equal_mass" else "equal_width",
-        "z": NormalDist().inv_cdf(0.5 + INTERVAL_LEVEL / 2),
+        "level": report.diagram.level or INTERVAL_LEVEL,
         "chosen": report.threshold.threshold,
         "words": {"high": TOO_HIGH, "low": TOO_LOW, "accuracy": ACCURACY, "coverage": COVERAGE},
         "specs": {"reliability": reliability_spec(), "histogram": histogram_spec(), "threshold": threshold_spec()},
@@ -209,6 +212,7 @@ def _signed(value: float | None, digits: int = 3) -> str:
     """
     if value is None:
         return "-"
+    value = 0.0 if abs(value) < NOTHING else value
     return f"{value:+.{_digits(abs(value), digits, 1)}f}".replace("-", "\u2212")
 
 

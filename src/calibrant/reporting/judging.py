@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 from .._gather import views_of
 from .._results import number
 from ..errors import CalibrantError
 from ..inference.multiplicity import combine_pvalues
-from ..inference.power import detectable_shift
 from ..inference.significance import assess
 from ..predictions import Predictions
 from ..view import View
@@ -24,6 +24,8 @@ ALPHA, POWER = 0.05, 0.8
 LEAST_VARIANCE = 5.0
 # Sees any shape of deviation, has no bins to choose and a known law.
 TEST = "ecce_mad"
+# Its 5 % point, 2.2414: that of the largest distance of a Brownian path from 0, which is beyond x with probability 4 (1 - Phi(x)).
+LIMIT = NormalDist().inv_cdf(1 - ALPHA / 4)
 TEST_NAME = (
     "largest cumulative difference of scores and outcomes (ecce_mad), if labels are drawn from the probabilities given"
 )
@@ -94,7 +96,7 @@ def judge(p: Predictions, views: list[View], repairs: Repairs, seed: int, places
     if rejected:
         direction = mean.direction if mean is not None and mean.off else "mixed"
     share = next((entry.repaired for entry in repairs.entries if entry.chosen), None)
-    reach = _detectable(views, mean, p)
+    reach = _detectable(views)
     return Verdict(
         sentence=_sentence(direction, mean, other, tested, reach, repairs, len(views), places),
         direction=direction,
@@ -165,16 +167,24 @@ def _means(p: Predictions, views: list[View]) -> tuple[Mean | None, Mean | None]
     return sure, mean
 
 
-def _detectable(views: list[View], mean: Mean | None, p: Predictions) -> float | None:
-    if mean is None or views[0].is_soft:
+def _detectable(views: list[View]) -> float | None:
+    """The mean difference that the test notices with the probability `POWER` or more, whatever its shape.
+
+    The largest cumulative difference is at least the last one, which is the mean difference, so it is enough for that to be
+    beyond the limit of the test. Events that are more frequent vary more; that is counted too.
+    """
+    view = views[0]
+    if len(views) > 1 or view.is_soft:
         return None
-    view = next((view for view in views if view.lens == mean.lens), None) or views_of(p, mean.lens)[0]
-    assert isinstance(view, View)
-    size = math.floor(view.effective_size + 1e-9)
-    found = detectable_shift(max(size, 1), scores=view, power=POWER, alpha=ALPHA)
-    if size * view.mean(view.score * (1 - view.score)) < LEAST_VARIANCE:
+    size, says = math.floor(view.effective_size + 1e-9), view.mean(view.score)
+    variance = view.mean(view.score * (1 - view.score))
+    if size * variance < LEAST_VARIANCE:
         return None
-    return found if 0 < found < max(mean.says, 1 - mean.says) else None
+    found = 0.0
+    for _ in range(20):
+        more = math.sqrt(variance + found * abs(1 - 2 * says))
+        found = (LIMIT * math.sqrt(variance) + NormalDist().inv_cdf(POWER) * more) / math.sqrt(size)
+    return found if 0 < found < max(says, 1 - says) else None
 
 
 def _sentence(
@@ -198,7 +208,7 @@ def _sentence(
             where = "1 place stands out by itself" if places == 1 else f"{places:,} places stand out by themselves"
             text = text.replace("No deviation found", "No deviation found over all rows", 1)
             text = f"{text[:-1]}; but {where}, see where it fails."
-        return text + _reach(reach, mean)
+        return text + _reach(reach, mean, tested)
     if mean is None:
         start = f"At least one of the {views} classes is off"
     elif direction == "mixed":
@@ -218,15 +228,28 @@ def _sentence(
     return "; ".join([*parts, *_repaired(repairs)]) + "."
 
 
-def _reach(reach: float | None, mean: Mean | None) -> str:
+def _reach(reach: float | None, mean: Mean | None, tested: Tested) -> str:
+    """How small a difference would have been noticed; it is about what the test looks at."""
     if reach is None:
         few = mean is not None and 0 < mean.says < 1
         return " So few rows or events could have shown large differences between the two only." if few else ""
-    points = f"{100 * reach:.1f}" if reach >= 0.001 else f"{100 * reach:.2g}"
+    same = mean is not None and mean.lens == tested.lens
+    which = "between the two" if same else "between the mean probability of the positive class and how often it happens"
     return (
-        f" A difference of {points} percentage points between the two would have been noticed with a probability of 80 %; "
-        "smaller ones can hide in this many rows."
+        f" A difference of {rounded_up(100 * reach)} percentage points {which} would have been noticed with a probability of "
+        "80 % or more; smaller ones can hide in this many rows."
     )
+
+
+def rounded_up(value: float) -> str:
+    """A number above 0 with two digits, never below it.
+
+    >>> rounded_up(0.1275), rounded_up(2.0), rounded_up(13.1)
+    ('0.13', '2.0', '14')
+    """
+    digits = 1 - math.floor(math.log10(value))
+    up = math.ceil(value * 10.0**digits - 1e-9) / 10.0**digits
+    return f"{up:.{max(0, 1 - math.floor(math.log10(up)))}f}"
 
 
 def _repaired(repairs: Repairs) -> list[str]:

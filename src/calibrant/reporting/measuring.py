@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from .._evaluated import Header, Result
+from .._evaluated import Header, Result, side_note
 from .._metric import Metric
 from .._references import REFERENCES
 from ..errors import CalibrantError
@@ -126,10 +126,12 @@ def _inferred(
         notes.append("no p-value: drawn outcomes of so many rows would take too long")
     else:
         try:
-            pvalue = assess(p, **draws).pvalue
+            tested = assess(p, **draws)
+            pvalue = tested.pvalue
+            notes += [side_note(metric, result.lens, tested.alternative)]
         except CalibrantError as error:
             notes.append(f"no p-value: {error.problem}")
-    return replace(result, low=low, high=high, pvalue=pvalue, note="; ".join(notes))
+    return replace(result, low=low, high=high, pvalue=pvalue, note="; ".join(filter(None, notes)))
 
 
 def _no_test(metric: Metric, p: Predictions, several: bool, late: str) -> bool:

@@ -74,11 +74,11 @@ def verdict(result: Evaluation) -> str:
     header = result.header
     if header.accuracy is None or header.mean_confidence is None:
         return "The table below shows how far the probabilities are from what happened."
-    gap = header.mean_confidence - header.accuracy
     said = f"it says {header.mean_confidence:.0%} on average and is right {header.accuracy:.0%} of the time"
-    if abs(gap) < 0.005:
-        return f"On average as sure as it is right: {said}. Single regions can still be off; see the diagram."
-    return f"{'Over' if gap > 0 else 'Under'}confident: {said}."
+    for side in ("over", "under"):
+        if header.direction.startswith(side):
+            return f"{side.capitalize()}confident: {said}."
+    return f"On average the difference could be chance: {said}. Single regions can still be off; see the diagram."
 
 
 def _metric_row(found: Any) -> dict[str, str]:

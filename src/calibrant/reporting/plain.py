@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from .._results import number
+from .._evaluated import NOTHING
+from .._evaluated import shown_number as number
 from .content import Diagram, Metrics, Provenance, Repairs, Report, Threshold, Verdict, Weakness, Weaknesses
 from .interactive import shown
 from .judging import chance, share_of
@@ -100,7 +101,7 @@ def per_cent(level: float) -> str:
 
 def points(value: float | None) -> str:
     """A difference of shares in percentage points, with its sign."""
-    return "-" if value is None else f"{'+' if value > 0 else ''}{number(100 * value, 3)}"
+    return "-" if value is None else f"{'+' if value > NOTHING else ''}{number(100 * value, 3)}"
 
 
 def chance_cell(value: float | None) -> str:
@@ -161,7 +162,9 @@ def _diagram(diagram: Diagram) -> list[str]:
     if diagram.lens not in ("top_label", "binary"):
         lines[0] = f"Question asked: {escaped(diagram.lens)}. {lines[0]}"
     lines += table_of(["score", "rows", says, happens, level, "gap"], rows, range(1, 6))
-    return [*lines, "", f"{empty} of {len(diagram.bins)} bins are empty."] if empty else lines
+    return (
+        [*lines, "", f"{empty} of {len(diagram.bins)} bins {'is' if empty == 1 else 'are'} empty."] if empty else lines
+    )
 
 
 def _metrics(metrics: Metrics) -> list[str]:
@@ -205,6 +208,14 @@ def judgement(entry: Weakness) -> str:
     return "too high" if entry.gap > 0 else "too low"
 
 
+def places_found(found: Weaknesses) -> str:
+    """How many places were looked at, how many of them could be tested, and in how many something was found."""
+    places = "1 place was" if found.looked_at == 1 else f"{found.looked_at:,} places were"
+    count = f"{found.found:,}" if found.found else "none"
+    those = "them" if found.tested == found.looked_at else f"the {found.tested:,} that could be tested"
+    return f"{places} looked at; in {count} of {those}"
+
+
 def _weaknesses(found: Weaknesses) -> list[str]:
     if not found.entries:
         return []
@@ -223,16 +234,16 @@ def _weaknesses(found: Weaknesses) -> list[str]:
         ]
         for each in found.entries[:MOST_PLACES]
     ]
-    places = "1 place was" if found.looked_at == 1 else f"{found.looked_at:,} places were"
     lines = [
-        f"{places} looked at; in {f'{found.found:,}' if found.found else 'none'} of them the gap is unlikely to be chance (level {found.alpha:g}, p-values corrected "
+        f"{places_found(found)} the gap is unlikely to be chance (level {found.alpha:g}, p-values corrected "
         f"for their number by {found.correction.capitalize()}'s method). The largest weighted gap (gap times share of the rows) is first.",
         "",
     ]
     headings = ["where", "rows", "says", "happens", "gap", level, "weighted gap", "corrected p-value", "judgement"]
     lines += table_of(headings, rows, range(1, 8))
     hidden = found.looked_at - len(rows)
-    return [*lines, "", f"{hidden:,} smaller ones are not shown here."] if hidden else lines
+    smaller = "1 smaller one is" if hidden == 1 else f"{hidden:,} smaller ones are"
+    return [*lines, "", f"{smaller} not shown here."] if hidden else lines
 
 
 def _repairs(found: Repairs) -> list[str]:
@@ -274,10 +285,11 @@ def _threshold(found: Threshold) -> list[str]:
         return []
     lines = []
     if not found.reason and found.threshold is None:
-        lines += [f"No threshold can promise {escaped(found.target)} with these rows.", ""]
+        lines += [f"{line(found.guarantee[:1].upper() + found.guarantee[1:])}.", ""]
     elif found.threshold is not None:
         lines += [
-            f"Answer from a confidence of {number(found.threshold)} on: {escaped(found.guarantee)}. Of these rows "
+            f"{'Answer always' if found.always else f'Answer from a confidence of {number(found.threshold)} on'}: "
+            f"{escaped(found.guarantee)}. Of these rows "
             f"{percent(found.coverage)} are answered, {percent(found.accuracy)} of them right; at least "
             f"{percent(found.coverage_bound)} of new rows are answered.",
             "",

@@ -71,9 +71,16 @@ def find_threshold(p: Predictions, accuracy: float, confidence_level: float, lev
         augrc=curve.augrc,
         lens=curve.lens,
         level=level if curve.judged.counts_errors else None,
+        always=choice is not None and _accepts_all(choice, p),
         notes=NOTES if chosen else (),
         reason=reason,
     )
+
+
+def _accepts_all(choice: ThresholdChoice, p: Predictions) -> bool:
+    """Whether the confidence of every row that can occur is at least the threshold: the largest of k probabilities is 1/k or more."""
+    least = 1 / p.k if p.kind in ("binary", "multiclass") else 0.0
+    return choice.threshold is not None and choice.threshold <= least and choice.coverage == 1
 
 
 def _points(curve: RiskCoverage, level: float) -> list[Point]:

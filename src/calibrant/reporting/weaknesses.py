@@ -141,11 +141,12 @@ def find_weaknesses(p: Predictions, views: list[View], table: BinTable | None, l
     return Weaknesses(
         entries=tuple(entries[:MOST_ENTRIES]),
         looked_at=len(entries),
+        tested=sum(entry.found is not None for entry in entries),
         found=sum(entry.found is True for entry in entries),
         correction=CORRECTION,
         alpha=ALPHA,
         level=level,
-        notes=tuple(_notes(p, views, len(entries))),
+        notes=(*_untested(entries), *_notes(p, views, len(entries))),
         reason="" if entries else "there is no class, group or range of scores to look at",
     )
 
@@ -232,6 +233,15 @@ def _adjusted(pvalues: list[float | None]) -> list[float | None]:
 
 def _judged(entry: Weakness, adjusted: float | None) -> Weakness:
     return replace(entry, adjusted=adjusted, found=None if adjusted is None else adjusted <= ALPHA)
+
+
+def _untested(entries: list[Weakness]) -> list[str]:
+    """How many places have no test, for each reason."""
+    reasons = [entry.test.removeprefix("none: ") for entry in entries if entry.found is None]
+    return [
+        f"{reasons.count(reason):,} of {len(entries):,} places could not be tested: {reason}."
+        for reason in dict.fromkeys(reasons)
+    ]
 
 
 def _notes(p: Predictions, views: list[View], looked_at: int) -> list[str]:

@@ -11,6 +11,7 @@
     cut: Math.min(data.cells, Math.ceil(data.cells * (data.chosen === null ? 0 : data.chosen) - 1e-9)),
   };
   const drawn = {};
+  const sure = `${Number((100 * data.level).toPrecision(6))}%`;
 
   // ---- numbers -------------------------------------------------------------------------------------------------------
 
@@ -35,13 +36,15 @@
     return { ...bin, ...interval(bin.happens, worth) };
   }
 
-  /** Wilson's interval of a share of `n` rows. */
+  /** Clopper and Pearson's interval of a share of `n` rows, as in the tables. */
   function interval(share, n) {
     if (data.soft || !(n > 0)) return { lower: null, upper: null };
-    const zz = data.z * data.z;
-    const centre = (share + zz / (2 * n)) / (1 + zz / n);
-    const half = (data.z / (1 + zz / n)) * Math.sqrt((share * (1 - share)) / n + zz / (4 * n * n));
-    return { lower: Math.max(0, centre - half), upper: Math.min(1, centre + half) };
+    const hits = share * n;
+    const tail = (1 - data.level) / 2;
+    return {
+      lower: hits > 0 ? window.betaQuantile(tail, hits, n - hits + 1) : 0,
+      upper: hits < n ? window.betaQuantile(1 - tail, hits + 1, n - hits) : 1,
+    };
   }
 
   function equalWidth(cells, count) {
@@ -106,8 +109,8 @@
   /** Four significant digits, as everywhere in the report. */
   function number(value) {
     if (value === null || value === undefined || Number.isNaN(value)) return "-";
-    if (value === 0) return "0";
     const size = Math.abs(value);
+    if (size < 1e-12) return "0"; // what rounding leaves
     if (size < 1e-4 || size >= 1e5) return value.toExponential(3);
     return value.toFixed(Math.min(7, Math.max(0, 3 - Math.floor(Math.log10(size)))));
   }
@@ -115,7 +118,7 @@
   const amount = (value) => value.toLocaleString("en-US", { maximumFractionDigits: 1 });
   // Importance weights are known up to a factor only, so their sums are shown as shares.
   const rowsOf = (rows, total) => (data.weights === "importance" ? `${percent(rows / total)} of the weight` : amount(rows));
-  const signed = (value) => (value === null ? "-" : `${value < 0 ? "\u2212" : "+"}${Math.abs(value).toFixed(3)}`);
+  const signed = (value) => (value === null ? "-" : `${value < -1e-12 ? "\u2212" : "+"}${Math.abs(value).toFixed(3)}`);
   const range = (low, high, write) => (low === null ? "" : `${write(low)} to ${write(high)}`);
 
   function question(series) {
@@ -198,7 +201,7 @@
       "threshold-said",
       at.rows > 0 ? `${percent(at.accuracy)} right, ${percent(at.coverage)} answered` : "Nothing is answered",
     );
-    const sureOf = at.lower === null ? "" : ` (95% interval ${range(at.lower, at.upper, percent)})`;
+    const sureOf = at.lower === null ? "" : ` (${sure} interval ${range(at.lower, at.upper, percent)})`;
     const counted = data.weights === "importance" || data.soft ? percent(at.accuracy) : `${amount(at.right)} of ${amount(at.rows)}`;
     write("threshold-more", `From ${at.threshold.toFixed(3)} on, of ${rowsChosen()}: ${counted} answers are right${sureOf}.`);
     if (drawn.threshold) feed(drawn.threshold, { now: pointsAt(at) });
@@ -240,7 +243,7 @@
         ["from confidence", datum.threshold.toFixed(3)],
         ["answered", percent(datum.coverage)],
         ["right", percent(datum.accuracy)],
-        ["95% interval", range(datum.lower, datum.upper, percent)],
+        [`${sure} interval`, range(datum.lower, datum.upper, percent)],
       ];
     }
     return [
@@ -248,7 +251,7 @@
       ["rows", rowsOf(datum.rows, datum.total)],
       ["says", number(datum.says)],
       ["happens", number(datum.happens)],
-      ["95% interval", range(datum.lower, datum.upper, number)],
+      [`${sure} interval`, range(datum.lower, datum.upper, number)],
       ["gap", signed(datum.gap)],
     ];
   }
@@ -373,7 +376,7 @@
     for (const button of document.querySelectorAll('input[name="binning"]')) button.checked = button.value === state.binning;
     choose("lens", data.lenses.map(question), 0);
     choose("group", ["All rows", ...data.groups.map((group) => group.name)], 0);
-    for (const part of document.querySelectorAll(".live, .live-words")) part.hidden = false;
+    for (const part of document.querySelectorAll(".live")) part.hidden = false;
     listen();
     showAll();
     const found = bins();
@@ -383,7 +386,7 @@
       draw("histogram", "histogram", { bins: found }),
       ...(cells === null ? [] : [draw("threshold", "threshold-chart", curve(cells))]),
     ]);
-    for (const part of document.querySelectorAll(".still, .still-words")) part.hidden = true;
+    for (const part of document.querySelectorAll(".still")) part.hidden = true;
     showAll();
     await drawn.last;
   }
