@@ -57,6 +57,8 @@ FOREIGN = {
     "average": "combine",
     "num_classes": "nothing: the number of classes is read from y_prob",
     "seed": "rng",
+    "cv": "folds",
+    "n_splits": "folds",
     "random_state": "rng",
     "mode": "lens",
 }

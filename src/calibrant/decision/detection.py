@@ -240,6 +240,8 @@ class Detector:
     folds, rng
         Number of folds for out-of-fold scores, and the seed of how rows are put into them.
 
+    Examples
+    --------
     >>> from calibrant.decision.detection import ood_detector
     >>> fitted = ood_detector(folds=2).fit([[0.0], [0.1], [0.2], [0.3]], [[1.0], [1.1], [1.2], [1.3]])
     >>> bool(fitted.score([[1.2]])[0] > fitted.score([[0.1]])[0])

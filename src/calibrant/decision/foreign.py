@@ -139,6 +139,8 @@ class Mahalanobis:
         ``"none"`` takes the covariance as it is, ``"ledoit_wolf"`` draws it towards a sphere, ``"ridge"`` adds a millionth of its
         mean variance; ``"auto"`` is ``"ledoit_wolf"`` where the covariance is singular or there are fewer than ten rows for each feature.
 
+    Examples
+    --------
     >>> from calibrant.decision.foreign import ood_mahalanobis
     >>> features = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4], [4, 5]]
     >>> fitted = ood_mahalanobis(shrinkage="none").fit(features, [0, 0, 0, 1, 1, 1])
@@ -231,6 +233,8 @@ class Neighbours:
     normalise
         Give every row of features length 1 first.
 
+    Examples
+    --------
     >>> from calibrant.decision.foreign import ood_knn
     >>> ood_knn(k=1, normalise=False).fit([[0, 0], [3, 4]]).score([[0, 0], [3, 0]]).tolist()
     [0.0, 3.0]

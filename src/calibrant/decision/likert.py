@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_table, number, pvalue_text
 from ..binning import bin_table
 from ..errors import ArgumentError
 from ..view import View
@@ -71,7 +71,7 @@ class LikertError:
 
     def _cells(self) -> list[list[str]]:
         return [
-            [b.name, number(b.low), number(b.high), f"{b.rows:.6g}", number(b.mean_score), number(b.rate), number(b.error), b.direction, number(b.pvalue)]
+            [b.name, number(b.low), number(b.high), f"{b.rows:.6g}", number(b.mean_score), number(b.rate), number(b.error), b.direction, pvalue_text(b.pvalue)]
             for b in self.bands
         ]  # fmt: skip
 

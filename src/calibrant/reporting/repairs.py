@@ -85,17 +85,8 @@ def find_repairs(p: Predictions, level: float, seed: int) -> Repairs:
     part = p if len(rows) == p.n else p.take(rows)
     if part.logits is None:  # maps take rows that sum to 1 more strictly than metrics do
         part = Predictions(part.labels, summing_to_one(part.probs), **_weighed(part))
-    scores: Any = part.probs if part.logits is None else part.logits
     try:
-        found = recalibrate(
-            part.labels,
-            scores,
-            folds=FOLDS,
-            level=level,
-            sample_weight=part.weight,
-            input="prob" if part.logits is None else "logit",
-            rng=seed,
-        )
+        found = recalibrate(part, folds=FOLDS, level=level, rng=seed)
     except CalibrantError as error:
         return no_repairs(p, level, error.problem)
     before, after, pvalue = _left(found, part, seed)
@@ -167,7 +158,7 @@ def _notes(found: Recalibration, part: Predictions, p: Predictions) -> list[str]
     if part.n < p.n:
         notes.append(f"Compared on {stood_for(part):,} of {stood_for(p):,} rows, drawn at random from the seed.")
     if part.weight_kind == "counts":
-        notes.append("Rows given with a count stay together here; the intervals of the gains take each of them as one.")
+        notes.append("Rows given with a count stay together in one fold.")
     if found.note:
         notes.append(found.note[0].upper() + found.note[1:] + ".")
     return [*notes, SHARE] if found.method != "none" else notes
