@@ -306,6 +306,7 @@ class Inference(NamedTuple):
     ) -> Result:
         """The result with its interval and p-value, or a note that says why it has none."""
         from .inference.intervals import interval
+        from .inference.pairdraws import resampling_seconds
         from .inference.significance import assess
 
         if isinstance(p, Sketches) and result.lens not in p.lenses:
@@ -315,7 +316,7 @@ class Inference(NamedTuple):
         notes = []
         left = deadline - perf_counter()
         rows = min(p.n, CELLS) if isinstance(p, Sketches) else p.n
-        if m.seconds(rows, p.k) * self.n_resamples > max(left, 0):
+        if resampling_seconds(m, rows, p.k, self.n_resamples) > max(left, 0):
             return replace(result, note="resampling does not fit into the budget")
         draws: dict[str, Any] = {"metric": m, "n_resamples": self.n_resamples, "rng": self.seed, **options}
         source = p

@@ -18,7 +18,7 @@ from ..registry import Metric
 from ..view import VectorView
 from .draws import PredictionSampler, Sampler, generator, many
 
-__all__ = ["skce_draws"]
+__all__ = ["resampling_seconds", "skce_draws"]
 
 Floats = NDArray[np.float64]
 
@@ -28,9 +28,16 @@ TILE = 512
 COUNT_ENTRIES = 1 << 23
 # Terms of the series that can add no more than this, where a pair adds 2 at most, are left out.
 SMALLEST_TERM = 1e-13
+# Resamples that share their tiles take about as long as one in so many by itself.
+SHARED = 10
 # With more terms than this, or fewer distinct predictions than this share of the rows, one by one is faster.
 MOST_TERMS = 20
 DISTINCT_SHARE = 0.5
+
+
+def resampling_seconds(metric: Metric, rows: int, classes: int, n_resamples: int) -> float:
+    """About how long the values of all resamples take."""
+    return metric.seconds(rows, classes) * n_resamples / (SHARED if metric.id == "skce_uq" else 1)
 
 
 class Crowd(NamedTuple):

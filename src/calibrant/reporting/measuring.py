@@ -15,6 +15,7 @@ from ..evaluation import evaluate
 from ..inference.draws import CellSampler, choose_sampler
 from ..inference.intervals import OWN_INTERVALS, interval
 from ..inference.owntests import DEFAULT_TESTS
+from ..inference.pairdraws import resampling_seconds
 from ..inference.significance import assess
 from ..lenses import Lens
 from ..predictions import Predictions
@@ -147,7 +148,7 @@ def _no_test(metric: Metric, p: Predictions, several: bool, late: str) -> bool:
 def _too_long(metric: Metric, p: Predictions, options: dict[str, Any], n_resamples: int) -> str:
     """Why rows are not drawn again; empty where they can be. A row given with a count is drawn as so many."""
     rows = stood_for(p)
-    seconds = (metric.seconds(rows, p.k) + rows * p.k * DRAW * 1e-9) * n_resamples
+    seconds = resampling_seconds(metric, rows, p.k, n_resamples) + rows * p.k * DRAW * 1e-9 * n_resamples
     if seconds <= MOST_RESAMPLING:
         return ""
     try:
