@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from calibrant.errors import FileError
-from calibrant.files import read_npz, write_atomic
+from calibrant.files import make_folder, read_npz, write_atomic
 
 WRITER = """
 import sys
-from calibrant.files import write_atomic
+from calibrant.files import make_folder, write_atomic
 content = [b"a" * 3_000_000, b"b" * 3_000_000]
 n = 0
 print("ready", flush=True)
@@ -65,6 +65,14 @@ def test_an_impossible_place_is_named(tmp_path: Path, place: str) -> None:
         write_atomic(tmp_path / place, b"x")
     assert isinstance(caught.value, OSError)
     assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_is_missing_is_named_and_can_be_made(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"out\.html: cannot be written \(its folder does not exist\); make the folder"):
+        write_atomic(tmp_path / "a" / "b" / "out.html", b"x")
+    assert write_atomic(make_folder(tmp_path / "a" / "b") / "out.html", b"x").read_bytes() == b"x"
+    with pytest.raises(FileError, match="cannot be made a folder"):
+        make_folder(tmp_path / "a" / "b" / "out.html" / "c")
 
 
 def test_npz_round_trip(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -18,6 +19,14 @@ Array = NDArray[Any]
 
 # How far a row may be from summing to 1, by the precision the numbers had when they came.
 SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-4, "float16": 1e-2, "bfloat16": 1e-2}
+
+
+# What to do about text among numbers, by its form.
+TEXT_HINTS = (
+    (r"[+-]?[\d.,]+ ?%", "write shares from 0 to 1: 0.7 for 70%"),
+    (r"[+-]?\d*,\d+", "write decimals with a point: 0.7 for 0,7"),
+    (r"(?i)|-+|\?|n/?a|#n/a|null|none|missing|<na>", "drop or fill the missing rows first"),
+)
 
 
 class Column(NamedTuple):
@@ -56,12 +65,7 @@ def numbers(array: Array, argument: str) -> Array:
     if kind == "O":
         array = _numbers_from_objects(array, argument)
     elif kind in "US":
-        raise InputTypeError(
-            argument,
-            f"holds text, {_short(array.flat[0])} at row 0, and numbers are needed",
-            "convert it with float() or read the column as numeric",
-            row=0,
-        )
+        raise _text_for_numbers(array, argument)
     elif kind not in "biuf":
         raise InputTypeError(
             argument, f"has dtype {array.dtype}, and real numbers are needed", "convert it to floats first"
@@ -224,6 +228,8 @@ def _numbers_from_objects(array: Array, argument: str) -> Array:
             raise InputTypeError(
                 argument, f"is missing ({entry}) at row {row}", "drop or fill the missing rows first", row=row
             )
+        if isinstance(entry, (str, bytes)) and _no_number(array) is not None:
+            raise _text_for_numbers(array, argument)
         if hasattr(entry, "__float__") and not isinstance(entry, str):
             continue  # Decimal, Fraction
         raise InputTypeError(
@@ -233,6 +239,31 @@ def _numbers_from_objects(array: Array, argument: str) -> Array:
             row=row,
         )
     return array.astype(np.float64)
+
+
+def _text_for_numbers(array: Array, argument: str) -> InputTypeError:
+    """Name the entry that made a column of numbers text; the first, where all could be numbers."""
+    found = _no_number(array)
+    place = found or 0
+    row = int(np.unravel_index(place, array.shape)[0])
+    remedy = "convert it with float() or read the column as numeric"
+    if found is not None:
+        remedy = next((hint for form, hint in TEXT_HINTS if re.fullmatch(form, str(array.flat[place]).strip())), remedy)
+    return InputTypeError(
+        argument, f"holds text, {_short(array.flat[place])} at row {row}, and numbers are needed", remedy, row=row
+    )
+
+
+def _no_number(array: Array) -> int | None:
+    """The place of the first text that is no number; None where all are."""
+    for place, entry in enumerate(array.flat):
+        try:
+            float(entry)
+        except ValueError:
+            return place
+        except TypeError:  # what is neither text nor a number is named elsewhere
+            continue
+    return None
 
 
 def is_missing(value: Any) -> bool:

@@ -13,7 +13,7 @@ from ._binsums import MAX_FAST_BINS, BinSums, class_sums, slot_sums, slots_among
 from ._blocks import map_blocks, rows_per_block
 from ._convert import is_number
 from .bintable import BinTable, Closed
-from .errors import ArgumentError, WeightsNotSupportedError
+from .errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
 from .view import Prefix, View
 
 __all__ = ["BinningRule", "Edges", "EqualMass", "EqualWidth", "check_bins", "equal_mass_cuts", "table_by_groups"]
@@ -233,6 +233,8 @@ def _exact_table(view: View, edges: Floats, sums: BinSums, closed: Closed) -> Bi
 
 
 def cells_by_slots(view: View, slots: Callable[[Array], Array]) -> NDArray[np.intp]:
+    if not view.n:
+        raise UndefinedMetricError("bins", "there are no rows")
     slot = np.concatenate(map_blocks(lambda a, b: slots(view.score[a:b]), view.n, rows_per_block(1)))
     return np.maximum(slot, 1) - 1
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import FileError
 
-__all__ = ["read_limited", "read_npz", "write_atomic"]
+__all__ = ["make_folder", "read_limited", "read_npz", "write_atomic"]
 
 # A small archive can unpack to a thousand times its size.
 MAX_NPZ_BYTES = 16 << 30
@@ -33,11 +33,22 @@ def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
             Path(name).unlink(missing_ok=True)
             raise
         _sync_folder(target.parent)
+    except FileNotFoundError as error:
+        raise FileError(str(path), "cannot be written (its folder does not exist)", "make the folder first") from error
     except OSError as error:
-        raise FileError(
-            str(path), f"cannot be written ({error.strerror or error})", "choose another place with --out"
-        ) from error
+        raise FileError(str(path), f"cannot be written ({error.strerror or error})", "choose another place") from error
     return target
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """A folder, made with those above it where it is not there."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"cannot be made a folder ({error.strerror or error})"
+        raise FileError(str(path), problem, "choose another place") from error
+    return folder
 
 
 def _umask() -> int:

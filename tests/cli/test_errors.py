@@ -19,6 +19,8 @@ Run = Callable[..., tuple[int, str, str]]
 
 GOOD = "label,prob,region\n0,0.2,a\n1,0.9,b\n1,0.7,a\n"
 
+MANY = "label,prob\n" + "0,0.2\n1,0.9\n" * 15
+
 # id, content, further arguments, words that the one line must hold
 CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("empty file", "", [], ["is empty"]),
@@ -36,6 +38,13 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("rows that do not sum", "label,p_0,p_1,p_2\n0,0.2,0.2,0.2\n", [], ["row 0 sums to 0.6", "normalize"]),
     ("label out of range", "label,p_0,p_1,p_2\n3,0.2,0.2,0.6\n", [], ["row 0 is 3"]),
     ("text label", "label,prob\nspam,0.2\nham,0.4\n", [], ["--label: holds text", "--classes", "--pos-label"]),
+    ("text", f"{MANY}1,N/A\n", [], ["--prob: holds text, 'N/A' at row 30", "drop or fill"]),
+    ("percents", f"{MANY}1,70%\n", [], ["--prob: holds text, '70%' at row 30", "0.7 for 70%"]),
+    ("decimal comma", f'{MANY}1,"0,7"\n', [], ["--prob: holds text, '0,7' at row 30", "with a point"]),
+    ("shares as labels", "label,prob\n0.5,0.2\n", [], ["--label: row 0 is 0.5", "shares as labels are for Python"]),
+    ("comment among rows", f"{MANY}# pause\n{MANY[11:]}", [], ["cannot be cut into columns", "such as comments"]),
+    ("table of no database", GOOD, ["--table", "x"], ["--table: is for DuckDB databases"]),
+    ("interval", GOOD, ["--interval", "7"], ["error: --interval: must"]),
     ("no SQL", GOOD, ["--where", "region ="], ["--where", "no SQL expression"]),
     ("two statements", GOOD, ["--where", "1); DROP TABLE x; SELECT (1"], ["--where"]),
     ("query inside", GOOD, ["--where", "prob > (SELECT 0.5)"], ["--where", "without queries"]),
@@ -44,6 +53,7 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("nothing fits", GOOD, ["--where", "prob > 2"], ["no rows that fit --where"]),
     ("unknown metric", GOOD, ["--metrics", "ecee"], ["no metric 'ecee'", "'ece'"]),
     ("no gate", GOOD, ["--fail-if", "ece"], ["--fail-if", "ece > 0.05"]),
+    ("gate that nothing can fail", GOOD, ["--fail-if", "ece > nan"], ["--fail-if", "is no condition"]),
     ("gate on unknown metric", GOOD, ["--fail-if", "foo > 1"], ["no metric 'foo'"]),
     ("gate without a value", GOOD, ["--fail-if", "ece > 1", "--lens", "canonical"], ["cannot be judged"]),
     ("bins", GOOD, ["--bins", "0"], ["bins: must be a whole number"]),
@@ -98,9 +108,22 @@ def test_truncated_parquet(tmp_path: Path, run: Run, part: float) -> None:
     assert "x.parquet: cannot be read as parquet" in err
 
 
-def test_debug_shows_the_traceback(tmp_path: Path) -> None:
-    with pytest.raises(cal.FileError):
-        main(["evaluate", str(tmp_path / "none.csv"), "--debug"])
+def test_debug_shows_the_traceback(tmp_path: Path, run: Run) -> None:
+    code, _, err = run("evaluate", tmp_path / "none.csv", "--debug")
+    assert code == 2
+    assert err.startswith("Traceback")
+    assert "there is no such file" in err
+
+
+def test_a_fault_of_ours_is_no_failed_gate(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> bool:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("calibrant.cli.evaluating.run", broken)
+    code, out, err = run("evaluate", tmp_path / "none.csv")
+    assert (code, out) == (70, "")
+    assert err.startswith("Traceback")
+    assert "ZeroDivisionError" in err
 
 
 def test_help_and_version(run: Run) -> None:
@@ -137,13 +160,13 @@ def test_metrics_as_json(run: Run) -> None:
 
 
 def test_demo_writes_a_page_and_says_where(tmp_path: Path, run: Run) -> None:
-    code, out, _ = run("demo", "--out", tmp_path / "demo.html", "--save-data", tmp_path)
+    code, out, _ = run("demo", "--out", tmp_path / "demo.html", "--save-data", tmp_path / "new" / "data")
     assert code == 0
     assert str(tmp_path / "demo.html") in out
     assert "overconfident: says 94.8%, is right 87.7%" in out
     assert "<!doctype html>" in (tmp_path / "demo.html").read_text(encoding="utf-8")
-    assert str(tmp_path / "digits_test.csv") in out
-    assert run("evaluate", tmp_path / "digits_test.csv", "--metrics", "ece")[0] == 0
+    assert str(tmp_path / "new" / "data" / "digits_test.csv") in out
+    assert run("evaluate", tmp_path / "new" / "data" / "digits_test.csv", "--metrics", "ece")[0] == 0
     code, _, err = run("demo", "--out", tmp_path / "no" / "demo.html")
     assert (code, "cannot be written" in err) == (2, True)
 

@@ -299,7 +299,7 @@ def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, new_row
         (("fit", validation, "--loss", "ece", *target), "--loss"),
         (("fit", validation, "--method", "temperature", "--out", nowhere), "cannot be written"),
         (("fit", validation, "--where", "id < 5", *target), "at least 10 rows"),
-        (("select", validation), "accuracy"),
+        (("select", validation), "--accuracy: exactly one of --accuracy, --coverage and --cost is needed"),
         (("select", validation, "--accuracy", "1.5"), "accuracy"),
         (("run", "--validation", validation, "--test", two, "--out", tmp_path / "o"), "--label"),
         (("run", "--validation", validation, "--test", two, "--out", tmp_path / "o", "--accuracy", "2"), "--accuracy"),

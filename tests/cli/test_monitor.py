@@ -47,6 +47,8 @@ def files(tmp_path: Path) -> Path:
     pd.DataFrame({"row": np.arange(300), "y": YES[:300]}).to_csv(tmp_path / "labels.csv", index=False)
     wrong = {"p": np.full(200, 0.9), "y": 0, "made": "2026-01-20T10:00:00Z", "row": np.arange(300, 500), "land": "FR"}
     pd.DataFrame(wrong).to_csv(tmp_path / "wrong.csv", index=False)
+    pd.DataFrame({"row": [0, 1], "y": [7, 0]}).to_csv(tmp_path / "other.csv", index=False)
+    pd.DataFrame({"p": [0.5], "made": [1_767_225_600]}).to_parquet(tmp_path / "epoch.parquet")
     pd.DataFrame({**wrong, "made": "2026-01-22", "row": np.arange(500, 700)}).iloc[:1].to_csv(tmp_path / "next.csv")
     return tmp_path
 
@@ -141,20 +143,33 @@ def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> Non
         (["status", "none.db"], "error: none.db: there is no such file"),
         (["status", "{store}", "--json", "--prometheus"], "error: --prometheus: was given beside --json"),
         (["status", "{store}", "--last", "0"], "error: --last: must be at least 1"),
-        (["status", "{store}", "--group", "x"], "error: group: 'x' was never seen"),
+        (["status", "{store}", "--group", "x"], "error: --group: 'x' was never seen"),
         (["status", "{folder}/new.csv"], "is no monitor of calibrant, or is damaged"),
         (["init", "{store}", "--reference", "{folder}/reference.csv", "--every", "1d"], "exists already"),
-        (["init", "v.db", "--reference", "{folder}/reference.csv"], "error: every: or rows must be given"),
+        (
+            ["init", "v.db", "--reference", "{folder}/reference.csv"],
+            "error: --every: or rows must be given, and not both; --every 1d, or --rows 1000",
+        ),
         (["init", "v.db", "--reference", "none.csv", "--every", "1d"], "error: none.csv: there is no such file"),
         (["update", "{store}", "{folder}/new.csv"], "error: --time: is missing, and windows are spans of time"),
         (["update", "{store}", "{folder}/new.csv", "--time", "when"], "error: --time: there is no column 'when'"),
         (
             ["update", "{store}", "{folder}/new.csv", "--time", "land"],
-            "error: when: row 0 holds 'FR', which is no time",
+            "error: --time: row 0 holds 'FR', which is no time; write times as 2026-01-31",
         ),
+        (["update", "{store}", "{folder}/new.csv", "--time", "p"], "error: --time: 'p' is the column of scores"),
         (["labels", "{store}", "{folder}/labels.csv", "--id", "id"], "error: --id: there is no column 'id'"),
         (["labels", "{store}", "{folder}/new.csv", "--id", "row"], "error: --label: no column has a usual name"),
-        (["report", "{store}", "--out", "{folder}/none/page.html"], "cannot be written"),
+        (["report", "{store}", "--out", "{folder}/none/page.html"], "cannot be written (its folder does not exist)"),
+        (
+            ["labels", "{store}", "{folder}/labels.csv", "--id", "row", "--now", "soon"],
+            "error: --now: row 0 holds 'soon'",
+        ),
+        (["labels", "{store}", "{folder}/other.csv", "--id", "row"], "the reference has the classes 0, 1"),
+        (
+            ["update", "{store}", "{folder}/epoch.parquet", "--time", "made"],
+            "error: --time: column 'made' holds numbers",
+        ),
     ],
 )
 def test_errors_exit_with_2_in_one_line(run: Run, files: Path, store: Path, words: list[str], message: str) -> None:
@@ -162,6 +177,71 @@ def test_errors_exit_with_2_in_one_line(run: Run, files: Path, store: Path, word
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("form", ["{:02d}/{:02d}/2026", "{:02d}/{:02d}/2026 10:00:00", "{:02d}-{:02d}-2026"])
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_times_of_other_forms_are_refused(run: Run, files: Path, store: Path, form: str, suffix: str) -> None:
+    path = files / f"us{suffix}"
+    frame = pd.DataFrame({"p": [0.2, 0.7], "made": [form.format(3, 5), form.format(3, 6)], "row": ["a", "b"]})
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_json(path, orient="records", lines=True)
+    code, _, err = run("update", store, path, "--time", "made", "--id", "row")
+    assert code == 2
+    assert f"--time: row 0 holds {form.format(3, 5)!r}, which is no time" in err
+    code, _, err = run("update", store, path, "--time", "made", "--id", "row", "--where", "made > '2026-01-01'")
+    assert code == 2
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_times_with_and_without_zone(run: Run, files: Path, store: Path, suffix: str) -> None:
+    zoned = ["2026-03-05T23:30:00-02:00", "2026-03-06T10:00:00Z"]
+    for name, times in (("plain", ["2026-03-06 01:30:00", "2026-03-06 10:00:00"]), ("zoned", zoned)):
+        path = files / f"{name}{suffix}"
+        frame = pd.DataFrame({"p": [0.2, 0.7], "made": times, "row": [f"{name} 1", f"{name} 2"]})
+        if suffix == ".csv":
+            frame.to_csv(path, index=False)
+        elif suffix == ".jsonl":
+            frame.to_json(path, orient="records", lines=True)
+        else:
+            frame.assign(made=pd.to_datetime(frame["made"], utc=name == "zoned")).to_parquet(path)
+        columns = ("--time", "made", "--id", "row", "--fail-on-alarm", "never")
+        # The condition sees times, also where DuckDB would compare text otherwise.
+        code, out, err = run("update", store, path, *columns, "--where", "made > TIMESTAMPTZ '2026-03-06 01:00:00+00'")
+        assert (code, err) == (0, "")
+        assert out.startswith("2 rows added")
+    windows = json.loads(run("status", store, "--json", "--fail-on-alarm", "never")[1])["windows"]
+    assert [(window["window"], window["n"]) for window in windows] == [("2026-03-06", 4)]
+
+
+def test_ids_arrive_as_they_were_written(run: Run, files: Path, store: Path) -> None:
+    ids = [2**64 - 1, 2**64 - 2, "2026-01-01", "2026-01-02", 7, 8]
+    for place in range(0, 6, 2):  # each file of one kind, of which DuckDB would make another type
+        rows = {"p": [0.2, 0.7], "made": "2026-03-05", "id": ids[place : place + 2]}
+        pd.DataFrame(rows).to_csv(files / "ids.csv", index=False)
+        code, out, _ = run("update", store, files / "ids.csv", "--time", "made", "--id", "id")
+        assert (code, out) == (0, "2 rows added\n")
+    together = files / "all.csv"
+    together.write_text("id,y\n" + "".join(f"{name},1\n" for name in ids))
+    assert run("labels", store, together, "--id", "id")[1] == "0 rows added, 6 labels came\n"
+    (files / "lines.jsonl").write_text('{"id": "2026-01-01", "y": 0}\n')
+    assert run("labels", store, files / "lines.jsonl", "--id", "id")[1] == "0 rows added, 1 labels corrected\n"
+    (files / "floats.csv").write_text("id,y\n7.0,0\n8.0,1\n")  # as pandas writes numbers beside holes
+    assert run("labels", store, files / "floats.csv", "--id", "id")[1].endswith(", 1 labels corrected\n")
+    pd.DataFrame({"id": pd.to_datetime(["2026-01-02"]).date, "y": [0]}).to_parquet(files / "day.parquet")
+    assert run("labels", store, files / "day.parquet", "--id", "id")[1] == "0 rows added, 1 labels corrected\n"
+
+
+def test_a_change_that_goes_on_is_explained_once(run: Run, files: Path, store: Path) -> None:
+    said = []
+    for day in range(5):
+        rows = {"p": np.full(100, 0.9), "y": 0, "made": f"2026-01-0{day + 1}", "row": np.arange(100) + 1000 * day}
+        pd.DataFrame(rows).to_csv(files / "day.csv", index=False)
+        said.append(run("update", store, files / "day.csv", "--time", "made", "--id", "row")[1])
+    assert "alarm: change, window 2026-01-01: The labels stopped" in said[1]
+    assert "alarm: change, window 2026-01-03: it goes on; open since window 2026-01-01\n" in said[3]
+    out = run("status", store)[1]
+    assert out.count("The labels stopped being drawn") == 1
+    assert "It came 3 more times, last in window 2026-01-04." in out
 
 
 def test_help_tells_the_exit_codes(run: Run) -> None:

@@ -142,7 +142,10 @@ def test_periods_and_maps_are_compared(run: Run, old: Path, new: Path, tmp_path:
         (["old", "new", "--compare", "before-after", "--map", "x"], "one file"),
         (["old", "--map", "x"], "before-after"),
         (["-", "old", "--compare", "periods"], "read once"),
-        (["old", "--out", "x.pdf"], r".html, .md or .json"),
+        (
+            ["old", "--out", "x.pdf"],
+            "error: --out: 'x.pdf' does not say what to write; end it in .html, .md or .json, or pass --as",
+        ),
         (["old", "--interval", "3"], "interval"),
         (["old", "--out", "no/such/place.md", *FAST], "cannot be written"),
         (["missing.csv"], "no such file"),

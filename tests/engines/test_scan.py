@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import polars as pl
 import pytest
 
 import calibrant as cal
@@ -123,7 +125,7 @@ def test_labels_with_names(tmp_path: Path, engine: str) -> None:
     [
         ({"prob": (7, 1.5)}, cal.ProbabilityError, r"p\.parquet: row 7: \"prob\" is 1.5"),
         ({"prob": (7, -0.1)}, cal.ProbabilityError, "row 7"),
-        ({"label": (5, 3)}, cal.LabelError, "row 5: is missing or none"),
+        ({"label": (5, 3)}, cal.LabelError, "row 5: '3' is none of the classes"),
     ],
 )
 def test_bad_rows_are_named(tmp_path: Path, engine: str, change: dict[str, Any], error: Any, words: str) -> None:
@@ -201,6 +203,58 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").touch()
     with pytest.raises(cal.FileError, match="0 bytes"):
         cal.scan(tmp_path / "empty.csv")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_that_begin_with_a_hash_are_rows(tmp_path: Path, engine: str) -> None:
+    file = tmp_path / "tickets.csv"
+    rows = "".join(f"{'#' if i % 2 else ''}{i},{i % 2},{(i % 9 + 1) / 10}\n" for i in range(1000))
+    file.write_text("ticket,y,p\n" + rows)
+    i = np.arange(1000)
+    assert cal.scan(file, engine=engine) == cal.Sketches.of(i % 2, (i % 9 + 1) / 10)  # type: ignore[arg-type]
+    file.write_text("ticket,y,p\n" + rows[:60] + "# pause\n" + rows[60:])
+    with pytest.raises(cal.FileError, match="cannot be cut into columns"):
+        cal.scan(file, engine=engine)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_groups_keep_their_names(tmp_path: Path, engine: str) -> None:
+    file = tmp_path / "g.csv"
+    large = [str(2**64 - 1), str(2**64 - 2)]
+    rows = "".join(f"{i % 2},0.5,{large[i % 2]},0{i % 2 + 3}/05/2026\n" for i in range(10))
+    file.write_text("y,p,large,us\n" + rows)
+    for by, names in (("large", large), ("us", ["03/05/2026", "04/05/2026"])):
+        found = cal.scan(file, by=by, engine=engine)  # type: ignore[arg-type]
+        sizes = {name: part.lenses["binary"].n for name, part in found.parts.items() if name is not None}
+        assert sizes == dict.fromkeys(names, 5)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("7,0.5", "x.csv: row 30: '7' is none of the classes \\(0, 1\\)"),
+        ("x,0.5", "x.csv: row 30: 'x' is none of the classes"),
+        (",0.5", "x.csv: row 30: is missing"),
+        ("1,N/A", "it holds 'N/A' at row 30"),
+        ("1,1.5", 'x.csv: row 30: "p" is 1.5'),
+    ],
+)
+def test_printed_rows_are_named_by_number(tmp_path: Path, engine: str, row: str, words: str) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("y,p\n" + "0,0.2\n1,0.9\n" * 15 + row + "\n0,0.4\n")
+    with pytest.raises(cal.CalibrantError, match=words):
+        cal.scan(file, engine=engine)  # type: ignore[arg-type]
+
+
+def test_what_is_no_file_is_said(tmp_path: Path) -> None:
+    for source in (5, [5], pl.DataFrame({"y": [0, 1], "p": [0.1, 0.2]})):
+        with pytest.raises(cal.InputTypeError, match=r"source: must be a path, a pattern or a list.*Sketches\.of"):
+            cal.scan(source)  # type: ignore[arg-type]
+    name = os.fsencode(tmp_path) + b"/n\xe9.csv"
+    Path(os.fsdecode(name)).write_text("y,p\n0,0.5\n")
+    with pytest.raises(cal.FileError, match="has a name that is no UTF-8"):
+        cal.scan(os.fsdecode(name))
 
 
 def test_progress_is_told(tmp_path: Path) -> None:

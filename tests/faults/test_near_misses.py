@@ -140,3 +140,25 @@ def test_first_bad_row_of_many_columns_is_named(value: float, words: str, column
     with pytest.raises(cal.ProbabilityError, match=words) as caught:
         cal.ece(np.zeros(rows, np.int64), probs)
     assert caught.value.row == rows - 5
+
+
+@pytest.mark.parametrize("form", [list, np.array, lambda texts: np.array(texts, object)])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("N/A", "holds text, 'N/A' at row 2, and numbers are needed; drop or fill"),
+        ("70%", "holds text, '70%' at row 2, .*; write shares from 0 to 1"),
+        ("0,7", "holds text, '0,7' at row 2, .*; write decimals with a point"),
+        ("high", "holds text, 'high' at row 2, .*; convert it"),
+    ],
+)
+def test_the_text_that_is_no_number_is_named(form: Any, text: str, words: str) -> None:
+    with pytest.raises(cal.InputTypeError, match=words) as caught:
+        cal.ece([0, 1, 1, 0], form(["0.2", "0.7", text, "0.1"]))
+    assert caught.value.row == 2
+
+
+@pytest.mark.parametrize("binning", ["equal_width", [0, 0.5, 1]])
+def test_bins_of_no_rows_have_no_value(binning: Any) -> None:
+    with pytest.raises(cal.UndefinedMetricError, match="there are no rows"):
+        cal.ece(cal.Sketch.empty("binary"), **({"binning": binning} if isinstance(binning, str) else {"bins": binning}))

@@ -12,6 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import FileError, InputError
+from calibrant.monitoring.arrivals import read_ids
 from calibrant.monitoring.book import Part
 from calibrant.monitoring.counting import completed, minus, sketch_of, top_view
 from calibrant.monitoring.store import Store
@@ -207,3 +208,17 @@ def test_bad_durations(text: object) -> None:
         cal.errors.ArgumentError, match="every: must be a whole number above 0 and one of s, m, h, d, w"
     ):
         read_duration(text, "every")
+
+
+def test_numbers_are_no_times_though_python_reads_some() -> None:
+    assert read_time("20260131") == read_time("2026-01-31")
+    for digits in ("1767225600", "1767101600000", "17671016000"):  # the second and third would be of the year 1767
+        with pytest.raises(cal.InputError, match=f"holds '{digits}', which is no time; write times as 2026-01-31"):
+            read_time(digits)
+
+
+def test_ids_that_a_float_cannot_hold_are_refused() -> None:
+    assert read_ids(np.array([7.0, 2.0**53 - 1]), 2) == ["7", "9007199254740991"]
+    assert read_ids([2**64 - 1, 2**64 - 2], 2) == ["18446744073709551615", "18446744073709551614"]
+    with pytest.raises(cal.InputError, match=r"ids: row 1 is 9007199254740992\.0, .*pass ids as text"):
+        read_ids(np.array([7.0, 2.0**53]), 2)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from .. import __version__
 from ..errors import ArgumentError, ColumnError
 from ..inference.comparison import compare
 from ..inference.significance import assess, assess_many
 from ..registry import Metric, catalogue
 from .evaluating import named_classes
-from .screen import clean, print_json, print_lines, resampling_bar
+from .screen import clean, print_json, print_lines, resampling_bar, say
 from .source import Columns, load, load_each
+from .streaming import streamed
 
 __all__ = ["run", "run_compare"]
 
@@ -39,13 +38,18 @@ def run(
     format: str | None,
     normalize: bool,
     clip: bool,
+    table: str | None = None,
     **columns: str | None,
 ) -> bool:
     """Test and print; true when the command shall fail because something was rejected."""
     _check_words(metric, method, metrics, correction)
-    words = named_classes(load(file, Columns(**columns), where, format), classes, pos_label)
-    words |= {"alpha": alpha, "n_resamples": resamples, "rng": seed, "normalize": normalize, "clip": clip}
-    words |= _given(lens=lens, bins=bins, binning=binning)
+    checks = {"normalize": normalize, "clip": clip}
+    given = {"where": where, "format": format, "classes": classes, "pos_label": pos_label, "table": table, **checks}
+    sketches = streamed(file, False, Columns(**columns), given)
+    words: dict[str, Any] = {"y_true": sketches}
+    if sketches is None:
+        words = named_classes(load(file, Columns(**columns), where, format, table), classes, pos_label) | checks
+    words |= {"alpha": alpha, "n_resamples": resamples, "rng": seed, **_given(lens=lens, bins=bins, binning=binning)}
     with resampling_bar():
         result: Any
         if metrics is None:
@@ -61,7 +65,7 @@ def run(
     if not (fail_if_rejected and result.rejected):
         return False
     names = result.metric if metrics is None else ", ".join(result.rejected)
-    click.echo(clean(f"gate failed: {names} rejected at {alpha:g}"), err=True)
+    say(clean(f"gate failed: {names} rejected at {alpha:g}"), err=True)
     return True
 
 
@@ -100,6 +104,7 @@ def run_compare(
     normalize: bool,
     clip: bool,
     fail_if_worse: bool = False,
+    table: str | None = None,
     **columns: str | None,
 ) -> bool:
     """Compare and print; True where a later model is worse than the first and that was asked about."""
@@ -111,7 +116,7 @@ def run_compare(
     scores = "logits" if logits else "probs"
     choices = [Columns(**{scores: spec}, by=cluster, **columns) for spec in specs]
     try:
-        parts = load_each(file, choices, where, format)
+        parts = load_each(file, choices, where, format, table)
     except ColumnError as error:
         names = {f"--{scores}": "--models", "--by": "--cluster"}
         raise ColumnError(names.get(error.argument, error.argument), error.problem, error.remedy) from None
@@ -133,7 +138,7 @@ def run_compare(
     worse = [name for name in others if fail_if_worse and result[first, name].high < 0]
     if worse:
         line = f"gate failed: {', '.join(worse)} worse than {first} by {result.metric} at {level:.0%}"
-        click.echo(clean(line), err=True)
+        say(clean(line), err=True)
     return bool(worse)
 
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from importlib.resources import as_file, files
 from pathlib import Path
 
-import click
-
 from .._results import number
 from ..evaluation import Evaluation, calibrated, evaluate
-from ..files import write_atomic
+from ..files import make_folder, write_atomic
 from ..inference.significance import assess
 from ..predictions import Predictions
 from ..recalibration.choosing import recalibrate
 from ..reporting.building import report
 from .evaluating import show
-from .screen import print_lines, print_table
+from .screen import print_lines, print_table, say
 from .source import Columns, load
 
 __all__ = ["run"]
@@ -29,6 +27,7 @@ STORY = (
 
 def run(out: str, save_data: str | None = None) -> None:
     """Measure the packaged predictions, ask whether it is chance, repair them on other rows, and write the report."""
+    folder = None if save_data is None else make_folder(save_data)
     validation, test = (_packaged(name) for name in NAMES)
     before = evaluate(test)
     print_lines([STORY, ""])
@@ -43,10 +42,10 @@ def run(out: str, save_data: str | None = None) -> None:
     print_table(headings, rows, range(1, 3))
     path = Path(out)
     report(test, path=path, title="Handwritten digits, read by boosted trees")
-    click.echo(f"\nwrote {path.resolve()}: open it in a browser")
-    for name in NAMES if save_data is not None else ():
+    say(f"\nwrote {path.resolve()}: open it in a browser")
+    for name in NAMES if folder is not None else ():
         content = (files("calibrant") / "data" / f"{name}.csv").read_bytes()
-        click.echo(f"wrote {write_atomic(Path(save_data or '') / f'{name}.csv', content)}")
+        say(f"wrote {write_atomic(Path(folder or '') / f'{name}.csv', content)}")
 
 
 def _packaged(name: str) -> Predictions:

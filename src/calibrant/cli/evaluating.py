@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-import click
-
 from .. import __version__
+from .._results import number
 from ..errors import ArgumentError
 from ..evaluation import Evaluation, choose_metrics, evaluate
 from ..registry import Metric, catalogue
-from .screen import clean, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
+from .screen import clean, print_json, print_lines, print_table, resampling_bar, say, warnings_as_lines
 from .source import Columns, load
 from .streaming import streamed
 
@@ -26,6 +27,10 @@ COMPARE = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+
+
+# As many numbers as fit beside each other.
+COLUMNS = 8
 
 
 class Gate(NamedTuple):
@@ -49,6 +54,8 @@ def parse_gate(text: str) -> Gate:
         if match is None:
             raise ValueError
         limit = float(match[3])
+        if math.isnan(limit):  # which nothing is above or below
+            raise ValueError
     except ValueError:
         raise ArgumentError("--fail-if", f"{text!r} is no condition", 'write it as "ece > 0.05"') from None
     return Gate(catalogue[match[1]], match[2], limit)
@@ -94,7 +101,7 @@ def run(
     if sketches is not None:
         words = {"y_true": sketches}
     else:
-        words = named_classes(load(file, Columns(**columns), where, format), classes, pos_label)
+        words = named_classes(load(file, Columns(**columns), where, format, table), classes, pos_label)
         words |= {"by": words.pop("groups", None), "normalize": normalize, "clip": clip, "map": map}
     with warnings_as_lines(), resampling_bar():
         result = evaluate(
@@ -117,7 +124,7 @@ def run(
     else:
         show(result)
     for line in failures:
-        click.echo(clean(f"gate failed: {line}"), err=True)
+        say(clean(f"gate failed: {line}"), err=True)
     return bool(failures)
 
 
@@ -157,9 +164,25 @@ def judge(result: Evaluation, gates: list[Gate]) -> list[str]:
     return failures
 
 
+def _show_groups(result: Evaluation) -> None:
+    """A row for each group, with as many metrics as a line holds."""
+    shown = [found.metric for found in result.results[:COLUMNS]]
+    rows = [
+        [str(name), f"{part.header.n:,}", *(number(found.value) for found in part.results[:COLUMNS])]
+        for name, part in result.groups.items()
+    ]
+    print_lines([""])
+    print_table(["group", "rows", *shown], rows, range(1, 2 + len(shown)))
+    if len(shown) < len(result.results):
+        print_lines([f"{len(shown)} of {len(result.results)} metrics; name others with --metrics, or --json shows all"])
+
+
 def show(result: Evaluation) -> None:
     """The header and the table."""
     print_lines([*result.header.lines(), ""])
-    headings, rows = result.table()
+    many = len(result.groups) > COLUMNS
+    headings, rows = (replace(result, groups={}) if many else result).table()
     print_table(headings, rows, range(2, len(headings) - 2))
+    if many:
+        _show_groups(result)
     print_lines(result.notes())

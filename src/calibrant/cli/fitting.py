@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 
 from .. import __version__
@@ -18,7 +17,7 @@ from ..recalibration.choosing import Recalibration, recalibrate
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
 from .evaluating import _like_labels, named_classes
-from .screen import clean, print_json, print_lines, warnings_as_lines
+from .screen import clean, print_json, print_lines, say, warnings_as_lines
 from .source import Columns, load
 from .tables import check_target, open_table
 
@@ -34,10 +33,11 @@ def read(
     pos_label: str | None = None,
     normalize: bool = False,
     clip: bool = False,
+    table: str | None = None,
     **columns: str | None,
 ) -> Predictions:
     """Checked predictions from a file."""
-    words = named_classes(load(file, Columns(**columns), where, format), classes, pos_label)
+    words = named_classes(load(file, Columns(**columns), where, format, table), classes, pos_label)
     return Predictions(words.pop("y_true"), words.pop("y_prob"), normalize=normalize, clip=clip, **words)
 
 
@@ -99,12 +99,13 @@ def apply_map(
     classes: str | None = None,
     normalize: bool = False,
     clip: bool = False,
+    table: str | None = None,
     **columns: str | None,
 ) -> tuple[Path, int]:
     """Write the rows of a file with calibrated columns; gives where, and how many rows."""
     check_target(out)
-    with open_table(file, Columns(**columns), where, format) as table:
-        words = table.words()
+    with open_table(file, Columns(**columns), where, format, table) as opened:
+        words = opened.words()
         if classes is not None:
             words["classes"] = _like_labels([name.strip() for name in classes.split(",")], map.classes_)
         rows = len(words["y_prob"])
@@ -112,7 +113,7 @@ def apply_map(
         labels = np.zeros(rows, np.int64) if "classes" not in words else np.full(rows, words["classes"][0])
         p = Predictions(labels, words.pop("y_prob"), normalize=normalize, clip=clip, **words)
         _check_kind(map, p)
-        return table.write(out, calibrated(p, map).probs), rows
+        return opened.write(out, calibrated(p, map).probs), rows
 
 
 def _check_kind(map: CalibrationMap, p: Predictions) -> None:
@@ -165,5 +166,5 @@ def run_select(
     else:
         print_lines(repr(chosen).split("\n"))
     if chosen.threshold is None:
-        click.echo(clean(f"no threshold: these rows cannot promise {chosen.target}"), err=True)
+        say(clean(f"no threshold: these rows cannot promise {chosen.target}"), err=True)
     return chosen.threshold is None

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 
-import click
-
 from .. import catalogue
 from ..recommendation import recommend
 from ..registry import Metric
-from .screen import print_lines
+from .screen import print_lines, say
 
 __all__ = ["run"]
 
@@ -48,7 +46,7 @@ def run(name: str | None, use_case: str | None, as_json: bool) -> None:
 
 
 def _print_json(content: object) -> None:
-    click.echo(json.dumps(content, indent=2, default=str).replace("Infinity", '"inf"').replace('-"inf"', '"-inf"'))
+    say(json.dumps(content, indent=2, default=str).replace("Infinity", '"inf"').replace('-"inf"', '"-inf"'))
 
 
 def describe(metric: Metric) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from traceback import format_exc
 from typing import Any
 
 import click
@@ -29,19 +29,19 @@ from .options import (
     score_options,
     seed_option,
     source_options,
-    stream_options,
+    stream_option,
     table_option,
     where_option,
 )
-from .screen import in_options
+from .screen import forget, in_options, say
 
 __all__ = ["main"]
 
-EXIT_GATE, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
+EXIT_GATE, EXIT_BAD_INPUT, EXIT_FAULT, EXIT_INTERRUPTED = 1, 2, 70, 130
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 fine, 1 a gate failed, 2 bad input, 3 a monitor's alarm, 130 interrupted."""
+    """Run the command line and exit: 0 fine, 1 a gate failed, 2 bad input, 3 a monitor's alarm, 70 a fault, 130 interrupted."""
     try:
         # A command that ends by `Exit` gives its code here.
         found = cli.main(arguments, prog_name="calibrant", standalone_mode=False)
@@ -51,22 +51,22 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.Exit as error:
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
+        say("interrupted", err=True)
         code = EXIT_INTERRUPTED
-    except BrokenPipeError:
-        code = _closed_pipe()
+    except SystemExit:  # click ends so where nobody reads the help it prints
+        forget(sys.stdout)
+        code = 0
     except click.ClickException as error:
-        click.echo(f"error: {error.format_message()}", err=True)
+        say(f"error: {error.format_message()}", err=True)
         code = EXIT_BAD_INPUT
-    except CalibrantError as error:
-        if "--debug" in (sys.argv[1:] if arguments is None else arguments):
-            raise
-        click.echo(f"error: {in_options(_one_line(str(error)))}", err=True)
+    except (CalibrantError, OSError) as error:
+        words = sys.argv[1:] if arguments is None else arguments
+        told = f"error: {in_options(_one_line(str(error)), _options_of(words))}"
+        say(format_exc() if "--debug" in words else told, err=True)
         code = EXIT_BAD_INPUT
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        code = _closed_pipe()
+    except Exception:  # a mistake of ours must not pass for a failed gate, which is what Python's own code 1 says
+        say(format_exc(), err=True)
+        code = EXIT_FAULT
     sys.exit(code)
 
 
@@ -74,10 +74,13 @@ class _GateFailed(Exception):
     """What ``--fail-if`` or ``--fail-if-rejected`` asks about holds."""
 
 
-def _closed_pipe() -> int:
-    """The reader of our output went away (``| head``): that is no error, and Python must not complain at exit either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+def _options_of(words: list[str]) -> set[str]:
+    """The options of the command that was called."""
+    command: click.Command = cli
+    for word in words:
+        if isinstance(command, click.Group):
+            command = command.commands.get(word, command)
+    return {option for parameter in command.params for option in parameter.opts}
 
 
 def _one_line(text: str) -> str:
@@ -105,7 +108,7 @@ def cli() -> None:
 @click.option("--interval", type=float, metavar="LEVEL", help="Add confidence intervals, for example of level 0.95.")
 @click.option("--assess", is_flag=True, help="Add how often chance alone gives such a value.")
 @map_option
-@stream_options
+@stream_option
 @draw_options(200)
 @json_option
 @click.option(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from .options import label_option as label_column
 if TYPE_CHECKING:
     from ..monitoring.status import MonitorStatus, Update, WatchAlarm
     from ..monitoring.watching import Monitor
+    from .tables import Table
 
 __all__ = ["monitor"]
 
@@ -128,8 +130,9 @@ def update(store: str, file: str, **options: Any) -> None:
     opened = Monitor.open(store)
     if options["time"] is None and opened.settings.rule.by_time:
         raise ArgumentError("--time", "is missing, and windows are spans of time", "name the column of times")
-    done = opened.update(delivery=chosen["delivery"], **_rows(file, **options))
-    _finish(done, chosen["fail_on"], chosen["as_json"])
+    with _labels_of_reference(opened):
+        done = opened.update(delivery=chosen["delivery"], **_rows(file, **options))
+    _finish(opened, done, chosen["fail_on"], chosen["as_json"])
 
 
 def _rows(
@@ -143,31 +146,41 @@ def _rows(
     format: str | None,
     normalize: bool,
     clip: bool,
+    table: str | None = None,
     **scores: str | None,
 ) -> dict[str, Any]:
     """Arguments of `Monitor.update` from the columns of a file."""
     from ..engines.columns import LABEL_NAMES, Columns
+    from ..errors import ArgumentError, InputTypeError
     from .tables import open_table
 
-    with open_table(file, Columns(label=label, by=by, **scores), where, format) as table:
-        words = {name: value for name, value in table.words().items() if name in ("y_prob", "input", "sum_tolerance")}
-        usual = [name for name in table.names if name.lower() in LABEL_NAMES and name not in table.scores]
+    as_text = [(option, name) for option, name in (("--time", time), ("--id", id_column)) if name]
+    with open_table(file, Columns(label=label, by=by, **scores), where, format, table, as_text) as opened:
+        for option, name in as_text:
+            if name in opened.scores:
+                raise ArgumentError(option, f"{name!r} is the column of scores", "name another column")
+        words = {name: value for name, value in opened.words().items() if name in ("y_prob", "input", "sum_tolerance")}
+        usual = [name for name in opened.names if name.lower() in LABEL_NAMES and name not in opened.scores]
         named = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}
         named["y_true"] = ("--label", label or (usual[0] if usual else None))
         for argument, (option, column) in named.items():
-            words[argument] = None if column is None else _column(table, column, option)
+            words[argument] = None if column is None else _column(opened, column, option)
+    if words["when"] is not None and words["when"].dtype.kind in "biuf":
+        problem = f"column {time!r} holds numbers ({words['when'].dtype}), and times are needed"
+        raise InputTypeError("--time", problem, "write them as timestamps, or as text such as 2026-01-31T12:00:00Z")
     if words["input"] == "prob":
         del words["input"]
     return {**words, "normalize": normalize, "clip": clip}
 
 
-def _column(table: Any, name: str, option: str) -> Any:
-    """One column as it was read, holes included."""
+def _column(table: Table, name: str, option: str) -> Any:
+    """One column as it was read, holes included; ids and groups without loss."""
     from .._convert import match_columns
-    from ..engines.columns import quoted
+    from ..engines.columns import lossless, quoted
 
     found = match_columns(table.names, [name], option)[0]
-    query = f"SELECT {quoted(found)} AS wanted FROM rows_read"  # noqa: S608 - a quoted name
+    sql = lossless(found, table.types[found]) if option in ("--id", "--by") else quoted(found)
+    query = f"SELECT {sql} AS wanted FROM rows_read"  # noqa: S608 - a quoted name
     return table.connection.execute(query).fetchnumpy()["wanted"]
 
 
@@ -195,10 +208,28 @@ def labels(
 ) -> None:
     """Add the labels in FILE to predictions that STORE has, or correct them."""
     from ..monitoring.watching import Monitor
+    from ..monitoring.windows import read_time
 
     opened = Monitor.open(store)
+    if now is not None:
+        read_time(now, "--now")
     ids, values = _labels(file, id_column, label, where, format)
-    _finish(opened.add_labels(ids, values, when=now), fail_on, as_json)
+    with _labels_of_reference(opened):
+        done = opened.add_labels(ids, values, when=now)
+    _finish(opened, done, fail_on, as_json)
+
+
+@contextmanager
+def _labels_of_reference(opened: Monitor) -> Iterator[None]:
+    """The store knows the classes, so no option names them here."""
+    from ..errors import LabelError
+
+    try:
+        yield
+    except LabelError as error:
+        known = ", ".join(map(str, opened.settings.classes[:10]))
+        remedy = f"the reference has the classes {known}"
+        raise LabelError(error.argument, error.problem, remedy, row=error.row) from None
 
 
 def _labels(file: str, id_column: str, label: str | None, where: str | None, format: str | None) -> tuple[Any, Any]:
@@ -208,7 +239,8 @@ def _labels(file: str, id_column: str, label: str | None, where: str | None, for
     from .tables import open_table
 
     try:
-        with open_table(file, Columns(label=label, prob=id_column), where, format) as table:
+        as_text = [("--id", id_column)]
+        with open_table(file, Columns(label=label, prob=id_column), where, format, as_text=as_text) as table:
             usual = [name for name in table.names if name.lower() in LABEL_NAMES and name != id_column]
             if label is None and not usual:
                 known = ", ".join(table.names[:20])
@@ -230,6 +262,7 @@ def status(store: str, last: int, group: str | None, as_json: bool, prometheus: 
     """Say how things stand, and exit with 3 where an alarm is not acknowledged."""
     from ..errors import ArgumentError
     from ..monitoring.watching import Monitor
+    from .screen import say
 
     if as_json and prometheus:
         raise ArgumentError("--prometheus", "was given beside --json", "choose one")
@@ -237,9 +270,9 @@ def status(store: str, last: int, group: str | None, as_json: bool, prometheus: 
         raise ArgumentError("--last", f"must be at least 1; got {last}")
     found = _status(Monitor.open(store), last, group)
     if as_json:
-        click.echo(found.to_json())
+        say(found.to_json())
     elif prometheus:
-        click.echo(found.to_prometheus(), nl=False)
+        say(found.to_prometheus(), nl=False)
     else:
         _show(found)
     _exit(found.open_alarms, fail_on)
@@ -283,14 +316,29 @@ def _status(opened: Monitor, last: int, group: str | None) -> MonitorStatus:
     return opened.status(last=last, group=names.get(group, group))
 
 
-def _finish(done: Update, fail_on: str, as_json: bool) -> None:
+def _finish(opened: Monitor, done: Update, fail_on: str, as_json: bool) -> None:
     from .screen import print_json, print_lines
 
     if as_json:
         print_json(done.to_dict())
     else:
-        print_lines([repr(done), *(f"alarm: {alarm!r}" for alarm in done.alarms)])
+        print_lines([repr(done), *(f"alarm: {line}" for line in _told(opened, done))])
     _exit(done.alarms, fail_on)
+
+
+def _told(opened: Monitor, done: Update) -> list[str]:
+    """The alarms of a delivery; one that is open already was explained when it was raised first."""
+    first: dict[tuple[str, Any], WatchAlarm] = {}
+    for alarm in opened.status(last=1).open_alarms if done.alarms else ():
+        first.setdefault((alarm.kind, alarm.group), alarm)
+    lines = []
+    for alarm in done.alarms:
+        since = first.get((alarm.kind, alarm.group), alarm)
+        again = alarm.kind == "change" and since.number < alarm.number
+        named = "" if alarm.group is None else f" in group {alarm.group}"
+        told = f"change{named}, window {alarm.window}: it goes on; open since window {since.window}"
+        lines.append(told if again else repr(alarm))
+    return lines
 
 
 def _exit(alarms: Iterable[WatchAlarm], fail_on: str) -> None:
@@ -304,9 +352,7 @@ def _show(found: MonitorStatus) -> None:
     from .screen import print_lines, print_table
 
     counts = f"{found.n:,} rows in {found.total_windows:,} windows of {found.every}, {found.labelled:,} labelled"
-    print_lines([found.verdict, counts, *(f"alarm: {alarm!r}" for alarm in found.open_alarms[-5:])])
-    if len(found.open_alarms) > 5:
-        print_lines([f"and {len(found.open_alarms) - 5:,} earlier alarms that nobody acknowledged"])
+    print_lines([found.verdict, counts, *(f"alarm: {line}" for line in found.open_lines)])
     rows = []
     for w in found.windows:
         c, p = w.calibration, w.scores.drift_pvalue

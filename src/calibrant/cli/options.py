@@ -25,7 +25,7 @@ __all__ = [
     "score_options",
     "seed_option",
     "source_options",
-    "stream_options",
+    "stream_option",
     "table_option",
     "where_option",
 ]
@@ -64,12 +64,14 @@ where_option = click.option("--where", metavar="SQL", help="Which rows, as one S
 classes_option = click.option(
     "--classes", metavar="NAMES", help="Names of the classes, in the order of the columns, with commas."
 )
+table_option = click.option("--table", metavar="NAME", help="Table of a DuckDB database, where it has several.")
 file_options = with_options(
     click.option(
         "--format",
-        type=click.Choice(["csv", "tsv", "parquet", "json", "npz"]),
+        type=click.Choice(["csv", "tsv", "parquet", "json", "npz", "duckdb"]),
         help="Kind of the file, where its name does not say.",
     ),
+    table_option,
     click.option("--normalize", is_flag=True, help="Rescale rows to sum to 1."),
     click.option("--clip", is_flag=True, help="Move entries into [0, 1]."),
 )
@@ -119,14 +121,10 @@ def draw_options(resamples: int) -> Callable[[Command], Command]:
 map_option = click.option(
     "--map", metavar="FILE", help="A map that fit wrote: what it makes of the scores is looked at."
 )
-table_option = click.option("--table", metavar="NAME", help="Table of a DuckDB database, where it has several.")
-stream_options = with_options(
-    click.option(
-        "--stream/--no-stream",
-        default=None,
-        help="Read in bounded memory, as is done for patterns, databases and files above 512 MB.",
-    ),
-    table_option,
+stream_option = click.option(
+    "--stream/--no-stream",
+    default=None,
+    help="Read in bounded memory, as is done for patterns, databases and files above 512 MB.",
 )
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import click
-
+from ..engines.columns import Columns
 from ..errors import ArgumentError
 from ..evaluation import calibrated
 from ..files import write_atomic
 from ..predictions import Predictions
 from ..reporting.building import build, read_options
 from ..reporting.comparing import compare_parts
-from ..reporting.forms import form_of, text_in
+from ..reporting.forms import Form, form_of, text_in
 from .fitting import read
-from .screen import clean, print_lines, warnings_as_lines
+from .screen import clean, is_terminal, print_lines, say, warnings_as_lines
+from .streaming import streamed
 
 __all__ = ["run"]
 
@@ -44,7 +44,7 @@ def run(
     """Build it, write it and say where it is; ``--out -`` prints it instead."""
     _check(files, kind, map)
     target = out or f"report.{form or 'html'}"
-    shape = form_of("x.md" if target == "-" else target, form)
+    shape = _shape(target, form)
     several = kind is not None
     names = metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
     if several and metrics == "recommended":
@@ -66,16 +66,23 @@ def run(
     found: Any
     with warnings_as_lines(), bar():
         if kind is None:
-            found = build(read(files[0], **source), asked, given)
+            found = build(_read(files[0], source, given), asked, given)
         else:
             found = compare_parts(_parts(files, map, source), asked, kind, given_title=title)
         text = text_in(found, shape)
     if target == "-":
-        click.echo(text, nl=False)
+        say(text, nl=False)
         return
     written = write_atomic(target, text.encode())
     print_lines([found.verdict.sentence if kind is None else found.sentence])
-    click.echo(clean(f"wrote {written}"))
+    say(clean(f"wrote {written}"))
+
+
+def _shape(target: str, form: str | None) -> Form:
+    try:
+        return form_of("x.md" if target == "-" else target, form)
+    except ArgumentError as error:
+        raise ArgumentError("--out", error.problem, "end it in .html, .md or .json, or pass --as") from None
 
 
 def _check(files: tuple[str, ...], kind: str | None, map: str | None) -> None:
@@ -99,22 +106,33 @@ def _name(file: str) -> str:
     return "standard input" if file == "-" else Path(file).name
 
 
+def _read(file: str, source: dict[str, Any], given: dict[str, Any]) -> Predictions:
+    """The rows of a file; of a sketch, what stands for them, which `given` then says."""
+    columns = Columns(**{name: value for name, value in source.items() if name in Columns.__dataclass_fields__})
+    others = {name: value for name, value in source.items() if name not in Columns.__dataclass_fields__}
+    sketches = streamed(file, False, columns, others)
+    if sketches is None:
+        return read(file, **source)
+    given["rows"] = f"{sketches.n:,}, read from a sketch: scores are the means of cells"
+    return sketches.predictions()
+
+
 def _parts(files: tuple[str, ...], map: str | None, source: dict[str, Any]) -> dict[str, Predictions]:
     """Predictions by the names of their files; by their paths where two files have the same name."""
     if map is not None:
-        before = read(files[0], **source)
+        before = _read(files[0], source, {})
         return {"before": before, "after": calibrated(before, map)}
     stems = [Path(file).stem for file in files]
     names = stems if len(set(stems)) == len(files) else list(files)
     if len(set(names)) < len(files):
         raise ArgumentError("FILE", "the same file was given twice", "name each once")
-    return {name: read(file, **source) for name, file in zip(names, files, strict=True)}
+    return {name: _read(file, source, {}) for name, file in zip(names, files, strict=True)}
 
 
 @contextmanager
 def bar() -> Iterator[None]:
     """How far the report is, on standard error where that is a terminal; it leaves nothing behind."""
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield
         return
     from rich.console import Console

@@ -4,19 +4,52 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 from .._results import text_table
-from ..errors import CalibrantWarning
+from ..errors import CalibrantWarning, FileError
 
-__all__ = ["in_options", "print_json", "print_lines", "print_table", "resampling_bar", "warnings_as_lines"]
+__all__ = [
+    "forget",
+    "in_options",
+    "is_terminal",
+    "print_json",
+    "print_lines",
+    "print_table",
+    "resampling_bar",
+    "say",
+    "warnings_as_lines",
+]
+
+
+def say(text: str, *, nl: bool = True, err: bool = False) -> None:
+    """Write to standard output or error. Where the reader went away (``| head``) nothing is heard, and the command goes on."""
+    try:
+        click.echo(text, nl=nl, err=err)
+    except OSError as error:
+        forget(sys.stderr if err else sys.stdout)
+        if not err and not isinstance(error, BrokenPipeError):
+            told = f"cannot be written ({error.strerror or error})"
+            raise FileError("standard output", told, "check the disk it goes to") from None
+
+
+def forget(stream: TextIO | None) -> None:
+    """Let what is still to be written go nowhere, so that Python does not complain at exit either."""
+    if stream is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody looks on; a stream that was closed before we began is None."""
+    return stream is not None and stream.isatty()
 
 
 def clean(text: str) -> str:
@@ -25,43 +58,49 @@ def clean(text: str) -> str:
 
 
 # What errors of the library call by the names of Python, and a user of the command line by those of options.
-_SUBJECTS = {"y_true": "--label", "y_prob": "--prob"}
+_SUBJECTS = {"y_true": "--label", "y_prob": "--prob", "when": "--time", "ids": "--id"}
 _OPTIONS = {
-    "classes": "--classes",
-    "pos_label": "--pos-label",
-    "normalize": "--normalize",
-    "clip": "--clip",
     "input": "--logits",
     "sample_weight": "--weight",
-    "counts": "--counts",
     "groups": "--by",
-    "by": "--by",
-    "where": "--where",
     "n_resamples": "--resamples",
     "rng": "--seed",
-    "lens": "--lens",
+    "confidence_level": "--confidence",
+}
+_FLAGS = ("--logits", "--normalize", "--clip")
+# Remedies that only Python has.
+_PHRASES = {
+    "pass soft=True if the labels are shares between classes": "name another column; shares as labels are for Python",
 }
 
 
-def in_options(text: str) -> str:
-    """An error of the library in the words of the command line: ``--classes`` for ``classes=[...]``."""
+def in_options(text: str, options: Collection[str]) -> str:
+    """An error of the library in the words of a command that has some `options`: ``--classes`` for ``classes=[...]``."""
+    for phrase, here in _PHRASES.items():
+        text = text.replace(phrase, here)
+    named = {name: option for name, option in _OPTIONS.items() if option in options}
+    named |= {option[2:].replace("-", "_"): option for option in options if option.startswith("--")}
     subject, colon, rest = text.partition(": ")
-    known = _SUBJECTS.get(subject) or _OPTIONS.get(subject)
-    text = f"{known}{colon}{rest}" if known and colon else text
-    names = "|".join(_OPTIONS)
-    given = rf"(?<![\w-])({names})=(\[\.\.\.\]|True|[\"'][\w ]+[\"'])?"
-    return re.sub(given, lambda found: _OPTIONS[found[1]], text)
+    spoken = {name: option for name, option in _SUBJECTS.items() if option in options} | named
+    text = f"{spoken[subject]}{colon}{rest}" if colon and subject in spoken else text
+
+    def as_option(found: re.Match[str]) -> str:
+        option, value = named[found[1]], found[2] or found[3]
+        return option if value is None or option in _FLAGS else f"{option} {value}"
+
+    given = rf"(?<![\w-])({'|'.join(named)})=(?:\[\.\.\.\]|True|[\"']([\w ]+)[\"']|(\d[\d.]*\d|\d))?"
+    return re.sub(given, as_option, text) if named else text
 
 
 def print_lines(lines: Sequence[str]) -> None:
     """Plain lines."""
     for line in lines:
-        click.echo(clean(line))
+        say(clean(line))
 
 
 def print_json(content: Mapping[str, Any]) -> None:
     """Valid JSON: what is infinite becomes text."""
-    click.echo(json.dumps(_finite(content), indent=2, allow_nan=False, default=str))
+    say(json.dumps(_finite(content), indent=2, allow_nan=False, default=str))
 
 
 def _finite(content: Any) -> Any:
@@ -76,7 +115,7 @@ def _finite(content: Any) -> Any:
 @contextmanager
 def resampling_bar() -> Iterator[None]:
     """A bar on standard error while samples are drawn, where that is a terminal; it leaves nothing behind."""
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield
         return
     from rich.console import Console
@@ -102,12 +141,12 @@ def resampling_bar() -> Iterator[None]:
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: range) -> None:
     """A table whose columns in `numeric` are set to the right."""
-    if sys.stdout.isatty():
+    if is_terminal(sys.stdout):
         _print_rich(headings, rows, numeric)
         return
     text = [[clean(cell) for cell in row] for row in [headings, *rows]]
     for line in text_table(text[0], text[1:], numeric):
-        click.echo(line)
+        say(line)
 
 
 def _print_rich(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: range) -> None:
@@ -135,7 +174,7 @@ def warnings_as_lines() -> Iterator[None]:
         text = " ".join(str(message).split())
         if text not in seen:
             seen.add(text)
-            click.echo(clean(f"warning: {text}"), err=True)
+            say(clean(f"warning: {text}"), err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", CalibrantWarning)

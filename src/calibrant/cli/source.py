@@ -1,124 +1,57 @@
-"""Predictions from a file: CSV, TSV, Parquet, JSON lines, NPZ or standard input, through DuckDB."""
+"""Predictions from files: CSV, TSV, Parquet, JSON lines, NPZ, DuckDB databases or standard input, through DuckDB."""
 
 from __future__ import annotations
 
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from .._convert import match_columns, rounding_of
-from ..engines.columns import (
-    PROB_NAMES,
-    Columns,
-    check_expression,
-    class_names,
-    find_columns,
-    first_line,
-    quoted,
-    score_options,
-)
-from ..engines.reading import KINDS
+from ..engines.columns import PROB_NAMES, Columns, class_names, find_columns, lossless, quoted, score_options
 from ..errors import ArgumentError, FileError
 from ..files import read_npz
+from .rows import connect, kind_of_all, on_disk, open_rows
 
 __all__ = ["Columns", "load", "load_each"]
 
-# Databases are read as a stream only.
-READERS = {**{suffix: kind for suffix, kind in KINDS.items() if kind != "duckdb"}, ".npz": "npz"}
-SOURCES = {
-    "csv": "read_csv(?, header = true)",
-    "tsv": "read_csv(?, header = true, delim = '\t')",
-    "parquet": "read_parquet(?)",
-    "json": "read_json(?, format = 'auto')",
-}
 
-
-def load(file: str, columns: Columns, where: str | None = None, format: str | None = None) -> dict[str, Any]:
-    """Arguments for `Predictions`, read from a file; ``-`` is standard input."""
-    return load_each(file, [columns], where, format)[0]
+def load(
+    file: str, columns: Columns, where: str | None = None, format: str | None = None, table: str | None = None
+) -> dict[str, Any]:
+    """Arguments for `Predictions`, read from a file or a pattern of files; ``-`` is standard input."""
+    return load_each(file, [columns], where, format, table)[0]
 
 
 def load_each(
-    file: str, several: list[Columns], where: str | None = None, format: str | None = None
+    file: str, several: list[Columns], where: str | None = None, format: str | None = None, table: str | None = None
 ) -> list[dict[str, Any]]:
     """Arguments for `Predictions` for each choice of columns of the same rows."""
-    if file != "-":
-        return [_load(Path(file), file, columns, where, format) for columns in several]
-    with tempfile.NamedTemporaryFile(suffix=".input") as copy:
-        while chunk := sys.stdin.buffer.read(1 << 20):
-            copy.write(chunk)
-        copy.flush()
-        path = Path(copy.name)
-        return [_load(path, "-", columns, where, format or _sniff(path)) for columns in several]
-
-
-def _load(path: Path, shown: str, columns: Columns, where: str | None, format: str | None) -> dict[str, Any]:
-    if not path.exists():
-        raise FileError(shown, "there is no such file", "check the path")
-    if path.is_dir():
-        raise FileError(shown, "is a folder, and a file is needed", "name one file in it")
-    if path.stat().st_size == 0:
-        raise FileError(shown, "is empty (0 bytes)", "check what wrote it")
-    kind = format or READERS.get(path.suffix.lower()) or _sniff(path)
-    if kind == "npz":
+    with on_disk(file) as paths:
+        kind = kind_of_all(paths, format)
+        if kind != "npz":
+            return [_from_table(paths, file, kind, columns, where, table) for columns in several]
         if where is not None:
             raise ArgumentError("--where", "needs a table, and an .npz file holds arrays", "filter before saving")
-        return _from_arrays(read_npz(path), columns, text=False)
-    return _from_table(path, shown, kind, columns, where)
+        return [_from_arrays(read_npz(Path(paths[0])), columns, text=False) for columns in several]
 
 
-def _sniff(path: Path) -> str:
-    with path.open("rb") as stream:
-        head = stream.read(4096)
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith(b"PK\x03\x04"):
-        return "npz"
-    text = head.lstrip()
-    if text.startswith((b"{", b"[")):
-        return "json"
-    first = head.split(b"\n", 1)[0]
-    return "tsv" if first.count(b"\t") > first.count(b",") else "csv"
-
-
-def _from_table(path: Path, shown: str, kind: str, columns: Columns, where: str | None) -> dict[str, Any]:
-    import duckdb
-
-    connection = duckdb.connect(
-        ":memory:", config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-    )
+def _from_table(
+    paths: list[str], shown: str, kind: str, columns: Columns, where: str | None, table: str | None
+) -> dict[str, Any]:
+    connection = connect()
     try:
-        source = SOURCES[kind]
-        try:
-            described = connection.execute(f"DESCRIBE SELECT * FROM {source}", [str(path)])  # noqa: S608 - a constant
-            existing = [row[0] for row in described.fetchall()]
-        except duckdb.Error as error:
-            raise FileError(
-                shown,
-                f"cannot be read as {kind}: {first_line(error)}",
-                "check the file, or say its kind with --format",
-            ) from error
-        wanted = _wanted(existing, columns)
-        names = ", ".join(quoted(name) for name in dict.fromkeys(wanted))
-        query = f"SELECT {names} FROM {source}"  # noqa: S608 - quoted names
-        if where is not None:
-            check_expression(connection, where)
-            query += f" WHERE (\n{where}\n)"
-        try:
-            arrays = connection.execute(query, [str(path)]).fetchnumpy()
-        except duckdb.BinderException as error:
-            raise ArgumentError("--where", first_line(error), f"the columns are {', '.join(existing[:20])}") from error
-        except duckdb.Error as error:
-            at_fault = "--where" if where is not None and isinstance(error, duckdb.ConversionException) else shown
-            raise FileError(at_fault, f"cannot be read: {first_line(error)}", "check the file") from error
+        rows = open_rows(connection, paths, shown, kind, where=where, table=table)
+        wanted = dict.fromkeys(_wanted(rows.names, columns))
+        listed = [
+            f"{lossless(name, rows.types[name])} AS {quoted(name)}" if name == columns.by else quoted(name)
+            for name in wanted
+        ]
+        arrays = rows.execute(f"SELECT {', '.join(listed)} FROM {rows.sql}").fetchnumpy()  # noqa: S608 - quoted names
     finally:
         connection.close()
-    rows = len(next(iter(arrays.values())))
-    if rows == 0:
+    if len(next(iter(arrays.values()))) == 0:
         remedy = "loosen --where" if where is not None else "check what wrote it"
         raise FileError(shown, "has no rows" + (" that fit --where" if where is not None else ""), remedy)
-    return _from_arrays(arrays, columns, text=kind != "parquet")
+    return _from_arrays(arrays, columns, text=rows.printed)
 
 
 def _wanted(existing: list[str], columns: Columns) -> list[str]:

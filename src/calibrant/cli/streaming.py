@@ -11,14 +11,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import click
-
 from ..engines.columns import Columns
 from ..engines.reading import kind_of
 from ..engines.scanning import scan
 from ..errors import ArgumentError, CalibrantError, FileError, LensError
 from ..sketches import Sketches
-from .screen import clean, print_lines
+from .screen import clean, is_terminal, print_lines, say
 
 __all__ = ["run", "streamed"]
 
@@ -125,7 +123,7 @@ def _classes(names: str) -> list[Any]:
 @contextmanager
 def rows_bar() -> Iterator[Callable[[int], None] | None]:
     """How many rows were read, and how many each second, on standard error where that is a terminal."""
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield None
         return
     from rich.console import Console
@@ -152,4 +150,4 @@ def run(files: tuple[str, ...], *, out: str, **options: Any) -> None:
     path = sketches.write(out)
     size = path.stat().st_size
     print_lines([repr(sketches), f"{sketches.n:,} rows in {seconds:.1f} s, kept in {size:,} bytes"])
-    click.echo(clean(f"wrote {path}: calibrant evaluate {path}"))
+    say(clean(f"wrote {path}: calibrant evaluate {path}"))

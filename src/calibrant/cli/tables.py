@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..engines.columns import LABEL_NAMES, Columns, check_expression, class_names, find_columns, first_line, quoted
+from ..engines.columns import LABEL_NAMES, Columns, class_names, find_columns, first_line, quoted
 from ..errors import ArgumentError, ColumnError, FileError
 from ..files import read_npz, write_atomic
-from .source import READERS, SOURCES, _npz_logits, _sniff, _stack, printed_tolerance
+from .rows import connect, kind_of_all, on_disk, open_rows
+from .source import _npz_logits, _stack, printed_tolerance
 
 __all__ = ["Table", "check_target", "open_table"]
 
@@ -38,12 +38,17 @@ class Table:
     """Rows of a file with all their columns."""
 
     connection: Any
-    names: list[str]
+    types: dict[str, str]
     scores: list[str]
     logits: bool
     text: bool
     """Whether numbers were printed, so that rows sum to 1 only roughly."""
     pattern: str
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return list(self.types)
 
     def words(self) -> dict[str, Any]:
         """Scores as arguments for `Predictions`, without labels."""
@@ -94,66 +99,32 @@ def _plain(column: Any) -> Any:
 
 
 @contextmanager
-def open_table(file: str, columns: Columns, where: str | None, format: str | None) -> Iterator[Table]:
-    """A file as a table, a label not being needed; ``-`` is standard input."""
-    import duckdb
-
-    config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-    connection = duckdb.connect(":memory:", config=config)
+def open_table(
+    file: str,
+    columns: Columns,
+    where: str | None,
+    format: str | None,
+    table: str | None = None,
+    as_text: Sequence[tuple[str, str]] = (),
+) -> Iterator[Table]:
+    """Files as a table, a label not being needed; `as_text` as for `open_rows`, ``-`` is standard input."""
+    connection = connect()
     try:
-        with _on_disk(file) as path:
-            kind = format or (READERS.get(path.suffix.lower()) if file != "-" else None) or _sniff(path)
+        with on_disk(file) as paths:
+            kind = kind_of_all(paths, format)
             if kind == "npz":
-                table = _from_npz(connection, path, columns, where)
+                found = _from_npz(connection, Path(paths[0]), columns, where)
             else:
-                table = _from_file(connection, path, file, kind, columns, where)
-        ((rows,),) = connection.execute("SELECT count(*) FROM rows_read").fetchall()
-        if rows == 0:
+                rows = open_rows(connection, paths, file, kind, where=where, table=table, as_text=as_text)
+                rows.execute(f"CREATE TEMP TABLE rows_read AS SELECT * FROM {rows.sql}")  # noqa: S608 - quoted names
+                found = _table(connection, _scores(rows.names, columns), columns, text=rows.printed)
+        ((count,),) = connection.execute("SELECT count(*) FROM rows_read").fetchall()
+        if count == 0:
             remedy = "loosen --where" if where is not None else "check what wrote it"
             raise FileError(file, "has no rows" + (" that fit --where" if where is not None else ""), remedy)
-        yield table
+        yield found
     finally:
         connection.close()
-
-
-@contextmanager
-def _on_disk(file: str) -> Iterator[Path]:
-    if file == "-":
-        with tempfile.NamedTemporaryFile(suffix=".input") as copy:
-            while chunk := sys.stdin.buffer.read(1 << 20):
-                copy.write(chunk)
-            copy.flush()
-            yield _checked(Path(copy.name), file)
-    else:
-        yield _checked(Path(file), file)
-
-
-def _checked(path: Path, shown: str) -> Path:
-    if not path.exists():
-        raise FileError(shown, "there is no such file", "check the path")
-    if path.is_dir():
-        raise FileError(shown, "is a folder, and a file is needed", "name one file in it")
-    if path.stat().st_size == 0:
-        raise FileError(shown, "is empty (0 bytes)", "check what wrote it")
-    return path
-
-
-def _from_file(connection: Any, path: Path, shown: str, kind: str, columns: Columns, where: str | None) -> Table:
-    import duckdb
-
-    query = f"CREATE TEMP TABLE rows_read AS SELECT * FROM {SOURCES[kind]}"  # noqa: S608 - a constant
-    if where is not None:
-        check_expression(connection, where)
-        query += f" WHERE (\n{where}\n)"
-    try:
-        connection.execute(query, [str(path)])
-    except duckdb.BinderException as error:
-        raise ArgumentError("--where", first_line(error), "check the names of its columns") from error
-    except duckdb.Error as error:
-        problem = f"cannot be read as {kind}: {first_line(error)}"
-        raise FileError(shown, problem, "check the file, or say its kind with --format") from error
-    names = [row[0] for row in connection.execute("DESCRIBE rows_read").fetchall()]
-    return _table(connection, names, _scores(names, columns), columns, text=kind != "parquet")
 
 
 def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None) -> Table:
@@ -171,7 +142,7 @@ def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None) 
     names = [inner for name in scores for inner in _numbered(name, arrays[name])]
     connection.register("arrays", flat)
     connection.execute("CREATE TEMP TABLE rows_read AS SELECT * FROM arrays")
-    table = _table(connection, list(flat), names, columns, text=False)
+    table = _table(connection, names, columns, text=False)
     return replace(table, logits=table.logits or logits)
 
 
@@ -187,5 +158,6 @@ def _scores(names: list[str], columns: Columns) -> list[str]:
     return find_columns(names if labelled else [*names, LABEL_NAMES[0]], columns)[1]
 
 
-def _table(connection: Any, names: list[str], scores: list[str], columns: Columns, *, text: bool) -> Table:
-    return Table(connection, names, scores, columns.logits is not None, text, columns.probs or columns.logits or "")
+def _table(connection: Any, scores: list[str], columns: Columns, *, text: bool) -> Table:
+    types = {row[0]: row[1] for row in connection.execute("DESCRIBE rows_read").fetchall()}
+    return Table(connection, types, scores, columns.logits is not None, text, columns.probs or columns.logits or "")

@@ -15,9 +15,9 @@ from .._results import number
 from ..calibration import calibration_curve
 from ..decision._rows import check_level
 from ..decision.thresholds import ThresholdChoice, choose_threshold
-from ..errors import ArgumentError, CalibrantError, FileError, FittedOnTheseRowsWarning, warn_caller
+from ..errors import ArgumentError, CalibrantError, FittedOnTheseRowsWarning, warn_caller
 from ..evaluation import Evaluation, calibrated, evaluate, summing_to_one
-from ..files import write_atomic
+from ..files import make_folder, write_atomic
 from ..inference.comparison import Comparison, compare
 from ..predictions import Predictions
 from ..recalibration.base import Scores
@@ -163,7 +163,7 @@ def run(
             hold_out,
         )
         page = _page(outcome, Path(test).name)
-        folder = _folder(out)
+        folder = make_folder(out)
         kept = {name: value for name, value in source.items() if name not in ("weight", "counts", "pos_label")}
         apply_map(outcome.found.map, test, str(folder / "calibrated.parquet"), **kept)
     save(outcome.found.map, folder / "map.json", preprocessing=preprocessing)
@@ -256,16 +256,6 @@ def _page(outcome: Outcome, name: str) -> str:
         sections=sections,
         heading="After: reliability diagram",
     )
-
-
-def _folder(out: str) -> Path:
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        remedy = "choose another place with --out"
-        raise FileError(out, f"cannot be made a folder ({error.strerror or error})", remedy) from error
-    return folder
 
 
 def _span(result: Any) -> str:

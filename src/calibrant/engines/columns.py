@@ -19,6 +19,7 @@ __all__ = [
     "class_names",
     "find_columns",
     "first_line",
+    "lossless",
     "quoted",
     "score_options",
 ]
@@ -63,6 +64,12 @@ def first_line(error: Exception) -> str:
 def quoted(name: str) -> str:
     """A name as SQL."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def lossless(name: str, type: str) -> str:
+    """A column as SQL, in a type that NumPy holds without loss: dates, very large numbers and the like as they are printed."""
+    plain = re.fullmatch(r"BOOLEAN|FLOAT|DOUBLE|VARCHAR|U?(TINY|SMALL|BIG)?INT(EGER)?", type)
+    return quoted(name) if plain else f"CAST({quoted(name)} AS VARCHAR)"
 
 
 def check_expression(connection: Any, where: str, argument: str = "--where") -> None:

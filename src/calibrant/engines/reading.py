@@ -5,16 +5,31 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, FileError
+from .._convert import is_frame
+from ..errors import ArgumentError, FileError, InputTypeError
 from .columns import check_expression, first_line, quoted
 
-__all__ = ["FILE", "ROW", "Source", "kind_of", "open_source", "paths_of"]
+__all__ = [
+    "CONFIG",
+    "FILE",
+    "PRINTED",
+    "ROW",
+    "Source",
+    "attached",
+    "check_cut",
+    "kind_of",
+    "listed",
+    "open_source",
+    "paths_of",
+    "reader",
+    "text",
+]
 
 KINDS = {
     ".csv": "csv",
@@ -30,12 +45,26 @@ KINDS = {
 }
 # Columns that reading adds: the file of a row, under a name that no file has, and its number, which has one name only.
 FILE, ROW = "file that calibrant reads", "file_row_number"
-READ = {
-    "csv": f"read_csv({{paths}}, header = true, union_by_name = true, filename = '{FILE}')",
-    "tsv": f"read_csv({{paths}}, header = true, delim = '\t', union_by_name = true, filename = '{FILE}')",
-    "parquet": f"read_parquet({{paths}}, union_by_name = true, filename = '{FILE}')",
-    "json": f"read_json({{paths}}, format = 'auto', union_by_name = true, filename = '{FILE}')",
+# Kinds of files that hold numbers as they were printed, so that rows sum to 1 up to the last digit only.
+PRINTED = ("csv", "tsv", "json")
+CONFIG: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+# Left to guess, DuckDB takes rows that begin with # for comments and 03/05/2026 for the fifth or the third, file by file.
+_ISO = "dateformat = '%Y-%m-%d'"
+READERS: dict[str, tuple[str, ...]] = {
+    "csv": ("read_csv", "header = true", "comment = ''", _ISO),
+    "tsv": ("read_csv", "header = true", "comment = ''", _ISO, "delim = '\t'"),
+    "parquet": ("read_parquet",),
+    "json": ("read_json", "format = 'auto'", _ISO),
 }
+
+
+def reader(kind: str, paths: str, *more: str) -> str:
+    """A call of DuckDB's reader of some kind of files, of paths as SQL."""
+    function, *options = READERS[kind]
+    return f"{function}({', '.join((paths, *options, *more))})"
+
+
+READ = {kind: reader(kind, "{paths}", "union_by_name = true", f"filename = '{FILE}'") for kind in READERS}
 NUMBERED = READ["parquet"].replace("filename", f"{ROW} = true, filename")
 PACKED = (".gz", ".zst")
 
@@ -105,10 +134,8 @@ class Source:
 
 def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
     """The files that a path, a pattern or a list of either names, in order; each once, and a file that has a pattern's name is itself."""
-    several = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     found: list[str] = []
-    for item in several:
-        name = os.fspath(item)
+    for name in _names_of(source):
         pattern = any(sign in name for sign in "*?[") and not Path(name).exists()
         matched = sorted(glob.glob(name, recursive=True)) if pattern else [name]
         if not matched:
@@ -128,6 +155,16 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
     return found
 
 
+def _names_of(source: Any) -> list[str]:
+    try:
+        if is_frame(source):
+            raise TypeError
+        return [os.fspath(item) for item in ([source] if isinstance(source, (str, os.PathLike)) else source)]
+    except TypeError:
+        told = f"must be a path, a pattern or a list of them; got {type(source).__name__}"
+        raise InputTypeError("source", told, "rows in memory are for Sketches.of") from None
+
+
 @contextmanager
 def open_source(
     source: Any, *, where: str | None = None, format: str | None = None, table: str | None = None
@@ -137,15 +174,14 @@ def open_source(
 
     paths = paths_of(source)
     kind = _one_kind(paths, format)
-    config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-    connection = duckdb.connect(":memory:", config=config)
+    connection = duckdb.connect(":memory:", config=dict(CONFIG))
     try:
         if kind == "duckdb":
-            sql = _attached(connection, paths, table)
+            sql = attached(connection, paths, table)
         else:
             if table is not None:
                 raise ArgumentError("table", "is for DuckDB databases", "drop it")
-            sql = READ[kind].format(paths=_listed(paths))
+            sql = READ[kind].format(paths=listed(paths))
         if where is not None:
             check_expression(connection, where, "where")
         opened = Source(connection, kind, tuple(paths), sql, (), {}, where)
@@ -154,20 +190,33 @@ def open_source(
         except duckdb.Error as error:
             raise opened.failure(error) from error
         types = {row[0]: row[1] for row in described if row[0] != FILE}
+        check_cut(paths[0], types)
         numbered = kind == "parquet" and ROW not in types
-        sql = NUMBERED.format(paths=_listed(paths)) if numbered else sql
+        sql = NUMBERED.format(paths=listed(paths)) if numbered else sql
         yield Source(connection, kind, tuple(paths), sql, tuple(types), types, where, numbered)
     finally:
         connection.close()
 
 
-def _attached(connection: Any, paths: list[str], table: str | None) -> str:
+def check_cut(shown: str, columns: Iterable[str]) -> None:
+    """Refuse a text file that came as one column because its rows do not fit its header."""
+    only = list(columns)
+    if len(only) == 1 and any(sign in only[0] for sign in ",;\t|"):
+        raise FileError(
+            shown,
+            f"cannot be cut into columns: some row does not fit the header {only[0][:80]!r}",
+            "look for rows with more or fewer fields, such as comments",
+        )
+
+
+def attached(connection: Any, paths: list[str], table: str | None) -> str:
+    """A table of a database, opened for reading, as SQL."""
     import duckdb
 
     if len(paths) > 1:
-        raise FileError(paths[1], "is a second database", "scan one at a time and add the sketches")
+        raise FileError(paths[1], "is a second database", "name one")
     try:
-        connection.execute(f"ATTACH {_text(paths[0])} AS data (READ_ONLY)")
+        connection.execute(f"ATTACH {text(paths[0])} AS data (READ_ONLY)")
         held = [
             row[0]
             for row in connection.execute(
@@ -204,15 +253,21 @@ def _one_kind(paths: list[str], format: str | None) -> str:
     return str(kinds[0])
 
 
-def _text(value: str) -> str:
+def text(value: str) -> str:
     """A string as SQL."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        shown = value.encode(errors="backslashreplace").decode()
+        raise FileError(shown, "has a name that is no UTF-8, which DuckDB cannot open", "rename the file") from None
     return "'" + value.replace("'", "''") + "'"
 
 
 def _literal(path: str) -> str:
     """A path as SQL; DuckDB is not to take its signs for a pattern."""
-    return _text(re.sub(r"[*?\[]", r"[\g<0>]", path))
+    return text(re.sub(r"[*?\[]", r"[\g<0>]", path))
 
 
-def _listed(paths: list[str]) -> str:
+def listed(paths: list[str]) -> str:
+    """Paths as SQL."""
     return "[" + ", ".join(map(_literal, paths)) + "]"

@@ -21,15 +21,13 @@ from ..errors import (
     ProbabilityError,
 )
 from ..sketches import ALL, Sketches, default_lenses
-from .columns import Columns, class_names, find_columns, first_line, quoted
-from .reading import FILE, ROW, Source, open_source
+from .columns import Columns, class_names, find_columns, first_line, lossless, quoted
+from .reading import FILE, PRINTED, ROW, Source, open_source
 from .sql import Scores, bad_rows, group_sketches, label_code
 
 __all__ = ["scan"]
 
 BATCH_ROWS = 1 << 20
-# Kinds of files that hold numbers as they were printed, so that rows sum to 1 up to the last digit only.
-PRINTED = ("csv", "tsv", "json")
 Engine = Literal["auto", "arrow", "sql"]
 
 
@@ -149,7 +147,8 @@ def _scores(
     known = list(opened.names)
     named = prob if prob is None or isinstance(prob, str) else ",".join(prob)
     found, names = find_columns(known, Columns(label=label, prob=named, by=by), dashes="")
-    group = None if by is None else _group(opened, match_columns(known, [by], "by")[0])
+    grouped = None if by is None else match_columns(known, [by], "by")[0]
+    group = None if grouped is None else lossless(grouped, opened.types[grouped])
     probs, types = _numbers(opened, names)
     k = max(2, len(probs))
     of_columns = class_names(names, prob if isinstance(prob, str) else "") if len(names) > 1 else None
@@ -161,7 +160,7 @@ def _scores(
     tolerance = 1e-3 * rounding_of(k) if opened.kind in PRINTED else exact
     code = label_code(found, opened.types[found], coded)
     number = "FLOAT" if types == {"FLOAT"} else "DOUBLE"
-    return Scores(opened.rows, code, probs, group, coded, tolerance, number)
+    return Scores(opened.rows, code, probs, group, coded, tolerance, number, f"CAST({quoted(found)} AS VARCHAR)")
 
 
 def _classes(label: str, given: Sequence[Any] | None, of_columns: list[Any] | None, k: int) -> tuple[Any, ...]:
@@ -196,16 +195,13 @@ def _first_text(opened: Source, name: str) -> str:
     column = quoted(name)
     if opened.connection.execute(f"SELECT 1 FROM {opened.rows} LIMIT 1").fetchone() is None:  # noqa: S608 - quoted
         raise _no_rows(opened)
+    numbered = f"(SELECT {column} AS value, {_row_number(opened)} AS number FROM {opened.rows})"  # noqa: S608 - quoted
     found = opened.connection.execute(
-        f"SELECT {column} FROM {opened.rows} WHERE {column} IS NOT NULL AND TRY_CAST({column} AS DOUBLE) IS NULL LIMIT 1"  # noqa: S608
+        f"SELECT * FROM {numbered} WHERE value IS NOT NULL AND TRY_CAST(value AS DOUBLE) IS NULL LIMIT 1"  # noqa: S608
     ).fetchone()
-    return "" if found is None else f" (it holds {found[0][:40]!r})"
-
-
-def _group(opened: Source, name: str) -> str:
-    """A column of groups as SQL: numbers and text as they are, dates and the like as they are printed."""
-    plain = re.fullmatch(r"BOOLEAN|FLOAT|DOUBLE|VARCHAR|U?(TINY|SMALL|BIG)?INT(EGER)?", opened.types[name])
-    return quoted(name) if plain else f"CAST({quoted(name)} AS VARCHAR)"
+    if found is None:
+        return ""
+    return f" (it holds {found[0][:40]!r}" + (")" if found[1] is None else f" at row {found[1]:,})")
 
 
 def _from_list(opened: Source, name: str) -> tuple[str, ...]:
@@ -315,17 +311,24 @@ def _summed(opened: Source, found: Scores, kind: str, lenses: tuple[str, ...], s
     return sketches
 
 
+def _row_number(opened: Source) -> str:
+    """The number of a row in its file as SQL; of a part of the rows, or of several printed files, it is not known."""
+    if opened.numbered:
+        return ROW
+    alone = opened.kind in PRINTED and len(opened.paths) == 1 and opened.where is None
+    return "row_number() OVER () - 1" if alone else "NULL"
+
+
 def _located(opened: Source, found: Scores) -> CalibrantError | None:
     """What is wrong with the first row that cannot be used, and where it is."""
     file = "''" if opened.kind == "duckdb" else quoted(FILE)
-    row = ROW if opened.numbered else "NULL"
-    table = found.columns(more=f"{file} AS place, {row} AS number, ")
+    table = found.columns(more=f"{file} AS place, {_row_number(opened)} AS number, {found.written} AS written, ")
     query = f"SELECT * FROM {table} WHERE {bad_rows(found)} LIMIT 1"  # noqa: S608 - quoted names
     opened.connection.execute("SET preserve_insertion_order = true")  # the first is the first in the file
     first = opened.connection.execute(query).fetchone()
     if first is None:
         return None
-    place, number, label, *rest = first
+    place, number, written, label, *rest = first
     values = rest[: len(found.probs)]
     spot = (f"{place}: " if place else "") + (f"row {number:,}: " if number is not None else "")
     for name, value in zip(found.probs, values, strict=True):
@@ -334,7 +337,8 @@ def _located(opened: Source, found: Scores) -> CalibrantError | None:
             return ProbabilityError("prob", f"{spot}{name} is {shown}", "drop such rows with where=")
     if label is None or not 0 <= label < found.k:
         known = ", ".join(map(str, found.classes[:10]))
-        return LabelError("label", f"{spot}is missing or none of the classes ({known})", "pass classes=")
+        shown = "is missing" if written is None else f"{written[:40]!r} is none of the classes ({known})"
+        return LabelError("label", f"{spot}{shown}", "pass classes=" if written else "drop such rows with where=")
     if found.group is not None and rest[-1] is None:
         return GroupError("by", f"{spot}{found.group} is missing", "drop such rows with where=")
     total = sum(values)

@@ -40,6 +40,8 @@ class Scores(NamedTuple):
     """How far a row may be from summing to 1."""
     number: str = "DOUBLE"
     """FLOAT where all probabilities are singles, which need not be made longer to be read."""
+    written: str = "NULL"
+    """The label as it is written."""
 
     @property
     def k(self) -> int:

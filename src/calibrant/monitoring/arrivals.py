@@ -23,6 +23,8 @@ __all__ = ["Arrivals", "group_key", "group_name", "read_arrivals", "read_ids", "
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+# From here on floats leave out whole numbers.
+EXACT = 2.0**53
 UNKNOWN = -1
 """The code of a label that has not come."""
 ALL_ROWS = "null"
@@ -169,6 +171,10 @@ def read_ids(ids: Any, n: int | None) -> list[str] | None:
     if isinstance(ids, np.ma.MaskedArray) and np.ma.is_masked(ids):
         row = int(np.argmax(np.ma.getmaskarray(ids)))
         raise InputError("ids", f"row {row} has no id", "every row needs one", row=row)
+    if array.dtype.kind == "f" and (np.abs(array) >= EXACT).any():
+        row = int(np.argmax(np.abs(array) >= EXACT))
+        told = f"row {row} is {array[row].item()!r}, a float so large that neighbouring ids look the same"
+        raise InputError("ids", told, "pass ids as text or as whole numbers", row=row)
     if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.floor(array)).all():
         array = array.astype(np.int64)
     hole = _holes(array)

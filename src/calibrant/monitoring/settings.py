@@ -43,7 +43,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_level(self.alpha)
-        check_level(self.drift_alpha)
+        if not (is_number(self.drift_alpha) and 0 < self.drift_alpha < 1):
+            raise ArgumentError(
+                "drift_alpha", f"must lie between 0 and 1; got {self.drift_alpha!r}", "for example 0.01"
+            )
         check_detector(self.run_length, "sr")
         if not (is_number(self.mature) and 0 < self.mature <= 1):
             raise ArgumentError("mature", f"must lie above 0 and not above 1; got {self.mature!r}", "for example 0.95")

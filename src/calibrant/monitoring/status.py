@@ -16,6 +16,7 @@ from .settings import Settings
 
 __all__ = ["GroupStatus", "MonitorStatus", "Update", "WatchAlarm", "WindowStatus"]
 
+SHOWN_ALARMS = 8
 STATES = {
     "open": "still filling",
     "waiting": "over, labels awaited",
@@ -276,6 +277,16 @@ class MonitorStatus:
         return tuple(alarm for alarm in self.alarms if not alarm.acknowledged)
 
     @property
+    def open_lines(self) -> list[str]:
+        """What nobody has acknowledged, in words: each kind and group once, and how often it came again."""
+        stories: dict[tuple[str, Any], list[WatchAlarm]] = {}
+        for alarm in self.open_alarms:
+            stories.setdefault((alarm.kind, alarm.group), []).append(alarm)
+        more = len(stories) - SHOWN_ALARMS
+        lines = [repr(found[0]) + _again(found) for found in list(stories.values())[:SHOWN_ALARMS]]
+        return [*lines, f"and {more:,} more that nobody acknowledged"] if more > 0 else lines
+
+    @property
     def last_closed(self) -> WindowStatus | None:
         """The newest window that is over."""
         return next((w for w in reversed(self.windows) if w.state != "open"), None)
@@ -356,13 +367,8 @@ class MonitorStatus:
         return exposed(self)
 
     def __repr__(self) -> str:
-        lines = [
-            self.verdict,
-            f"  {self.n:,} rows in {self.total_windows:,} windows of {self.every}, {self.labelled:,} labelled",
-        ]
-        lines += [f"  {alarm!r}" for alarm in self.open_alarms[-5:]]
-        if len(self.open_alarms) > 5:
-            lines.append(f"  and {len(self.open_alarms) - 5:,} earlier alarms that nobody acknowledged")
+        counts = f"{self.n:,} rows in {self.total_windows:,} windows of {self.every}, {self.labelled:,} labelled"
+        lines = [self.verdict, f"  {counts}", *(f"  {line}" for line in self.open_lines)]
         lines += [f"  {window!r}" for window in self.windows[-5:]]
         lines += [f"  {note}" for note in (self.waiting, *self.notes) if note]
         return "\n".join(lines)
@@ -372,6 +378,13 @@ class MonitorStatus:
         if not rows:
             return html_table(["monitor"], [[self.verdict]])
         return html_table(list(rows[0]), [[_cell(value) for value in row.values()] for row in rows], self.verdict)
+
+
+def _again(found: list[WatchAlarm]) -> str:
+    if len(found) == 1:
+        return ""
+    times = "once more" if len(found) == 2 else f"{len(found) - 1} more times"
+    return f" It came {times}, last in window {found[-1].window}."
 
 
 def _cell(value: Any) -> str:

@@ -23,6 +23,7 @@ UNITS = {"s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86400 * SECOND,
 MONDAY = 4 * UNITS["d"]
 # Years 1 to 9999, as Python's own dates.
 EARLIEST, LATEST = -62_135_596_800 * SECOND, 253_402_300_800 * SECOND
+WRITTEN = "write times as 2026-01-31 or 2026-01-31T12:00:00Z"
 FORM = "datetimes such as 2026-01-31T12:00; numbers of seconds become some by np.array(x, 'datetime64[s]')"
 
 
@@ -190,10 +191,13 @@ def _times(when: Any, argument: str) -> Whole:
 
 
 def _micros(text: str, row: int, argument: str) -> int:
+    text = text.strip()
     try:
-        moment = datetime.fromisoformat(text.strip())
+        if text.isdigit() and len(text) != len("20260131"):  # of 1767101600000 Python would read the year 1767
+            raise ValueError
+        moment = datetime.fromisoformat(text)
     except ValueError:
-        raise InputError(argument, f"row {row} holds {text[:40]!r}, which is no time", FORM, row=row) from None
+        raise InputError(argument, f"row {row} holds {text[:40]!r}, which is no time", WRITTEN, row=row) from None
     if moment.tzinfo is not None:
         moment = moment.astimezone(UTC).replace(tzinfo=None)
     return int(np.datetime64(moment, "us").astype(np.int64))

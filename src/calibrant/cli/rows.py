@@ -1,0 +1,204 @@
+"""Rows of files as one table in SQL: a file of any kind, a pattern of files, a table of a database, or standard input."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .._convert import match_columns
+from ..engines.columns import check_expression, first_line, quoted
+from ..engines.reading import CONFIG, PRINTED, attached, check_cut, kind_of, listed, paths_of, reader, text
+from ..errors import ArgumentError, FileError
+
+__all__ = ["Rows", "connect", "kind_of_all", "on_disk", "open_rows"]
+
+SKETCH = ".sketch"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of some files, as SQL, on a connection."""
+
+    connection: Any
+    shown: str
+    kind: str
+    sql: str
+    """A table that holds the rows asked for."""
+    types: dict[str, str]
+    where: str | None
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return list(self.types)
+
+    @property
+    def printed(self) -> bool:
+        """Whether numbers were printed, so that rows of probabilities sum to 1 only roughly."""
+        return self.kind in PRINTED
+
+    def execute(self, query: str) -> Any:
+        """Run a query over `sql`; a failure names the condition or the file."""
+        import duckdb
+
+        try:
+            return self.connection.execute(query)
+        except duckdb.BinderException as error:
+            raise ArgumentError(
+                "--where", first_line(error), f"the columns are {', '.join(self.names[:20])}"
+            ) from error
+        except duckdb.Error as error:
+            condition = self.where is not None and isinstance(error, duckdb.ConversionException)
+            raise FileError(
+                "--where" if condition else self.shown, f"cannot be read: {first_line(error)}", "check the file"
+            ) from error
+
+
+def connect() -> Any:
+    """A database in memory that loads nothing from elsewhere."""
+    import duckdb
+
+    return duckdb.connect(":memory:", config=CONFIG)
+
+
+@contextmanager
+def on_disk(file: str) -> Iterator[list[str]]:
+    """The files that a name or a pattern means; what comes on standard input is copied to one."""
+    if file != "-":
+        yield paths_of(file)
+        return
+    with tempfile.NamedTemporaryFile(suffix=".input") as copy:
+        while chunk := sys.stdin.buffer.read(1 << 20):
+            copy.write(chunk)
+        copy.flush()
+        if copy.tell() == 0:
+            raise FileError(file, "is empty (0 bytes)", "check what wrote it")
+        yield [copy.name]
+
+
+def kind_of_all(paths: list[str], format: str | None) -> str:
+    """The kind of some files, which must be one."""
+    kinds = [format or _kind(Path(path)) for path in paths]
+    for path, kind in zip(paths, kinds, strict=True):
+        if kind != kinds[0]:
+            raise FileError(path, f"is {kind}, and {paths[0]} is {kinds[0]}", "name files of one kind")
+    if kinds[0] == "npz" and len(paths) > 1:
+        raise FileError(paths[1], "is a second .npz file", "name one, or write tables")
+    return kinds[0]
+
+
+def _kind(path: Path) -> str:
+    if path.suffix == SKETCH:
+        readers = "evaluate, assess, report, scan and monitor init --reference"
+        raise FileError(str(path), "holds a sketch, and here rows are needed", f"{readers} read sketches")
+    return "npz" if path.suffix.lower() == ".npz" else kind_of(path) or _sniff(path)
+
+
+def _sniff(path: Path) -> str:
+    with path.open("rb") as stream:
+        head = stream.read(4096)
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(b"PK\x03\x04"):
+        return "npz"
+    if head.lstrip().startswith((b"{", b"[")):
+        return "json"
+    first = head.split(b"\n", 1)[0]
+    return "tsv" if first.count(b"\t") > first.count(b",") else "csv"
+
+
+def open_rows(
+    connection: Any,
+    paths: list[str],
+    shown: str,
+    kind: str,
+    *,
+    where: str | None = None,
+    table: str | None = None,
+    as_text: Sequence[tuple[str, str]] = (),
+) -> Rows:
+    """Files as one table.
+
+    Parameters
+    ----------
+    connection
+        Of `connect`.
+    paths, shown, kind
+        The files, what they are called in messages, and their kind.
+    where
+        Which rows, as one SQL expression.
+    table
+        Table of a database.
+    as_text
+        Options, and the columns they name, that are to arrive as they were written: of a printed date or number DuckDB guesses the
+        form, file by file.
+    """
+    if where is not None:
+        check_expression(connection, where)
+    if table is not None and kind != "duckdb":
+        raise ArgumentError("--table", "is for DuckDB databases", "drop it")
+    source = attached(connection, paths, table) if kind == "duckdb" else _read(kind, paths)
+    types = _described(connection, source, shown, kind)
+    named = [match_columns(list(types), [name], option)[0] for option, name in as_text]
+    written = {name: types[name] for name in named if kind in PRINTED and types[name] != "VARCHAR"}
+    if written:
+        changed = dict.fromkeys(written, "VARCHAR")
+        types = {**types, **changed}
+        # Of JSON, all columns are named or none.
+        told = _named_types("columns", types) if kind == "json" else _named_types("types", changed)
+        source = _with_texts(_read(kind, paths, told), written, where)
+    elif where is not None:
+        source = f"(SELECT * FROM {source} WHERE (\n{where}\n))"  # noqa: S608 - one expression
+    return Rows(connection, shown, kind, source, types, where)
+
+
+def _described(connection: Any, source: str, shown: str, kind: str) -> dict[str, str]:
+    """The columns of a table and their types."""
+    import duckdb
+
+    try:
+        found = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608 - quoted
+    except duckdb.Error as error:
+        problem = f"cannot be read as {kind}: {first_line(error)}"
+        raise FileError(shown, problem, "check the file, or say its kind with --format") from error
+    types = {row[0]: row[1] for row in found}
+    check_cut(shown, types)
+    return types
+
+
+def _read(kind: str, paths: list[str], *more: str) -> str:
+    """Some files as SQL."""
+    together = ("union_by_name = true",) if len(paths) > 1 else ()
+    return reader(kind, listed(paths), *together, *more)
+
+
+def _named_types(option: str, types: dict[str, str]) -> str:
+    pairs = ", ".join(f"{text(name)}: {text(type)}" for name, type in types.items())
+    return f"{option} = {{{pairs}}}"
+
+
+def _with_texts(source: str, written: dict[str, str], where: str | None) -> str:
+    """Columns as they were written; a condition sees the values they stand for."""
+    texts = {name: _as_written(quoted(name), type) for name, type in written.items()}
+    if where is None:
+        changed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in texts.items())
+        return f"(SELECT * REPLACE ({changed}) FROM {source})"  # noqa: S608 - quoted names
+    kept = {name: quoted(f"{name} as it was written") for name in written}
+    values = ", ".join(f"CAST({quoted(name)} AS {type}) AS {quoted(name)}" for name, type in written.items())
+    more = ", ".join(f"{texts[name]} AS {kept[name]}" for name in written)
+    back = ", ".join(f"{kept[name]} AS {quoted(name)}" for name in written)
+    inner = f"(SELECT * REPLACE ({values}), {more} FROM {source})"  # noqa: S608 - quoted names
+    return f"(SELECT * EXCLUDE ({', '.join(kept.values())}) REPLACE ({back}) FROM {inner} WHERE (\n{where}\n))"  # noqa: S608
+
+
+def _as_written(name: str, type: str) -> str:
+    """Text without what does not tell numbers apart: blanks, and the .0 of a whole number among fractions."""
+    if not re.fullmatch(r"U?[A-Z]*INT(EGER)?|BIGNUM|DOUBLE|FLOAT|DECIMAL.*", type):
+        return name
+    return rf"regexp_replace(trim({name}), '^([+-]?\d+)\.0*$', '\1')"
