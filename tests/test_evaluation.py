@@ -240,3 +240,17 @@ def test_recommend_names_metrics_that_exist(use_case: str) -> None:
 def test_mistakes_are_named(words: dict[str, object], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
         cal.evaluate(LABELS, PROBS, **words)
+
+
+def test_many_groups_have_a_line_each() -> None:
+    rng = np.random.default_rng(0)
+    y, p, groups = rng.integers(0, 2, 120), rng.random(120), np.arange(120) % 12
+    many = cal.evaluate(y, p, by=groups)
+    lines = repr(many).splitlines()
+    assert max(map(len, lines)) < 160
+    assert [line for line in lines if line.startswith("11 ")]
+    assert f"of each group 8 of {len(many.results)} metrics are shown" in lines
+    assert many._repr_html_().count("<table>") == 2
+    few = cal.evaluate(y, p, by=groups % 3, metrics=["ece"])
+    assert "group" not in repr(few)
+    assert few._repr_html_().count("<table>") == 1

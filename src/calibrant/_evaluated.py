@@ -12,6 +12,8 @@ from .registry import Metric, catalogue
 
 __all__ = ["NOTHING", "Evaluation", "Header", "Result", "Skipped", "shown_number", "side_note"]
 
+# Beyond so many groups each has a line of its own, which holds so many metrics.
+COLUMNS = 8
 # What rounding leaves of 0.
 NOTHING = 1e-12
 
@@ -145,15 +147,29 @@ class Evaluation:
         return frame_of(columns)
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Headings and rows of text; with groups, a column for each."""
+        """Headings and rows of text; with a few groups, a column for each."""
+        beside = {} if self.has_many_groups else self.groups
         parts: list[tuple[str, Evaluation]] = [("all" if self.groups else "value", self)]
-        parts += [(str(name), part) for name, part in self.groups.items()]
+        parts += [(str(name), part) for name, part in beside.items()]
         rows = []
         for position, result in enumerate(self.results):
             cells = [shown_number(part.results[position].value) for _, part in parts]
             words = result.reason or result.direction
             rows.append([result.metric, result.name, *cells, *self._inferred(result), result.lens, words])
         return ["metric", "name", *(name for name, _ in parts), *self._inferred(None), "lens", ""], rows
+
+    @property
+    def has_many_groups(self) -> bool:
+        """Whether they are too many for a column each."""
+        return len(self.groups) > COLUMNS
+
+    def group_table(self) -> tuple[list[str], list[list[str]]]:
+        """Headings and rows of text: a row for each group, with as many metrics as a line holds."""
+        rows = [
+            [str(name), f"{part.header.n:,}", *(shown_number(found.value) for found in part.results[:COLUMNS])]
+            for name, part in self.groups.items()
+        ]
+        return ["group", "rows", *(found.metric for found in self.results[:COLUMNS])], rows
 
     def _inferred(self, result: Result | None) -> list[str]:
         """Cells for interval and p-value (headings without a result), where any result has them."""
@@ -166,6 +182,8 @@ class Evaluation:
     def notes(self) -> list[str]:
         """What was left out, in words."""
         lines = []
+        if self.has_many_groups and len(self.results) > COLUMNS:
+            lines.append(f"of each group {COLUMNS} of {len(self.results)} metrics are shown")
         for reason in dict.fromkeys(skipped.reason for skipped in self.left_out):
             listed = ", ".join(f"{s.metric} (about {s.seconds:.3g} s)" for s in self.left_out if s.reason == reason)
             lines.append(f"left out, {reason}: {listed}")
@@ -177,13 +195,17 @@ class Evaluation:
     def __repr__(self) -> str:
         headings, rows = self.table()
         lines = text_table(headings, rows, range(2, len(headings) - 2))
+        if self.has_many_groups:
+            headings, rows = self.group_table()
+            lines += ["", *text_table(headings, rows, range(1, len(headings)))]
         return "\n".join([*self.header.lines(), "", *lines, *self.notes()])
 
     def _repr_html_(self) -> str:
         from html import escape
 
         lines = "<br>".join(escape(line) for line in [*self.header.lines(), *self.notes()])
-        return f"<p>{lines}</p>" + html_table(*self.table())
+        groups = html_table(*self.group_table()) if self.has_many_groups else ""
+        return f"<p>{lines}</p>" + html_table(*self.table()) + groups
 
 
 def _json_number(value: float | None) -> float | str | None:

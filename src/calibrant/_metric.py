@@ -353,6 +353,8 @@ class Metric:
         return inside if abs(value - inside) <= 1e-12 else value
 
     def _formula_value(self, view: AnyView, options: dict[str, Any], keep: bool = True) -> float:
+        if not view.n:
+            raise UndefinedMetricError(self.id, "has no value here: there are no rows")
         try:
             value = self._plain_value(view, options)
             if not keep and isinstance(view, View):

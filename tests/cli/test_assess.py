@@ -270,3 +270,16 @@ def test_compare_fails_only_when_asked_and_worse(binary: Path, run: Run) -> None
     code, _, err = run("compare", binary, "--models", "q,p", "--metric", "esce", "--fail-if-worse")
     assert code == 2
     assert "less is better" in err
+
+
+def test_an_infinite_loss_is_worse_and_two_cannot_be_judged(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "x.csv"
+    frame = pd.DataFrame({"y": [0, 1] * 20, "good": [0.2, 0.7] * 20, "sure": [0.0, 1.0] * 20, "wrong": [1.0, 0.0] * 20})
+    frame.to_csv(path, index=False)
+    gate = ("--label", "y", "--metric", "nll", "--fail-if-worse")
+    assert run("compare", path, "--models", "good,wrong", *gate)[0] == 1
+    assert run("compare", path, "--models", "wrong,good", *gate)[0] == 0
+    frame.assign(also=frame.wrong).to_csv(path, index=False)
+    code, _, err = run("compare", path, "--models", "wrong,also", *gate)
+    assert code == 2
+    assert "cannot be judged" in err

@@ -334,7 +334,7 @@ def test_select_fails_where_nothing_can_be_promised(tmp_path: Path, run: Run) ->
     (tmp_path / "t.csv").write_text("y,p\n0,0.6\n1,0.7\n0,0.8\n")
     code, out, err = run("select", tmp_path / "t.csv", "--accuracy", "0.95")
     assert (code, "threshold  none" in out) == (1, True)
-    assert err == "no threshold: these rows cannot promise an accuracy of at least 0.95\n"
+    assert err == "no threshold was found for an accuracy of at least 0.95\n"
 
 
 def test_select_from_confidences(tmp_path: Path, run: Run) -> None:

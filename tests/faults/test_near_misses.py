@@ -162,3 +162,9 @@ def test_the_text_that_is_no_number_is_named(form: Any, text: str, words: str) -
 def test_bins_of_no_rows_have_no_value(binning: Any) -> None:
     with pytest.raises(cal.UndefinedMetricError, match="there are no rows"):
         cal.ece(cal.Sketch.empty("binary"), **({"binning": binning} if isinstance(binning, str) else {"bins": binning}))
+
+
+@pytest.mark.parametrize("metric", [metric.id for metric in cal.catalogue.values() if metric.sketch])
+def test_no_metric_of_an_empty_sketch_has_a_value(metric: str) -> None:
+    with pytest.raises(cal.CalibrantError, match=r"no rows|reads every row|needed by"):
+        cal.catalogue[metric](cal.Sketch.empty("binary"), lens="binary")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .. import __version__
 from ..errors import ArgumentError, ColumnError
-from ..inference.comparison import compare
+from ..inference.comparison import Difference, compare
 from ..inference.significance import assess, assess_many
 from ..registry import Metric, catalogue
 from .evaluating import named_classes
@@ -135,11 +136,22 @@ def run_compare(
     else:
         print_lines(repr(result).split("\n"))
     first, *others = result.values
-    worse = [name for name in others if fail_if_worse and result[first, name].high < 0]
+    worse = [name for name in others if fail_if_worse and _is_worse(result[first, name])]
     if worse:
         line = f"gate failed: {', '.join(worse)} worse than {first} by {result.metric} at {level:.0%}"
         say(clean(line), err=True)
     return bool(worse)
+
+
+def _is_worse(found: Difference) -> bool:
+    """Whether the first is better than the second beyond chance; an infinite loss is worse than any other."""
+    if math.isnan(found.difference):
+        raise ArgumentError(
+            "--fail-if-worse",
+            f"cannot be judged: the metric of {found.first} and {found.second} is infinite",
+            "--metric brier",
+        )
+    return found.high < 0 or found.difference == -math.inf
 
 
 def _check_lower_is_better(metric: Metric) -> None:

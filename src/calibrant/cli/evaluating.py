@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 import operator
 import re
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from .. import __version__
-from .._results import number
 from ..errors import ArgumentError
 from ..evaluation import Evaluation, choose_metrics, evaluate
 from ..registry import Metric, catalogue
@@ -27,10 +25,6 @@ COMPARE = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-
-
-# As many numbers as fit beside each other.
-COLUMNS = 8
 
 
 class Gate(NamedTuple):
@@ -164,25 +158,13 @@ def judge(result: Evaluation, gates: list[Gate]) -> list[str]:
     return failures
 
 
-def _show_groups(result: Evaluation) -> None:
-    """A row for each group, with as many metrics as a line holds."""
-    shown = [found.metric for found in result.results[:COLUMNS]]
-    rows = [
-        [str(name), f"{part.header.n:,}", *(number(found.value) for found in part.results[:COLUMNS])]
-        for name, part in result.groups.items()
-    ]
-    print_lines([""])
-    print_table(["group", "rows", *shown], rows, range(1, 2 + len(shown)))
-    if len(shown) < len(result.results):
-        print_lines([f"{len(shown)} of {len(result.results)} metrics; name others with --metrics, or --json shows all"])
-
-
 def show(result: Evaluation) -> None:
     """The header and the table."""
     print_lines([*result.header.lines(), ""])
-    many = len(result.groups) > COLUMNS
-    headings, rows = (replace(result, groups={}) if many else result).table()
+    headings, rows = result.table()
     print_table(headings, rows, range(2, len(headings) - 2))
-    if many:
-        _show_groups(result)
+    if result.has_many_groups:
+        print_lines([""])
+        headings, rows = result.group_table()
+        print_table(headings, rows, range(1, len(headings)))
     print_lines(result.notes())

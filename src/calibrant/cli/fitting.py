@@ -166,5 +166,5 @@ def run_select(
     else:
         print_lines(repr(chosen).split("\n"))
     if chosen.threshold is None:
-        say(clean(f"no threshold: these rows cannot promise {chosen.target}"), err=True)
+        say(clean(f"no threshold was found for {chosen.target}"), err=True)
     return chosen.threshold is None

@@ -103,7 +103,7 @@ class Outcome:
         if self.chosen is None:
             return [f"No threshold: {self.without}."] if self.without else []
         if self.chosen.threshold is None or self.seen is None:
-            return [f"No threshold: {self.held_out:,} rows cannot promise {self.chosen.target}."]
+            return [f"No threshold: {self.chosen.guarantee.removeprefix('none: ')}."]
         lines = [f"Threshold {number(self.chosen.threshold)}: {self.chosen.guarantee}."]
         if not self.seen.accepted:
             return [*lines, "It accepts none of the test rows."]
