@@ -219,7 +219,10 @@ class TestProbcal:
             (metrics.calibration_slope(y, p), cal.cox_slope(y, p)),
             (metrics.calibration_intercept(y, p), cal.calibration_in_the_large(y, p, form="logit")),
             (metrics.calibration_test(y, p).p_value, cal.assess(y, p, metric="cox_slope", method="lr").pvalue),
-            (metrics.hosmer_lemeshow(y, p).p_value, cal.assess(y, p, metric="hosmer_lemeshow", method="chi_square").pvalue),
+            (
+                metrics.hosmer_lemeshow(y, p).p_value,
+                cal.assess(y, p, metric="hosmer_lemeshow", method="chi_square").pvalue,
+            ),
             (metrics.spiegelhalter_z(y, p).z, cal.spiegelhalter_z(y, p)),
             (metrics.ecce(y, p).stat_max, cal.ecce_mad(y, p)),
             (metrics.ecce(y, p).stat_mean, cal.ecce_mean_abs(y, p)),
