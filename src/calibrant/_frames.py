@@ -18,7 +18,10 @@ def column_names(table: Any) -> tuple[Any, ...] | None:
     """The names of the columns of a frame; None for anything else."""
     if not is_frame(table):
         return None
-    names = table.column_names if hasattr(table, "column_names") else table.columns
+    if hasattr(table, "collect_schema"):  # polars, where a lazy frame warns of its columns
+        names = table.collect_schema().names()
+    else:
+        names = table.column_names if hasattr(table, "column_names") else table.columns
     return tuple(name.item() if isinstance(name, np.generic) else name for name in names)
 
 

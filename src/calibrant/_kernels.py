@@ -311,15 +311,16 @@ def fill_class_bins(probs: Any, labels: Any, bins: int, edges: Any, sums: Any, p
         positives[label * (most + np.uint64(1)) + slot] += 1
 
 
-def pool_blocks(outcome: Any, low: int, high: int, sizes: Any, sums: Any) -> int:
-    """Pool neighbours while their block is at most `low` long, or at most `high` and their rates do not rise.
+def pool_blocks(rows: Any, ones: Any, low: int, high: int, groups: Any, sizes: Any, sums: Any) -> int:
+    """Pool neighbouring groups of rows while their block has at most `low` rows, or at most `high` and their rates do not rise.
 
-    `sizes` and `sums` are filled with the length and the sum of each block; returns how many there are.
+    `groups`, `sizes` and `sums` are filled with the groups, rows and ones of each block; returns how many there are.
     """
     count = 0
-    for i in range(outcome.size):
-        sizes[count] = 1
-        sums[count] = outcome[i]
+    for i in range(rows.size):
+        groups[count] = 1
+        sizes[count] = rows[i]
+        sums[count] = ones[i]
         count += 1
         while count > 1:
             joint = sizes[count - 2] + sizes[count - 1]
@@ -327,6 +328,7 @@ def pool_blocks(outcome: Any, low: int, high: int, sizes: Any, sums: Any) -> int
             if not (joint <= low or (joint <= high and falls)):
                 break
             count -= 1
+            groups[count - 1] += groups[count]
             sizes[count - 1] = joint
             sums[count - 1] += sums[count]
     return count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
+from itertools import groupby
 
 import numpy as np
 from mpmath import mp
@@ -212,7 +213,10 @@ def tce(labels, probs, *, alpha=0.05, binning="pava", bins=10, min_block=10, max
 
 
 def pooled(rows, low, high):
-    """Blocks of rows: pooled while small, or while rates do not rise and the size allows; the last rows are one block."""
+    """Blocks of rows: pooled while small, or while rates do not rise and the size allows; the last rows are one block.
+
+    Rows of one score are never parted.
+    """
     if len(rows) <= low:
         raise Undefined("too few rows")
     blocks = []
@@ -220,15 +224,20 @@ def pooled(rows, low, high):
     def rate(block):
         return Fraction(sum(outcome for _, outcome in block), len(block))
 
-    for row in rows[: len(rows) - low]:
-        blocks.append([row])
+    ties = [list(tied) for _, tied in groupby(rows, key=lambda row: row[0])]
+    last = []
+    many = len(ties[-1]) > low
+    while len(last) < low and not many:
+        last = ties.pop() + last
+    for tied in ties:
+        blocks.append(tied)
         while len(blocks) > 1:
             size = len(blocks[-2]) + len(blocks[-1])
             if not (size <= low or (size <= high and rate(blocks[-2]) >= rate(blocks[-1]))):
                 break
             blocks[-2:] = [blocks[-2] + blocks[-1]]
-    if low > 0:
-        blocks.append(rows[len(rows) - low :])
-        if 2 * low <= high:
+    if last:
+        blocks.append(last)
+        if len(blocks) > 1 and 2 * low <= high:
             blocks[-2:] = [blocks[-2] + blocks[-1]]
     return blocks

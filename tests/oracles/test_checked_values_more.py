@@ -331,3 +331,11 @@ def test_proximity_does_not_depend_on_the_scale_of_features(scale: float) -> Non
     expected = cal.piece(labels, scores, features=features)
     assert cal.piece(labels, scores, features=scale * features) == pytest.approx(expected, abs=1e-12)
     assert expected > cal.ece(labels, scores, bins=10, binning=EM) + 0.01
+
+
+@pytest.mark.parametrize("largest", [40, 1000])
+def test_pooled_blocks_of_the_catalogue(largest: int) -> None:
+    i = np.arange(1, 201)
+    p = i / 201
+    y = (p**2 > np.mod(0.618033988749895 * (i - 1), 1)).astype(int)
+    assert cal.tce(y, p, max_block=largest) == 22

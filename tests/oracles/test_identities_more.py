@@ -252,6 +252,14 @@ def test_forecasts_at_the_rate_are_never_rejected(rng: np.random.Generator) -> N
     assert 0 <= cal.tce(*binary(rng), min_block=1) <= 100
 
 
+def test_tied_scores_are_pooled_together() -> None:
+    assert cal.tce([0, 1] * 50, [0.5] * 100) == 0
+    rng = np.random.default_rng(0)
+    rounded = np.round(rng.random((20, 2000)), 1)
+    found = [cal.tce(rng.random(2000) < p, p) for p in rounded]
+    assert np.mean(found) < 6  # in one direction or the other, outcomes of a tie would make it 50
+
+
 # Bins.
 
 

@@ -215,13 +215,17 @@ def test_a_full_bin_overflows_nothing(score: float, dtype: Any, form: str) -> No
 
 @pytest.mark.parametrize(("low", "high"), [(0, 10**6), (10, 1000), (3, 5)])
 def test_pooled_blocks_are_the_same_compiled(low: int, high: int) -> None:
-    outcome = (np.random.default_rng(low).random(5000) < np.linspace(0, 1, 5000)).astype(np.float64)
+    rng = np.random.default_rng(low)
+    rows = rng.integers(1, 4, 5000)
+    ones = rng.binomial(rows, np.linspace(0, 1, 5000)).astype(np.float64)
     found = []
     for loop in (_kernels.pool_blocks, machine_code(_kernels.pool_blocks)):
-        sizes, sums = np.zeros(5000, np.int64), np.zeros(5000)
-        count = loop(outcome, low, high, sizes, sums)
-        assert sizes[:count].sum() == 5000
-        found.append(bits(sizes[:count], sums[:count]))
+        groups, sizes, sums = np.zeros(5000, np.int64), np.zeros(5000, np.int64), np.zeros(5000)
+        count = loop(rows, ones, low, high, groups, sizes, sums)
+        assert groups[:count].sum() == 5000
+        assert sizes[:count].sum() == rows.sum()
+        assert sums[:count].sum() == ones.sum()
+        found.append(bits(groups[:count], sizes[:count], sums[:count]))
     assert found[0] == found[1]
 
 

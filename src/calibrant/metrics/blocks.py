@@ -35,38 +35,39 @@ def rejected_share(view: View, alpha: float, binning: Any, bins: Any, min_block:
 
 
 def _pooled(view: View, low: int, high: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Each row's score, its block's size and successes, and its weight, with counts laid out as rows."""
+    """Each distinct score, its block's size and successes, and how many rows have it; rows of one score are never parted."""
     if high < low:
         raise ArgumentError("max_block", f"must be at least min_block = {low}; got {high}")
-    sizes = None if view.weight is None else view.weight[view.order].astype(np.int64)
     score, outcome = view.score[view.order], view.outcome[view.order]
-    if sizes is not None:
-        score, outcome = np.repeat(score, sizes), np.repeat(outcome, sizes)
-    n = len(score)
+    rows = np.ones(len(score), np.int64) if view.weight is None else view.weight[view.order].astype(np.int64)
+    starts = np.flatnonzero(np.diff(score, prepend=np.nan) != 0)
+    count, ones = np.add.reduceat(rows, starts), np.add.reduceat(rows * outcome, starts)
+    n = int(count.sum())
     if n <= low:
         raise UndefinedMetricError("tce", f"needs more than min_block = {low} rows; there are {n}", "lower min_block")
-    # Tied rows in a fixed order, so that the order of the rows given cannot move a block.
-    order = np.lexsort((outcome, score))
-    blocks = pool_blocks(outcome[order], low, high)
-    length = np.diff(blocks)
-    ones = np.add.reduceat(outcome[order], blocks[:-1])
-    return score[order], np.repeat(length, length).astype(np.float64), np.repeat(ones, length), np.ones(n)
+    blocks = pool_blocks(count, ones, low, high)
+    lengths = np.diff(blocks)
+    size, successes = (np.repeat(np.add.reduceat(part, blocks[:-1]), lengths) for part in (count, ones))
+    return score[starts], size.astype(np.float64), successes, count.astype(np.float64)
 
 
-def pool_blocks(outcome: Floats, low: int, high: int) -> NDArray[np.intp]:
-    """Ends of the blocks (with 0 first): neighbours are pooled while small, or while their rates do not rise and the size allows.
+def pool_blocks(count: NDArray[np.int64], ones: Floats, low: int, high: int) -> NDArray[np.intp]:
+    """Ends of the blocks (with 0 first) among groups of rows: neighbours are pooled while small, or while their rates do not rise and
+    the size allows.
 
-    The last `low` rows are one block, which joins the one before it where two of that size are allowed.
+    The last `low` rows, with those of the same score, are one block, which joins the one before it where two of that size are
+    allowed; where more rows share the last score it is pooled like any other.
     """
-    head = outcome[: len(outcome) - low]
-    sizes, sums = np.empty(len(head), np.int64), np.empty(len(head))
+    last = int(np.searchsorted(np.cumsum(count[::-1]), low)) + 1 if low and count[-1] <= low else 0
+    head = len(count) - last
+    groups, sizes, sums = np.empty(head, np.int64), np.empty(head, np.int64), np.empty(head)
     # In plain Python a row costs a hundred times what it costs compiled, so numba pays early.
-    loop = compiled(_kernels.pool_blocks, 100 * len(head)) or _kernels.pool_blocks
-    lengths = sizes[: loop(head, low, high, sizes, sums)].tolist()
-    if low and lengths and 2 * low <= high:
-        lengths[-1] += low
-    elif low:
-        lengths.append(low)
+    loop = compiled(_kernels.pool_blocks, 100 * head) or _kernels.pool_blocks
+    lengths = groups[: loop(count[:head], ones[:head], low, high, groups, sizes, sums)].tolist()
+    if last and lengths and 2 * low <= high:
+        lengths[-1] += last
+    elif last:
+        lengths.append(last)
     return np.append(0, np.cumsum(lengths))
 
 
