@@ -188,6 +188,15 @@ def test_every_metric_is_within_its_bound(metric: cal.Metric, law: str) -> None:
     check_bound(metric, *rows_of(law, 3000))
 
 
+@pytest.mark.parametrize(
+    "name", ["ecce_l2", "ece_knn", "ce2_db", "drmsce", "ece_db", "e50", "fott_spline", "ecce_mean_abs"]
+)
+def test_scores_too_small_for_fixed_point_are_within_the_bound(name: str) -> None:
+    rng = np.random.default_rng(5)
+    p = rng.choice([1e-20, 1e-25, 0.3, 0.8], 600)
+    check_bound(cal.catalogue[name], (rng.random(600) < p + 0.02).astype(int), p)
+
+
 def check_bound(metric: cal.Metric, y: np.ndarray, p: np.ndarray) -> None:
     sketch = cal.Sketch.of(y, p)
     try:

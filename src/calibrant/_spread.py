@@ -15,6 +15,8 @@ __all__ = ["most_moved", "spread_views"]
 Floats = NDArray[np.float64]
 Counts = NDArray[Any]
 STREWN = 6
+# What fixed point cannot tell from 0.
+CUT = 2.0**-62
 # No lot of rows that stay together holds a larger share than one in so many.
 LOTS = 4000
 
@@ -36,6 +38,8 @@ def spread_views(sums: BinSums, low: Floats, high: Floats, lens: str) -> list[Vi
     rows, positives = sums.rows, sums.positives
     above = np.where(low > 0, np.nextafter(low, 1), 0.0)
     mean = np.clip(sums.score_sum / rows, above, high)
+    # What is too small for fixed point was cut to 0 and may have differed all the same: ranks tell such rows apart.
+    mean = np.where(low == 0, np.maximum(mean, CUT / 2), mean)
     share = positives / rows
     with np.errstate(divide="ignore", invalid="ignore"):
         up = np.minimum((high - mean) / (1 - share), (mean - above) / share)
