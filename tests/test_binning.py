@@ -299,3 +299,11 @@ def test_a_tree_cuts_the_most_spread_column_at_its_median() -> None:
     assert KDTree(0.25, 2).cells(whole)[1] == 2
     # Two halves with mean gaps of 0.15 and 0.2: half of all rows each.
     assert cal.gece(found, gamma=0.5, min_size=1) == pytest.approx((0.15 + 0.2) / 2)
+
+
+def test_bins_of_a_curve_are_in_its_table() -> None:
+    y, p = [0, 1, 1, 0, 1], [0.1, 0.4, 0.8, 0.35, 0.9]
+    curve = cal.calibration_curve(y, p, binning="equal_mass", bins=2)
+    with pytest.raises(cal.ArgumentError, match=r"binning: is a CalibrationCurve, .*; pass its \.table"):
+        cal.ece(y, p, binning=curve)
+    assert cal.ece(y, p, binning=curve.table) == cal.ece(y, p, binning="equal_mass", bins=2)

@@ -109,6 +109,104 @@ def test_page_has_all_its_parts(metric: cal.Metric) -> None:
     assert metric.reference in parts["Paper"]
 
 
+# The one score comes true as often as it says, and the one value of feature or group knows no more.
+HALVES = ([0, 1] * 20, [0.5] * 40)
+REACHED_BY_TIES = [
+    "mvce",
+    "vece",
+    "piece",
+    "ece_lb",
+    "wsmcs",
+    "dce",
+    "calbin",
+    "bbt",
+    "skde",
+    "sece",
+    "msce",
+    "mmce_w",
+    "knn_chi2",
+    "tce",
+]
+
+
+def value_of_halves(metric: cal.Metric) -> float:
+    words = {word: [1.0] * 40 for word in metric.needs if word in ("groups", "features")}
+    return metric(*HALVES, **words)
+
+
+def test_what_calibrated_forecasts_reach_is_not_kept_for_others() -> None:
+    for metric in METRICS:
+        text = maker.page(metric).split("## Formula")[0]
+        assert "no forecast reaches" not in text
+        if "only forecasts that are sure and right" in text:
+            assert value_of_halves(metric) > metric.ideal + 0.1, metric.id
+    for id in REACHED_BY_TIES:
+        assert value_of_halves(cal.catalogue[id]) == pytest.approx(0, abs=1e-12), id
+        assert "only" not in maker.reaches(cal.catalogue[id]), id
+
+
+def test_who_reaches_the_ideal() -> None:
+    assert maker.reaches(cal.brier) == "only forecasts that are sure and right reach it"
+    assert maker.reaches(cal.ece) == "calibrated forecasts reach it, up to chance"
+    assert maker.reaches(cal.pce) == "forecasts that are calibrated in every group reach it, up to chance"
+    assert maker.reaches(cal.vece) == "forecasts that are calibrated whatever the features reach it, up to chance"
+    assert "calibrated ones need not" in maker.reaches(cal.ece_lb)
+    # One row that is sure and right is enough for the infinite ideal, so it is no matter of all of them.
+    assert cal.dawid_sebastiani([1, 0], [1.0, 0.5]) == cal.dawid_sebastiani.ideal
+    assert "only" not in maker.reaches(cal.dawid_sebastiani)
+
+
+def test_noise_on_the_logits_moves_calibrated_forecasts() -> None:
+    assert "0 is not what calibration gives" in cal.ls_ece.cons
+    assert cal.ls_ece(*HALVES) > 0.1
+
+
+def test_what_tce_finds_in_calibrated_forecasts() -> None:
+    assert "rejected too, some by chance and more where a block spans distant scores" in cal.tce.cons
+    many = cal.make_calibrated(3000, rng=1)
+    assert 0 < cal.tce(many.y_true, many.y_prob) < 5
+    # Eight sure and right rows join the forty before them, with which 28 of 48 come true.
+    y, p = np.repeat([0, 1, 1], [20, 20, 8]), np.repeat([0.5, 1.0], [40, 8])
+    assert cal.tce(y, p) == pytest.approx(100 * 8 / 48)
+    assert "join the block before them" in cal.tce.notes
+    # More rows than min_block with the last score are pooled like any others.
+    y, p = np.repeat([0, 1, 1], [20, 20, 11]), np.repeat([0.5, 1.0], [40, 11])
+    assert cal.tce(y, p) == 0
+    assert "more rows than that share the last score" in cal.tce.notes
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 1, 1), (1,) * 5], ids=len)
+def test_huber_of_a_wide_square_is_half_the_mean_square(shape: tuple[int, ...]) -> None:
+    data = cal.make_calibrated(50, law=shape, rng=0)
+    half = cal.brier(data.y_true, data.y_prob, scale="per_class") / 2
+    assert cal.huber(data.y_true, data.y_prob, delta=1) == pytest.approx(half, abs=1e-15)
+    assert "half of ``brier(scale='per_class')``" in cal.huber.cons
+
+
+def test_cox_intercept_speaks_of_a_score_of_one_half() -> None:
+    """The truth has log-odds 0.5 + 0.5 logit p: above p at one half, and here below it on average."""
+    p = np.linspace(0.7, 0.99, 30)
+    truth = 1 / (1 + np.exp(-0.5 - 0.5 * np.log(p / (1 - p))))
+    ones = np.round(truth * 10_000).astype(int)
+    counts = np.column_stack([10_000 - ones, ones]).ravel()
+    data = np.tile([0, 1], 30), np.repeat(p, 2)
+    assert cal.cox_intercept(*data, counts=counts) == pytest.approx(0.5, abs=0.01)
+    assert cal.calibration_in_the_large(*data, counts=counts, form="logit") < -0.1  # too high on average
+    assert "at a score of 0.5" in cal.cox_intercept.notes
+    assert "on average is asked by the intercept at slope 1" in cal.cox_intercept.notes
+
+
+def test_pictures_show_what_the_metric_reads() -> None:
+    assert pictures.picture_of(cal.wsmcs).name == "true_classes"
+    assert pictures.picture_of(cal.lse_ece).name == "bars"
+    assert "how far each label is from the mean score" in pictures.picture_of(cal.smbs).look
+    data = pictures.rows()
+    label = data.y_true[data.order]
+    gaps = [float((data.score - data.outcome)[label == k].mean()) for k in range(3)]
+    assert min(gaps) > 0  # as the caption says
+    assert cal.wsmcs(data.y_true, data.y_prob) == pytest.approx(sum(gaps))
+
+
 def test_value_in_the_caption_is_that_of_the_rows_shown() -> None:
     names: dict[str, np.ndarray] = {}
     exec(pictures.SETUP, names)
@@ -145,7 +243,7 @@ def assert_drawn(name: str) -> None:
     assert pixels.shape[1] > 400
 
 
-@pytest.mark.parametrize("name", ["losses", "soft", "witness", "loess"])
+@pytest.mark.parametrize("name", ["losses", "soft", "sanders", "true_classes", "witness", "loess"])
 def test_pictures_are_drawn(name: str) -> None:
     assert_drawn(name)
 

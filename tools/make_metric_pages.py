@@ -104,15 +104,27 @@ def bullets(phrases: str) -> list[str]:
     return [f"- {sentence(phrase)}" for phrase in phrases.split("; ")] + [""]
 
 
+def reaches(metric: cal.Metric) -> str:
+    """Which forecasts reach the ideal, no more than its fact says."""
+    if metric.ideal_for == "calibrated":
+        given = {"groups": " in every group", "features": " whatever the features"}
+        where = "".join(given.get(need, "") for need in metric.needs)
+        forecasts = f"forecasts that are calibrated{where}" if where else "calibrated forecasts"
+        return f"{forecasts} reach it, up to chance"
+    if metric.ideal_for == "nothing":
+        return "calibrated forecasts need not reach it"
+    # A mean of losses over rows is 0 only where each of them is; a part of the rows may reach what is infinite.
+    if metric.family == "point" and metric.ideal is not None and math.isfinite(metric.ideal):
+        return "only forecasts that are sure and right reach it"
+    return "forecasts that are sure and right reach it; calibrated ones need not"
+
+
 def meaning(metric: cal.Metric) -> list[str]:
     """What a value says, and what speaks for the metric."""
     low, high = metric.range
-    reaches = {
-        "calibrated": "calibrated forecasts reach it, up to chance",
-        "sure": "only forecasts that are sure and right reach it",
-        "nothing": "no forecast reaches it exactly",
-    }[metric.ideal_for]
-    ideal = f"The ideal is {shown(metric.ideal)}: {reaches}." if metric.ideal is not None else "No value is ideal."
+    ideal = (
+        f"The ideal is {shown(metric.ideal)}: {reaches(metric)}." if metric.ideal is not None else "No value is ideal."
+    )
     sign = " Above it forecasts are overconfident, below it underconfident." if metric.signed else ""
     return [f"{metric.summary} Values lie in [{shown(low)}, {shown(high)}]. {ideal}{sign}", "", *bullets(metric.pros)]
 

@@ -174,7 +174,7 @@ class Metric:
         self.ordinal = ordinal
         """Whether the classes have an order that the metric reads."""
         self.ideal_for: IdealFor = ideal_for or ("sure" if proper == "strictly" else "calibrated")
-        """Which forecasts reach the ideal: calibrated ones, only sure and right ones, or none exactly."""
+        """Which forecasts reach the ideal: calibrated ones; sure and right ones, where calibrated ones need not; or none that can be named."""
         self.recommended = recommended
         self.use_cases = use_cases
         self.pros = pros

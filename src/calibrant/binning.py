@@ -68,6 +68,10 @@ def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
         raise ArgumentError("binning", f"is the class {binning.__name__}", f"call it: {binning.__name__}()")
     elif hasattr(binning, "table") and hasattr(binning, "with_bins"):
         rule = binning
+    elif isinstance(getattr(binning, "table", None), BinTable):
+        raise ArgumentError(
+            "binning", f"is a {type(binning).__name__}, which has its bins in a table", "pass its .table"
+        )
     else:
         raise ArgumentError("binning", f"must be {', '.join(map(repr, NAMED))} or a rule; got {binning!r}")
     if isinstance(bins, str):

@@ -74,7 +74,7 @@ def test_values_keep_to_their_range(metric: Metric, shape: str) -> None:
 
 
 def is_proper(metric: Metric) -> bool:
-    """Proper scores, their roots and other losses are ideal for sure and right forecasts only."""
+    """Proper scores, their roots and other losses are ideal for sure and right forecasts."""
     return metric.ideal_for == "sure"
 
 

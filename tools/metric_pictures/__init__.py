@@ -55,6 +55,17 @@ _ALL = [
     ),
     Picture("sides", binned.sides, "What each bin adds, with its sign: here every bin is overconfident."),
     Picture(
+        "true_classes",
+        binned.true_classes,
+        "Confidence and how often it was right, on the rows of each true class. In each of them the model is too sure.",
+    ),
+    Picture(
+        "sanders",
+        binned.sanders,
+        "Rows at their own scores (dots: right above, wrong below), 15 bins with their mean scores (blue), and how far each label is from the mean "
+        "score of its bin.",
+    ),
+    Picture(
         "staircase",
         binned.staircase,
         "Rows at their own scores (dots: right above, wrong below), ten bins with their rates (blue), and how far each score is from the rate of its bin.",
@@ -195,11 +206,14 @@ _OWN = {
     "fott_em": "bars",
     "fott_ew": "bars",
     "fott_iop": "triangle",
+    "lse_ece": "bars",
     "pce": "groups",
+    "smbs": "sanders",
     "tace": "classes",
     "topk_ece": "ranks",
     "uce": "entropy",
     "vce": "variation",
+    "wsmcs": "true_classes",
 }
 
 

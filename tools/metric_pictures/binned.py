@@ -21,12 +21,14 @@ __all__ = [
     "losses",
     "means",
     "ranks",
+    "sanders",
     "shifts",
     "sides",
     "soft",
     "staircase",
     "surprise",
     "triangle",
+    "true_classes",
     "variation",
     "windows",
 ]
@@ -125,6 +127,21 @@ def sides() -> Any:
     return ax.figure
 
 
+def true_classes() -> Any:
+    """Mean confidence and accuracy on the rows of each true class."""
+    data = rows()
+    label = data.y_true[data.order]
+    said, seen = (np.array([values[label == k].mean() for k in range(3)]) for values in (data.score, data.outcome))
+    place = np.arange(3)
+    ax = wide("true class of the rows", "")
+    ax.bar(place - 0.19, said, 0.36, color=COLOURS[0], label="mean confidence")
+    ax.bar(place + 0.19, seen, 0.36, color=COLOURS[1], label="how often it was right")
+    ax.set_xticks(place, ["class 0", "class 1", "class 2"])
+    ax.set_ylim(0, 1)
+    legend(ax, "upper right")
+    return ax.figure
+
+
 def staircase() -> Any:
     """Each row at its own score, and the rate of its bin."""
     data = rows()
@@ -134,8 +151,27 @@ def staircase() -> Any:
     rate = table.rate[cell]
     ax.vlines(data.score, data.score, rate, color=OVER, alpha=0.15, linewidth=1)
     ax.hlines(table.rate, np.r_[table.low[0], table.high[:-1]], table.high, color=COLOURS[0], linewidth=2)
+    _dots(ax)
+    return ax.figure
+
+
+def _dots(ax: Any) -> None:
+    """The rows at their scores, right ones above and wrong ones below."""
+    data = rows()
     jitter = np.random.default_rng(0).uniform(-0.015, 0.015, len(data.score))
     ax.plot(data.score, 0.02 + 0.96 * data.outcome + jitter, ".", color="#666666", markersize=1.5)
+
+
+def sanders() -> Any:
+    """The mean score of each of fifteen bins, and how far the labels of its rows are from it."""
+    data = rows()
+    table = cal.calibration_curve(data.y_true, data.y_prob, bins=15).table
+    full = ~table.empty
+    cell = np.clip(np.searchsorted(table.high, data.score), 0, len(table) - 1)
+    ax = square(happened="label, and mean score of the bin")
+    ax.vlines(data.score, table.mean_score[cell], data.outcome, color=OVER, alpha=0.12, linewidth=0.8)
+    ax.hlines(table.mean_score[full], table.low[full], table.high[full], color=COLOURS[0], linewidth=2)
+    _dots(ax)
     return ax.figure
 
 

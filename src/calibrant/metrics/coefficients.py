@@ -19,8 +19,8 @@ from ..view import View
 Floats = NDArray[np.float64]
 
 SIGN = (
-    "The sign of the paper is kept: an intercept above 0 says that forecasts are too low on average, a slope below 1 that they are too "
-    "extreme (overconfident). Scores are kept within 1e-12 of 0 and 1."
+    "The sign of the paper is kept: an intercept above 0 says that forecasts are too low at a score of 0.5, a slope below 1 that they are "
+    "too extreme (overconfident). Scores are kept within 1e-12 of 0 and 1."
 )
 PENALTY = (
     "None for plain maximum likelihood; ``'firth'`` adds Firth's penalty, which keeps the coefficients finite where a threshold "
@@ -50,7 +50,8 @@ def line_of(view: View, penalty: str | None) -> LogisticFit:
     cite="cox1958",
     pros="familiar in clinical work; says on the scale of log-odds how far forecasts are off",
     cons="read together with the slope only; sees nothing but a straight line in log-odds",
-    notes=SIGN + " The intercept at slope 1 is ``calibration_in_the_large(form='logit')``.",
+    notes=SIGN + " Whether they are too low on average is asked by the intercept at slope 1, "
+    "``calibration_in_the_large(form='logit')``.",
     explain={"penalty": PENALTY},
 )
 def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None) -> float:

@@ -319,15 +319,17 @@ l2ce_interval = preset(
     aliases=("TCE", "tce_test"),
     cite="matsubara2023",
     pros="reads as a percentage: how many forecasts the data reject",
-    cons="grows with the number of rows; about alpha percent for calibrated forecasts",
-    notes="Blocks of neighbouring rows are pooled until their rates rise, each of `min_block` to `max_block` rows; the exact two-sided binomial "
-    "test then judges every forecast against its block.",
+    cons="grows with the number of rows; calibrated forecasts are rejected too, some by chance and more where a block spans distant scores",
+    notes="Neighbouring rows are pooled while their block has at most `min_block` rows, or at most `max_block` and rates that do not rise; rows "
+    "of one score are never parted, however many. The last `min_block` rows, and all of their scores, join the block before them, or are one of "
+    "their own where `max_block` is below twice `min_block`; where more rows than that share the last score, they are pooled like any others. The "
+    "exact two-sided binomial test then judges every forecast against its block.",
     explain={
         "alpha": "Level of the test of each forecast.",
         "binning": "``'pava'`` (pooled blocks), or a rule for bins.",
         "bins": "Number of bins, where `binning` is a rule.",
-        "min_block": "Smallest block of pooled rows.",
-        "max_block": "Largest block of pooled rows.",
+        "min_block": "Neighbours are pooled up to so many rows whatever their rates.",
+        "max_block": "Neighbours whose rates do not rise are pooled up to so many rows.",
     },
 )
 def tce(

@@ -225,8 +225,8 @@ def l1_eps(block: Block, *, eps: float = 0.01) -> Floats:
     aliases=("Huber",),
     cite="huber1964",
     pros="squared near the label, linear far from it",
-    cons="not proper unless delta is at least 1, where it is half the Brier score",
-    notes="The survey does not print delta; 0.5 is ours, since 1 would turn it into half the Brier score.",
+    cons="not proper unless delta is at least 1, where it is half of ``brier(scale='per_class')``",
+    notes="The survey does not print delta; 0.5 is ours, since 1 would turn it into half of ``brier(scale='per_class')``, for two classes half the Brier score.",
     certainty="certain formula; the survey's scaling is unknown",
     explain={
         "delta": "Where the square turns into a line.",

@@ -108,7 +108,8 @@ SIX = np.array([11, -93, 802, 802, -93, 11]) / 1440
     cite="chidambaram2024",
     certainty="fairly sure",
     pros="continuous in the scores, with nothing cut; the expectation over the noise is taken exactly, so nothing is drawn",
-    cons="depends on the bandwidth, for which the paper gives no default",
+    cons="depends on the bandwidth, for which the paper gives no default; the noise makes calibrated forecasts look off, so 0 is not what "
+    "calibration gives",
     notes="The paper adds Gaussian noise to the logits, one draw or so per row, and leaves its size to the user; 1 is a choice made here. The "
     "expectation is an integral over the logit, taken between the zeros of the signed gap with an error below 1e-10. Above 2,048 distinct scores "
     "the logits are first moved to a lattice of 64 nodes per width, which changes the value by less than 1e-7; `exact` does without. Scores are "
