@@ -120,7 +120,20 @@ def test_impossible_outcome_is_an_alarm() -> None:
     assert np.isfinite(found.path[2:]).all()
     state = start_detector(run_length=100, lens="binary").update(cal.Sketch.of([1], [0.0]))
     assert state.alarmed
-    assert locate_change([0, 1, 0, 1], [0.5, 0.0, 0.5, 0.5]).log_evidence == math.inf
+    assert found.onsets == (1,)
+
+
+def test_the_first_impossible_outcome_is_named() -> None:
+    y, p = [0] * 30 + [1] + [0] * 9, [0.0] * 31 + [0.5] * 9
+    found = locate_change(y, p)
+    assert (found.index, found.log_evidence) == (30, math.inf)
+    assert found.low <= found.high == 30
+    assert found.alternative == "an outcome that a score of 0 or 1 rules out"
+    windows = [cal.Sketch.of(y[k : k + 4], p[k : k + 4]) for k in range(0, 40, 4)]
+    assert (locate_change(windows).index, locate_change(windows).alternative) == (7, found.alternative)
+    # A second one, and bets won before, move nothing.
+    again = locate_change([1] * 20 + [0, 1] * 2, [0.5] * 20 + [1.0, 0.0] * 2)
+    assert (again.index, again.high) == (20, 20)
 
 
 def test_one_row_and_no_alarm() -> None:
@@ -147,5 +160,7 @@ def test_refusals() -> None:
         start_detector(run_length=10).update(cal.Sketch.of(Y, B))
     with pytest.raises(ArgumentError, match="weight"):
         detect_changes(Y, B, run_length=10, sample_weight=np.arange(1, 11))
+    with pytest.raises(ArgumentError, match=r"^counts: .*; repeat the rows in order"):
+        detect_changes([0, 1] * 20, [0.5] * 40, run_length=10, counts=[2] * 40)
     with pytest.raises(InputError, match="to_dict"):
         EDetector.of_dict({"format": 1})

@@ -13,7 +13,15 @@ from scipy.spatial.distance import jensenshannon
 
 import calibrant as cal
 from calibrant.errors import ArgumentError, LensError, UndefinedMetricError, UnknownArgumentError
-from calibrant.monitoring.drift import energy_distance, jensen_shannon, ks_2samp, psi, score_drift, wasserstein
+from calibrant.monitoring.drift import (
+    DriftReport,
+    energy_distance,
+    jensen_shannon,
+    ks_2samp,
+    psi,
+    score_drift,
+    wasserstein,
+)
 from calibrant.monitoring.samples import Sample, lay_on_cells
 from calibrant.monitoring.shuffles import path_pvalue
 
@@ -190,6 +198,64 @@ def test_importance_weights() -> None:
     assert scaled.pvalue == found.pvalue
 
 
+@pytest.mark.parametrize("weighted", ["reference", "window"])
+def test_level_holds_with_weights_on_one_side(weighted: str) -> None:
+    rng = np.random.default_rng(3)
+    rejected = np.zeros(2)
+    for seed in range(200):
+        x, y = Sample.of(rng.beta(2, 5, 80)), Sample.of(rng.beta(2, 5, 40), sample_weight=rng.exponential(size=40) ** 2)
+        pair = (x, y) if weighted == "window" else (y, x)
+        words: dict[str, Any] = {"n_resamples": 39, "rng": seed, "alpha": 0.1}
+        rejected += [wasserstein(*pair, **words).rejected, ks_2samp(*pair, method="permutation", **words).rejected]
+    assert (np.abs(rejected / 200 - 0.1) <= 3 * math.sqrt(0.09 / 200)).all()
+
+
+def test_weights_on_one_side_stay_where_they_are() -> None:
+    """Every order of five scores over the slots of three rows of weight 1 and two of weights 1 and 3."""
+    x, y, weight = [0.1, 0.2, 0.4], [0.6, 0.9], [1.0, 3.0]
+
+    def distance(order: Any) -> float:
+        return float(stats.wasserstein_distance(order[:3], order[3:], None, weight))
+
+    every = np.array([distance(order) for order in itertools.permutations([*x, *y])])
+    exact = float(np.mean(every >= distance([*x, *y]) - 1e-12))
+    for pair in (
+        (Sample.of(x), Sample.of(y, sample_weight=weight)),
+        (Sample.of(y, sample_weight=weight), Sample.of(x)),
+    ):
+        found = wasserstein(*pair, n_resamples=4000)
+        assert found.method == "scores exchanged, weights taken as unrelated to them"
+        assert abs(found.pvalue - exact) <= 4 * math.sqrt(exact * (1 - exact) / 4000)
+
+
+def test_weights_on_both_sides_move_with_their_rows() -> None:
+    x, y, weights = [0.1, 0.2, 0.4], [0.6, 0.9], ([1.0, 2.0, 2.0], [1.0, 3.0])
+    found = wasserstein(
+        Sample.of(x, sample_weight=weights[0]), Sample.of(y, sample_weight=weights[1]), n_resamples=4000
+    )
+    assert found.method == "rows exchanged with their weights"
+    worth = [np.array(w) * (sum(w) / np.square(w).sum()) for w in weights]
+    values, weight = np.array(x + y), np.concatenate(worth)
+    every = []
+    for chosen in itertools.combinations(range(5), 3):
+        on = np.isin(np.arange(5), chosen)
+        every.append(stats.wasserstein_distance(values[on], values[~on], weight[on], weight[~on]))
+    exact = float(np.mean(np.array(every) >= found.value - 1e-12))
+    assert abs(found.pvalue - exact) <= 4 * math.sqrt(exact * (1 - exact) / 4000)
+
+
+def test_rounding_of_weights_makes_no_bin() -> None:
+    rng = np.random.default_rng(12)
+    x, weight, y = rng.random(150), rng.exponential(size=150), rng.random(80)
+    assert 0 < psi(Sample.of(x, sample_weight=weight), Sample.of(y), n_resamples=99).pvalue <= 1
+    both = psi(Sample.of(x, sample_weight=weight), Sample.of(y, sample_weight=weight[:80]), n_resamples=99)
+    assert 0 < both.pvalue <= 1
+    # A row of next to no weight joins the last bin.
+    hair = psi(Sample.of([0.1, 0.2, 0.9], sample_weight=[1, 1, 1e-12]), [0.1, 0.2, 0.9], bins=2, n_resamples=19)
+    p, q = np.array([1.5, 1.5]) / 3, np.array([1.5, 2.5]) / 4
+    assert hair.value == pytest.approx(((q - p) * np.log(q / p)).sum(), abs=1e-9)
+
+
 @pytest.mark.parametrize(("n", "m", "bins"), [(100, 100, 5), (100, 40, 10)])
 def test_level_holds_without_change(n: int, m: int, bins: int) -> None:
     rng = np.random.default_rng(n + m)
@@ -291,6 +357,14 @@ def test_words_never_claim_calibration() -> None:
     assert "not proof of miscalibration" in repr(moved)
     assert "<table>" in moved._repr_html_()
     assert moved.to_dict()["rejected"] is True
+
+
+def test_no_pvalue_is_shown_as_zero() -> None:
+    far = ks_2samp(np.linspace(0, 0.4, 5000), np.linspace(0.6, 1, 5000), method="kolmogorov")
+    assert far.pvalue == 0
+    assert "p-value < 1e-300 by" in repr(far)
+    assert "&lt; 1e-300" in far._repr_html_()
+    assert "< 1e-300" in repr(DriftReport((far,), (far.pvalue,), 0.05))
 
 
 @pytest.mark.parametrize(("n", "m"), [(10, 8), (7, 5), (30, 30), (3, 2), (12, 9)])

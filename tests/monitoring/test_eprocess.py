@@ -266,6 +266,12 @@ def test_impossible_outcomes_are_infinite_and_can_be_written_down() -> None:
     assert sure.value == pytest.approx(1)
     binned = start_eprocess(lens="binary", wagers=BINNED).update(row(1.0, 0))
     assert binned.value == math.inf
+    for found in (state, again, binned):
+        assert found.strongest == "an outcome that a score of 0 or 1 rules out"
+        assert "logit" not in found.verdict
+    assert "logit" in start_eprocess(lens="binary").update(row(0.5, 1)).strongest
+    assert "p-value < 1e-300" in repr(state)
+    assert "&lt; 1e-300" in state._repr_html_()
 
 
 def test_empty_windows_only_count() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -58,14 +59,36 @@ def test_offsets_cover_the_truth() -> None:
 
 def test_no_constant_shift_may_fit() -> None:
     assert offset_cs([1, 0], [0.0, 0.5]).all_rejected
-    assert "No constant shift" in repr(offset_cs([1, 0], [0.0, 0.5]))
+    never = offset_cs([1, 0], [0.0, 0.5])
+    assert "No constant shift of the logit makes" in repr(never)
+    assert json.loads(json.dumps(never.to_dict(), allow_nan=False))["low"] is None
+
+
+def test_the_end_of_the_search_is_no_bound() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.002, 0.03, 800)
+    y = (rng.random(800) < 1 / (1 + np.exp(-(np.log(p / (1 - p)) + 3.3)))).astype(int)
+    near, far = offset_cs(y, p), offset_cs(y, p, farthest=8)
+    assert (near.low, near.high) == (far.low, math.inf)
+    assert 3.3 < far.high < 8
+    assert f"A logit shift of {near.low:g} or more may" in repr(near)
+    assert json.loads(json.dumps(near.to_dict(), allow_nan=False))["high"] == "inf"
+    assert near.to_frame()["high"].tolist() == [math.inf]
+    low = offset_cs([0] * 30, [0.5] * 30)
+    assert low.low == -math.inf
+    assert f"A logit shift of {low.high:g} or less may" in repr(low)
+    none = offset_cs(y, p, farthest=0.5)
+    assert none.all_rejected
+    assert "No constant shift of the logit within ±0.5 makes" in repr(none)
+    assert none.to_dict()["farthest"] == 0.5
 
 
 def test_one_row() -> None:
     assert miscalibration_cs([1], [0.5]).excluded_at is None
     assert len(miscalibration_cs([1], [0.5]).to_frame()) == 1
     found = offset_cs([1], [0.5])
-    assert (found.low, found.high) == (-3.0, 3.0)
+    assert (found.low, found.high) == (-math.inf, math.inf)
+    assert "from -3 or less to 3 or more" in repr(found)
 
 
 def test_refusals() -> None:

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import calibrant as cal
 from calibrant.errors import ArgumentError, GroupError, InputError, LabelError, LensError, ShapeError
 from calibrant.monitoring.detectors import start_detector
 from calibrant.monitoring.drift import score_drift
 from calibrant.monitoring.eprocess import start_eprocess
+from calibrant.monitoring.findings import find_calibration, gap_interval
 from calibrant.monitoring.labelfree import estimate_accuracy
 from calibrant.monitoring.summaries import confidence_summary
 from calibrant.monitoring.watching import Monitor
@@ -41,6 +43,18 @@ def make(folder: Path, **words: Any) -> Monitor:
 def send(monitor: Monitor, rows: slice, labels: Any = YES, **words: Any) -> Any:
     chosen = {"when": WHEN[rows], "ids": np.arange(N)[rows], **words}
     return monitor.update(None if labels is None else labels[rows], SCORE[rows], **chosen)
+
+
+def gap_by_scipy(y: Any, p: Any) -> tuple[float, float]:
+    """Exact intervals of the surprises on both sides of one half; the distances to their ends add as squares."""
+    reach = {}
+    for name, side in (("below", p <= 0.5), ("above", p > 0.5)):
+        wrong, rows = int((y[side] != (p[side] > 0.5)).sum()), int(side.sum())
+        ends = stats.binomtest(wrong, rows).proportion_ci(0.95, "exact")
+        reach[name] = ((wrong / rows - ends.low) * rows / len(p), (ends.high - wrong / rows) * rows / len(p))
+    gap = p.mean() - y.mean()
+    low = gap - np.hypot(reach["below"][1], reach["above"][0])
+    return low, gap + np.hypot(reach["below"][0], reach["above"][1])
 
 
 def test_an_empty_monitor(tmp_path: Path) -> None:
@@ -83,8 +97,10 @@ def test_numbers_are_the_library_s(tmp_path: Path) -> None:
         assert c.gap == pytest.approx(SCORE[rows].mean() - YES[rows].mean(), abs=1e-12)
         assert c.ece_low == cal.interval(sketch, metric="ece", n_resamples=200, rng=0).low
         assert c.accuracy == pytest.approx(((SCORE[rows] > 0.5) == YES[rows]).mean())
-        half = 1.959963984540054 * np.std(SCORE[rows] - YES[rows]) / np.sqrt(120)
-        assert (c.gap_low, c.gap_high) == pytest.approx((c.gap - half, c.gap + half), abs=1e-4)
+        assert (c.gap_low, c.gap_high) == pytest.approx(gap_by_scipy(YES[rows], SCORE[rows]), abs=1e-12)
+        # Hardly wider than by the spread of the gaps, which needs many events.
+        half = 1.96 * np.std(SCORE[rows] - YES[rows]) / np.sqrt(120)
+        assert 2 * half < c.gap_high - c.gap_low < 2.3 * half
         assert (c.bound_low, c.bound_high) == pytest.approx((c.gap, c.gap), abs=1e-12)
         assert window.scores.confidence == confidence_summary(sketch)
         drift = score_drift(
@@ -279,6 +295,67 @@ def test_a_change_is_found_and_dated(tmp_path: Path) -> None:
     quiet = monitor.status()
     assert quiet.open_alarms == ()
     assert quiet.verdict.startswith("No new alarm. The bets had shown before")
+
+
+def test_a_change_among_outcomes_that_are_only_reported_when_they_happen(tmp_path: Path) -> None:
+    """Rows without a label count where the change is dated, as they did where it was bet on."""
+    rng = np.random.default_rng(0)
+    old = rng.beta(1, 9, 2000)
+    words: dict[str, Any] = {**QUICK, "horizon": "3d", "missing": "negative"}
+    monitor = Monitor.create(tmp_path / "w.db", reference=(rng.random(2000) < old, old), **words)
+    for day in range(10):
+        p = rng.beta(1, 9, 1000)
+        happened = np.flatnonzero(rng.random(1000) < (p if day < 4 else 0.4 * p)) + 1000 * day
+        monitor.update(None, p, when=f"2026-03-{day + 1:02d}", ids=np.arange(1000) + 1000 * day)
+        monitor.add_labels(happened, np.ones(len(happened), int))
+    monitor.advance("2026-04-01")
+    alarms = [alarm for alarm in monitor.status().alarms if alarm.kind != "scores"]
+    assert {alarm.kind for alarm in alarms} == {"calibration", "change"}
+    assert all("scores too high" in alarm.words for alarm in alarms)
+    for kind in ("calibration", "change"):
+        assert next(a for a in alarms if a.kind == kind).onset in ("2026-03-04", "2026-03-05", "2026-03-06")
+
+
+def test_an_impossible_outcome_is_named(tmp_path: Path) -> None:
+    monitor = make(tmp_path, every=None, rows=100)
+    score = SCORE[:400].copy()
+    score[250], label = 0.0, YES[:400].copy()
+    label[250] = 1
+    monitor.update(label, score, ids=np.arange(400))
+    alarms = [alarm for alarm in monitor.status().alarms if alarm.kind != "scores"]
+    assert [(alarm.kind, alarm.window) for alarm in alarms[:2]] == [
+        ("calibration", "rows 201-300"),
+        ("change", "rows 201-300"),
+    ]
+    for alarm in alarms[:2]:
+        assert alarm.onset == "rows 201-300"
+        assert "By estimate it began at rows 201-300: an outcome that a score of 0 or 1 rules out." in alarm.words
+        assert "logit" not in alarm.words
+    json.loads(monitor.status().to_json())
+
+
+@pytest.mark.parametrize(("law", "n"), [((1, 499), 300), ((2, 2), 1), ((2, 2), 40), ((0.05, 0.05), 60)])
+@pytest.mark.parametrize("warp", [lambda p: p, lambda p: 0.2 * p, lambda p: 0.3 * p + 0.1])
+def test_the_interval_of_the_gap_covers(law: tuple[float, float], n: int, warp: Any) -> None:
+    """Also where events are rare, rows are few, scores are nearly certain, and where the gap is not 0."""
+    rng = np.random.default_rng(4)
+    covered = 0
+    for _ in range(200):
+        p = rng.beta(*law, n)
+        q = warp(p)
+        sketch = cal.Sketch.of((rng.random(n) < q).astype(int), p)
+        low, high = gap_interval(sketch)
+        covered += low <= (p - q).mean() <= high
+        assert -1 <= low < high <= 1
+    assert covered >= 200 * 0.95 - 3 * np.sqrt(200 * 0.95 * 0.05)
+
+
+def test_the_interval_of_the_gap_of_one_row() -> None:
+    row = cal.Sketch.of([1], [0.7])
+    found = find_calibration(row, row, row)
+    assert found is not None
+    # No error in one row: the rate of errors lies between 0 and 1 - 0.025.
+    assert (found.gap_low, found.gap_high) == pytest.approx((-0.3, 0.675))
 
 
 def test_drift_of_scores_raises_an_alarm_without_labels(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from .counting import completed
 from .detectors import EDetector, start_detector
 from .eprocess import EProcess, start_eprocess
 from .settings import Settings
+from .wagers import RULED_OUT
 
 __all__ = ["fingerprint", "judged", "settle", "start_stream"]
 
@@ -80,14 +81,14 @@ def _bet_on(book: Book, settings: Settings, window: Window, clock: int | None) -
         book.add_bet(window.place, part.stream, fingerprint(rows), rows.n, *logs)
         book.save_stream(stream._replace(eprocess=process.to_dict(), detector=detector.to_dict()))
         if process.rejected and not before.rejected:
-            _alarm(book, settings, part, "calibration", process.value, process.verdict, since=None)
+            _alarm(book, settings, part, "calibration", process.value, process.verdict, clock, since=None)
         if detector.alarmed:
             words = (
                 f"The labels stopped being drawn from the scores: bets that could begin at any window reached "
                 f"{number(detector.run_length)}, as chance does at most every {number(detector.run_length)} windows on average."
             )
             since = detector.alarms[-2] if len(detector.alarms) > 1 else 0
-            _alarm(book, settings, part, "change", detector.run_length, words, since=since)
+            _alarm(book, settings, part, "change", detector.run_length, words, clock, since=since)
     book.save_window(book.window(window.place)._replace(bet=1))
 
 
@@ -97,11 +98,21 @@ def _finite(value: float) -> float | None:
 
 
 def _alarm(
-    book: Book, settings: Settings, part: Part, kind: str, evidence: float, words: str, *, since: int | None
+    book: Book,
+    settings: Settings,
+    part: Part,
+    kind: str,
+    evidence: float,
+    words: str,
+    clock: int | None,
+    *,
+    since: int | None,
 ) -> None:
     """Record an alarm with an estimate of when the change began, from the windows bet on since the last start."""
     places = [place for place, *_ in book.bets(part.stream)][since or 0 :]
-    found = [(place, sketch) for place, sketch in book.outcomes(places, part.stream) if sketch.n]
+    parts = (book.part(place, part.stream, settings.lens) for place in places)
+    rows = ((past.place, judged(past, settings, clock)) for past in parts)
+    found = [(place, sketch) for place, sketch in rows if sketch.n]
     onset = None
     if found:
         change: Any = locate_change([sketch for _, sketch in found])
@@ -111,7 +122,9 @@ def _alarm(
 
 
 def _plainly(alternative: str) -> str:
-    """What a bet on a shift or slope of the logit means for the scores."""
+    """What a bet on a shift or slope of the logit means for the scores; what was impossible stands as it is."""
+    if alternative == RULED_OUT:
+        return alternative
     size = float(alternative.rsplit(" ", 1)[1])
     if "shift" in alternative:
         return f"scores too {'high' if size < 0 else 'low'} ({alternative})"

@@ -177,12 +177,6 @@ class Book:
         row = (*part[:4], part.scores.to_bytes(), part.outcomes.to_bytes(), _text(part.drift), _text(part.measured))
         self.connection.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def outcomes(self, places: Iterable[int], stream: str) -> list[tuple[int, Sketch]]:
-        """Labelled rows of a stream in some windows."""
-        query = "SELECT outcomes FROM parts WHERE place = ? AND stream = ?"
-        found = ((place, self.connection.execute(query, (place, stream)).fetchone()) for place in places)
-        return [(place, Sketch.from_bytes(row[0])) for place, row in found if row is not None]
-
     def counts(self, place: int, stream: str) -> tuple[int, int]:
         """Rows and labels of a stream in a window, without reading its sketches."""
         query = "SELECT n, labelled FROM parts WHERE place = ? AND stream = ?"

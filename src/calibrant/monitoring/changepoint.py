@@ -18,7 +18,7 @@ from ..sketch import Sketch
 from ..view import VectorView, View
 from .detectors import HUGE, EDetector, Kind, check_bets, check_detector, start_detector
 from .learning import Memory
-from .wagers import Wagers, as_counted
+from .wagers import RULED_OUT, Wagers, as_counted
 
 __all__ = ["ChangePoint", "Detections", "EDetector", "detect_changes", "locate_change", "start_detector"]
 
@@ -118,6 +118,10 @@ def _gains_of(
     if isinstance(view, VectorView):
         raise LensError("lens", "gives whole rows of probabilities, and one score is needed", "use 'top_label'")
     if view.weight is not None and (view.weight != 1).any():
+        if view.weight_kind == "counts":
+            raise ArgumentError(
+                "counts", "rows have an order here, which counts do not tell", "repeat the rows in order"
+            )
         raise ArgumentError("sample_weight", "a weight is no row, and rows have an order here", "drop the weights")
     return np.minimum(wagers.each_row(view.score, view.outcome), HUGE), "row"
 
@@ -160,8 +164,11 @@ def _run(gains: Floats, wagers: Wagers, run_length: float, kind: Kind, unit: str
     return Detections(tuple(alarms), tuple(onsets), path, run_length, kind, unit)
 
 
-def _onset(gains: Floats) -> tuple[int, int]:
-    """The step and member from which on the bets won most."""
+def _onset(gains: Floats) -> tuple[int, int | None]:
+    """The step and member from which on the bets won most; the first impossible step and no member where there is one."""
+    impossible = (gains >= HUGE).any(axis=1)
+    if impossible.any():
+        return int(np.argmax(impossible)), None
     tail = np.cumsum(gains[::-1], axis=0)[::-1]
     step, member = np.unravel_index(int(np.argmax(tail)), tail.shape)
     return int(step), int(member)
@@ -178,8 +185,9 @@ class ChangePoint:
     """Between these it began with probability `level`, if one change happened, to one of the alternatives, any step being as likely."""
     level: float
     log_evidence: float
-    """What the best bet won from there on; below about 3 there is hardly a change."""
+    """What the best bet won from there on; below about 3 there is hardly a change, and infinite after an impossible outcome."""
     alternative: str
+    """What that bet was on, or that an outcome was impossible: a score of 0 or 1 ruled it out, and `index` is the first such step."""
     unit: str
     n: int
 
@@ -238,7 +246,6 @@ def locate_change(
     mass = np.cumsum(np.exp(log_mass - log_mass.max()))
     mass /= mass[-1]
     low, high = (int(np.searchsorted(mass, share)) for share in ((1 - level) / 2, (1 + level) / 2))
-    evidence = float(tail[step, member])
-    evidence = math.inf if evidence > HUGE / 2 else evidence
+    evidence, name = (math.inf, RULED_OUT) if member is None else (float(tail[step, member]), chosen.names[member])
     low, high = min(low, step), max(min(high, len(gains) - 1), step)
-    return ChangePoint(step, low, high, float(level), evidence, chosen.names[member], unit, len(gains))
+    return ChangePoint(step, low, high, float(level), evidence, name, unit, len(gains))

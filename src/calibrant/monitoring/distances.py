@@ -83,10 +83,10 @@ def bin_rule(bins: Any, smoothing: Any) -> BinRule:
 def _equal_parts(reference: Floats, count: int) -> NDArray[np.intp]:
     """The bin floor(B C / N) of each cell, C the reference rows before it; cells beyond the last row join its bin."""
     ends = np.cumsum(reference, axis=1)
-    # Real weights miss a whole number by rounding only.
+    # Real weights miss a whole number by rounding only, and a very small last one is no bin of its own.
     place = np.floor((ends - reference) * (count / ends[:, -1:]) + 1e-9).astype(np.intp)
     last = np.where(reference > 0, place, 0).max(axis=1, keepdims=True)
-    return np.asarray(np.minimum(place, last))
+    return np.asarray(np.minimum(np.minimum(place, last), count - 1))
 
 
 def statistic_of(name: str, rule: BinRule, strict: bool = False) -> Statistic:

@@ -63,7 +63,10 @@ def psi(
     Parameters
     ----------
     reference, window
-        Sketches, Views, Samples or plain scores; labels are not read. They must not share rows.
+        Sketches, Views, Samples or plain scores; labels are not read. They must not share rows. Where one alone has importance
+        weights, scores are exchanged and the weights stay where they are, which takes them as unrelated to the scores: if they
+        are not, the p-value may be too small. Where both have them, rows change sides with their weights, which takes scores and
+        weights together as alike on both sides.
     bins
         Number of bins that hold equal parts of the reference (ties stay together), rising edges, or ``"cells"`` for one bin for
         each distinct score.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._results import frame_of, html_table, number, text_table
+from .._results import frame_of, html_table, number, pvalue_text, text_table
 from ..errors import ArgumentError
 
 __all__ = ["DriftReport", "DriftResult"]
@@ -67,7 +67,7 @@ class DriftResult:
         found = (
             f"{NAMES[self.statistic]} {number(self.value)}, threshold {number(self.threshold)} at level {self.alpha:g}"
         )
-        return f"{self.verdict}\n  {found}\n  p-value {self.pvalue:.4g} by {self.method}"
+        return f"{self.verdict}\n  {found}\n  p-value {pvalue_text(self.pvalue)} by {self.method}"
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -75,7 +75,7 @@ class DriftResult:
         row = [
             NAMES[self.statistic],
             number(self.value),
-            f"{self.pvalue:.4g}",
+            pvalue_text(self.pvalue),
             "-",
             number(self.threshold),
             self.effect,
@@ -115,7 +115,7 @@ class DriftReport:
     def _cells(self) -> list[list[str]]:
         pairs = zip(self.results, self.adjusted, strict=True)
         return [
-            [NAMES[r.statistic], number(r.value), f"{r.pvalue:.4g}", f"{p:.4g}", number(r.threshold), r.effect]
+            [NAMES[r.statistic], number(r.value), pvalue_text(r.pvalue), pvalue_text(p), number(r.threshold), r.effect]
             for r, p in pairs
         ]
 

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._cached import cached_property
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_table, number, pvalue_text
 from ..errors import InputError, LensError
 from ..inference.sequential import check_level
 from .learning import Memory
-from .wagers import Wagers, as_counted
+from .wagers import RULED_OUT, Wagers, as_counted
 
 __all__ = ["EProcess", "start_eprocess"]
 
@@ -75,7 +75,9 @@ class EProcess:
 
     @property
     def strongest(self) -> str:
-        """What the member with the largest capital bets on."""
+        """What the member with the largest capital bets on; after an impossible outcome all have won, and it is named instead."""
+        if np.isposinf(self.logs).any():
+            return RULED_OUT
         return self.wagers.names[int(np.argmax(self.logs.max(axis=0)))]
 
     def update(self, window: Any) -> EProcess:
@@ -148,10 +150,10 @@ class EProcess:
         return frame_of({"bets_on": list(self.wagers.names), "e_value": capital.tolist()})
 
     def __repr__(self) -> str:
-        return f"{self.verdict}\n  e-value now {number(self.value)}, p-value {self.pvalue:.4g}, {self.windows:,} windows, lens {self.lens}"
+        return f"{self.verdict}\n  e-value now {number(self.value)}, p-value {pvalue_text(self.pvalue)}, {self.windows:,} windows, lens {self.lens}"
 
     def _repr_html_(self) -> str:
-        row = [number(self.value), f"{self.pvalue:.4g}", f"{self.windows:,}", f"{self.rows:,}", self.lens]
+        row = [number(self.value), pvalue_text(self.pvalue), f"{self.windows:,}", f"{self.rows:,}", self.lens]
         return html_table(["e-value", "p-value", "windows", "rows", "lens"], [row], self.verdict)
 
 

@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from .._results import frame_of, html_table, number
+from ..bintable import _binomial_interval
 from ..errors import CalibrantError
 from ..inference.intervals import interval
 from ..registry import catalogue
@@ -19,10 +22,17 @@ from .drifted import DriftReport, DriftResult
 from .labelfree import AccuracyEstimate, estimate_accuracy
 from .summaries import ChangeReading, ConfidenceSummary, confidence_summary, read_change
 
-__all__ = ["ScoreFindings", "WindowCalibration", "find_calibration", "find_scores", "group_drift_alarms"]
+__all__ = [
+    "ScoreFindings",
+    "WindowCalibration",
+    "find_calibration",
+    "find_scores",
+    "gap_interval",
+    "group_drift_alarms",
+]
 
 STATISTICS = ("psi", "ks_2samp", "wasserstein", "jensen_shannon")
-LEVEL, NORMAL = 0.95, 1.959963984540054
+LEVEL = 0.95
 RESAMPLES = 200
 MOST_DRAWS = 50_000
 
@@ -78,7 +88,7 @@ class WindowCalibration:
     """Mean score minus rate: positive for overconfidence."""
     gap_low: float
     gap_high: float
-    """95 % interval of the gap."""
+    """95 % interval of the gap: of mean score minus true rate, given the scores."""
     ece: float | None
     ece_low: float | None
     ece_high: float | None
@@ -177,20 +187,34 @@ def find_calibration(judged: Sketch, scores: Sketch, outcomes: Sketch) -> Window
     """
     if not judged.n:
         return None
-    view = judged.view()
     mean, rate = judged.mean_score, judged.positives / judged.n
-    gap = mean - rate
-    spread = float(view.mean((view.score - view.outcome - gap) ** 2))
-    half = NORMAL * math.sqrt(spread / judged.n)
     ece, low, high, note = _ece(judged)
     smece = _or_none(lambda: float(catalogue["smece"](judged)))
     top = top_view(judged)
     accuracy = None if top is None else float(top.mean(top.outcome))
     missing, sure = scores.n - outcomes.n, scores.mean_score - outcomes.positives / scores.n
     bounds = (sure - missing / scores.n, sure)
-    return WindowCalibration(
-        judged.n, mean, rate, gap, gap - half, gap + half, ece, low, high, smece, accuracy, *bounds, note
-    )
+    gap = (mean - rate, *gap_interval(judged))
+    return WindowCalibration(judged.n, mean, rate, *gap, ece, low, high, smece, accuracy, *bounds, note)
+
+
+def gap_interval(judged: Sketch) -> tuple[float, float]:
+    """The ends of a 95 % interval of mean score minus true rate, given the scores, for rare events and few rows too.
+
+    Surprises, events below one half and their absence above, have a Clopper-Pearson interval on each side; the distances to their
+    ends add as squares (Zou and Donner 2008). So scores near 0 and 1 give a narrow one, and no surprise at all gives no certainty.
+    """
+    view = judged.view()
+    sides = (view.score <= 0.5, view.outcome == 1), (view.score > 0.5, view.outcome == 0)
+    rows = np.array([view.weights[side].sum() for side, _ in sides])
+    surprises = np.array([view.weights[side & wrong].sum() for side, wrong in sides])
+    low, high = _binomial_interval(surprises, rows, 1 - LEVEL, "clopper_pearson")
+    below_fewer, above_fewer = np.where(rows > 0, surprises - low * rows, 0.0) / judged.n
+    below_more, above_more = np.where(rows > 0, high * rows - surprises, 0.0) / judged.n
+    mean, rate = judged.mean_score, judged.positives / judged.n
+    least = max(rate - math.hypot(below_fewer, above_more), 0.0)
+    most = min(rate + math.hypot(below_more, above_fewer), 1.0)
+    return mean - most, mean - least
 
 
 def _ece(judged: Sketch) -> tuple[float | None, float | None, float | None, str]:

@@ -131,29 +131,45 @@ class OffsetSequence:
 
     low: float
     high: float
-    """The smallest and largest shift that was never ruled out; nan where all were."""
+    """The smallest and largest shift that was never ruled out, infinite where the farthest one tried was not; nan where all were."""
     alpha: float
     n: int
     lens: str
+    farthest: float
+    """Shifts up to this far were tried; infinite where an impossible outcome rules out all there are."""
 
     @property
     def all_rejected(self) -> bool:
-        """Whether no constant shift can be right."""
+        """Whether no shift as far as `farthest` can be right."""
         return math.isnan(self.low)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        names = ("low", "high", "alpha", "n", "lens", "all_rejected")
+        """Plain values that JSON holds: what is infinite stands as text, and None where all shifts are ruled out."""
+        return {name: _plain(value) for name, value in self._values().items()}
+
+    def _values(self) -> dict[str, Any]:
+        names = ("low", "high", "alpha", "n", "lens", "farthest", "all_rejected")
         return {name: getattr(self, name) for name in names}
 
     def to_frame(self) -> Any:
         """One row, as a frame of the library at hand."""
-        return frame_of({name: [value] for name, value in self.to_dict().items()})
+        return frame_of({name: [value] for name, value in self._values().items()})
+
+    @property
+    def _range(self) -> str:
+        if self.low == -math.inf and self.high == math.inf:
+            return f"from {-self.farthest:g} or less to {self.farthest:g} or more"
+        if self.low == -math.inf:
+            return f"of {self.high:g} or less"
+        return f"of {self.low:g} or more" if self.high == math.inf else f"from {self.low:g} to {self.high:g}"
 
     def __repr__(self) -> str:
         if self.all_rejected:
-            return f"No constant shift of the logit makes the scores right (level {self.alpha:g}, {self.n:,} rows)"
-        return f"A logit shift from {self.low:g} to {self.high:g} may make the scores right ({100 * (1 - self.alpha):g} %, {self.n:,} rows)"
+            tried = "" if math.isinf(self.farthest) else f" within ±{self.farthest:g}"
+            return (
+                f"No constant shift of the logit{tried} makes the scores right (level {self.alpha:g}, {self.n:,} rows)"
+            )
+        return f"A logit shift {self._range} may make the scores right ({100 * (1 - self.alpha):g} %, {self.n:,} rows)"
 
     def _repr_html_(self) -> str:
         return html_table(["low", "high"], [[number(self.low), number(self.high)]], repr(self))
@@ -182,7 +198,7 @@ def offset_cs(
     shifts
         Alternatives: the mean of their likelihoods is held against that of each shift put to the test.
     farthest, step
-        Shifts from -farthest to farthest in steps are tried.
+        Shifts from -farthest to farthest in steps are tried; of those beyond nothing is known.
     lens, where
         Which question is asked, and of which rows.
 
@@ -197,16 +213,29 @@ def offset_cs(
     if not isinstance(shifts, tuple) or not shifts or count > 100_000:
         raise ArgumentError("shifts", f"must be a tuple of numbers, and steps not too fine; got {shifts!r}")
     view = _ordered(y_true, y_prob, lens, where, keywords, "offset_cs")
-    tried = np.arange(-count, count + 1) * step
+    tried = np.arange(-count, count + 1, dtype=np.float64) * step
     inside = (view.score > 0) & (view.score < 1)
     if impossible_rows(view.outcome, view.score).any():
-        return OffsetSequence(math.nan, math.nan, float(alpha), view.n, view.lens)
+        return OffsetSequence(math.nan, math.nan, float(alpha), view.n, view.lens, math.inf)
     score, outcome = view.score[inside], view.outcome[inside]
     mixture = log_mean(np.array([_likelihood(score, outcome, d) for d in shifts]))
     largest = [float((mixture - _likelihood(score, outcome, d)).max(initial=0.0)) for d in tried.tolist()]
     kept = np.array(largest) < -math.log(alpha)
-    ends = (tried[kept][0], tried[kept][-1]) if kept.any() else (math.nan, math.nan)
-    return OffsetSequence(float(ends[0]), float(ends[1]), float(alpha), view.n, view.lens)
+    return OffsetSequence(*_ends(tried, kept), float(alpha), view.n, view.lens, float(tried[-1]))
+
+
+def _ends(tried: Floats, kept: NDArray[np.bool_]) -> tuple[float, float]:
+    """The outermost shifts that are kept; one at the end of those tried tells nothing of what lies beyond."""
+    if not kept.any():
+        return math.nan, math.nan
+    low, high = float(tried[kept][0]), float(tried[kept][-1])
+    return -math.inf if kept[0] else low, math.inf if kept[-1] else high
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) else str(value)
 
 
 def _likelihood(score: Floats, outcome: Floats, shift: float) -> Floats:

@@ -75,25 +75,23 @@ def coarsened(cells: Cells, keep_apart: NDArray[Any] | None = None) -> Cells:
 def draw_null(cells: Cells, statistics: list[Statistic], n_resamples: int, rng: Any, known: bool) -> Null:
     """Values of the statistics where nothing changed: rows exchanged, or the window drawn from a known reference."""
     table = None if known or not cells.whole else _all_tables(cells)
+    weight, exact = np.full(n_resamples, 1 / n_resamples), False
     if table is not None:
-        window, weight = table
-        law, exact = "every exchange of rows", True
+        (window, weight), law, exact = table, "every exchange of rows", True
+    elif known or cells.whole:
+        window, law = _drawn_windows(cells, n_resamples, generator(seed_of(rng), 0), known)
     else:
-        draw = generator(seed_of(rng), 0)
-        window, law = _drawn_windows(cells, n_resamples, draw, known)
-        weight, exact = np.full(n_resamples, 1 / n_resamples), False
+        reference, window, law = _exchanged_weights(cells, n_resamples, generator(seed_of(rng), 0))
     if known:
         reference = np.broadcast_to(cells.reference, window.shape)
-    else:
+    elif cells.whole:
         reference = (cells.reference + cells.window) - window
-        if not cells.whole:
-            reference, window = _scaled(reference, cells.reference_size), _scaled(window, cells.window_size)
     values = np.column_stack([statistic(cells.value, reference, window) for statistic in statistics])
     return Null(values, weight, exact, law)
 
 
 def _scaled(part: Floats, size: float) -> Floats:
-    return np.asarray(np.maximum(part, 0) * (size / part.sum(axis=1, keepdims=True)))
+    return np.asarray(part * (size / part.sum(axis=1, keepdims=True)))
 
 
 def _drawn_windows(cells: Cells, count: int, draw: np.random.Generator, known: bool) -> tuple[Floats, str]:
@@ -102,8 +100,6 @@ def _drawn_windows(cells: Cells, count: int, draw: np.random.Generator, known: b
     if known:
         share = cells.reference / cells.reference.sum()
         return draw.multinomial(size, share, size=count).astype(np.float64), "draws from the reference"
-    if not cells.whole:
-        return _shuffled_rows(cells, count, draw), "rows exchanged with their weights"
     if pooled.sum() >= LARGEST_URN:
         # With so many rows drawing with and without putting back are alike, once the spread is set right.
         share = pooled / pooled.sum()
@@ -116,20 +112,29 @@ def _drawn_windows(cells: Cells, count: int, draw: np.random.Generator, known: b
     )
 
 
-def _shuffled_rows(cells: Cells, count: int, draw: np.random.Generator) -> Floats:
-    """Window weight in each cell after rows changed sides together with their weights, on the scale of the pool."""
+def _exchanged_weights(cells: Cells, count: int, draw: np.random.Generator) -> tuple[Floats, Floats, str]:
+    """Weight of both samples in each cell after exchanges; where one of them alone has weights, these stay where they are.
+
+    Rows that took such weights along would bring them to a side that has none, and spread less than the samples do.
+    """
     assert cells.rows is not None
     (old, old_weight), (new, new_weight) = cells.rows
+    weighted = [bool((weight != weight[0]).any()) for weight in (old_weight, new_weight)]
     # Each sample's weights have mean 1; in the pool both count by what their rows are worth.
     place = np.concatenate([old, new]).astype(np.intp)
-    weight = np.concatenate(
-        [old_weight * (cells.reference_size / len(old)), new_weight * (cells.window_size / len(new))]
-    )
-    out = np.empty((count, len(cells.value)))
+    own = (old_weight * (cells.reference_size / len(old)), new_weight * (cells.window_size / len(new)))
+    weight, fixed = np.concatenate(own), np.concatenate(own[::-1])
+    cut, size = len(new), len(cells.value)
+    reference, window = np.empty((count, size)), np.empty((count, size))
     for row in range(count):
-        chosen = draw.permutation(len(place))[: len(new)]
-        out[row] = np.bincount(place[chosen], weight[chosen], len(cells.value))
-    return out
+        moved = draw.permutation(len(place))
+        carried = weight[moved] if all(weighted) else fixed
+        window[row] = np.bincount(place[moved[:cut]], carried[:cut], size)
+        reference[row] = np.bincount(place[moved[cut:]], carried[cut:], size)
+    law = (
+        "rows exchanged with their weights" if all(weighted) else "scores exchanged, weights taken as unrelated to them"
+    )
+    return _scaled(reference, cells.reference_size), _scaled(window, cells.window_size), law
 
 
 def _all_tables(cells: Cells) -> tuple[Floats, Floats] | None:

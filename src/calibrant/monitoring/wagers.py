@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 SHIFTS = (-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0)
 SLOPES = (0.5, 0.7, 1.4, 2.0)
 STAKES = (0.05, 0.1, 0.2, 0.4, 0.6)
+# What speaks against the scores where every bet has won without bound.
+RULED_OUT = "an outcome that a score of 0 or 1 rules out"
 
 
 class Counted(NamedTuple):
