@@ -51,6 +51,13 @@ def test_two_classes_have_a_threshold() -> None:
     assert cost_decision(D_PROBS, COST).threshold is None
 
 
+def test_beside_a_cost_of_rejecting_there_is_no_single_threshold() -> None:
+    decided = cost_decision([0.05, 0.25, 0.5, 0.69, 0.71, 0.9], [[0, 1], [4, 0]], reject=0.3)
+    assert decided.action.tolist() == [0, 2, 2, 2, 1, 1]  # action 1 costs 1 - p, which is below 0.3 from 0.7 up
+    assert decided.threshold is None
+    assert "from probability" not in repr(decided)
+
+
 def test_rejecting_follows_chow() -> None:
     _, probs = data(0, 200)
     decided = cost_decision(probs, 1 - np.eye(3), reject=0.3)
@@ -109,6 +116,16 @@ def test_bad_costs_are_named() -> None:
         expected_cost([0, 1], [0.2, 0.7], input="confidence", cost=[[0, 1], [1, 0]])
     with pytest.raises(cal.UnknownArgumentError, match="costs"):
         cost_decision([0.2], [[0, 1], [1, 0]], costs=1)
+    with pytest.raises(cal.UnknownArgumentError, match="did you mean 'reject'"):
+        cost_decision([0.2], [[0, 1], [1, 0]], rejects=1)
+    with pytest.raises(cal.UnknownArgumentError, match="is no argument of expected_cost; did you mean 'reject'"):
+        expected_cost([1], [0.2], cost=[[0, 1], [1, 0]], rejects=1)
+    with pytest.raises(
+        cal.UnknownArgumentError, match="is no argument of topk_accuracy; topk_accuracy takes k, where,"
+    ):
+        topk_accuracy([1], [0.2], k=1, zzz=1)
+    with pytest.raises(cal.UnknownArgumentError, match="is no argument of net_benefit; did you mean 'thresholds'"):
+        net_benefit([1], [0.2], treshold=1)
 
 
 def test_net_benefit_has_its_checked_values() -> None:

@@ -336,3 +336,17 @@ def test_two_starts_find_more_where_the_surest_rows_are_no_better_than_others() 
         for name, grid in (("usual", None), ("one walk", np.arange(99, 0, -1) / 100)):
             found[name] += choose_threshold(right, confidence, accuracy=0.8, grid=grid, **LEVELS).threshold is not None
     assert found["usual"] > found["one walk"] + 30
+
+
+def test_unknown_words_are_answered_with_those_of_the_function() -> None:
+    words: dict[str, Any] = {"y_true": [0, 1] * 50, "y_prob": [0.2, 0.8] * 50, "accuracy": 0.9}
+    with pytest.raises(cal.UnknownArgumentError, match=r"here it is confidence_level$"):
+        choose_threshold(**words, level=0.9)
+    with pytest.raises(cal.UnknownArgumentError, match="here it is confidence_level = 1 - alpha"):
+        choose_threshold(**words, alpha=0.1)
+    with pytest.raises(
+        cal.UnknownArgumentError, match="choose_threshold takes accuracy, coverage, cost, confidence_level, "
+    ):
+        choose_threshold(**words, zzz=1)
+    with pytest.raises(cal.UnknownArgumentError, match="did you mean 'accuracy'"):
+        choose_threshold(words["y_true"], words["y_prob"], acuracy=0.9)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from itertools import product
 from typing import Any
 
@@ -322,3 +324,54 @@ def test_the_law_of_one_question_is_not_taken_for_several() -> None:
     assert rejected <= 6  # 1.5 are expected, and more than 6 come by chance once in a thousand times
     with pytest.raises(cal.ArgumentError, match="law of one question"):
         cal.assess(rows, metric="ecce_mad", lens="classwise", method="series")
+
+
+@pytest.mark.parametrize("metric", ["cox_slope", "cox_intercept", "skce_uq"])
+def test_outcomes_are_drawn_where_the_own_test_counts_rows_and_these_have_weights(metric: str) -> None:
+    rng = np.random.default_rng(51)
+    score = rng.beta(2, 2, 120)
+    label = (rng.random(120) < score).astype(int)
+    words: dict[str, Any] = {"metric": metric, "sample_weight": rng.random(120) + 0.5, "rng": 0, "n_resamples": 99}
+    found = cal.assess(label, score, **words)
+    assert found.method == "consistency"
+    assert "counts rows, and these have importance weights" in found.law
+    assert found.pvalue == cal.assess(label, score, method="consistency", **words).pvalue
+    table = cal.evaluate(
+        label, score, metrics=[metric], sample_weight=words["sample_weight"], assess=True, rng=0, n_resamples=99
+    )
+    assert table.results[0].pvalue == found.pvalue
+
+
+def test_outcomes_are_drawn_for_the_form_of_ecd_that_has_no_law() -> None:
+    rng = np.random.default_rng(52)
+    probs = rng.dirichlet([1, 1, 1], 60)
+    label = np.array([rng.choice(3, p=row) for row in probs])
+    found = cal.assess(label, probs, metric="ecd", multiclass="true_vs_rest", rng=0, n_resamples=99)
+    assert found.method == "consistency"
+    assert "the law of 'normal' is that of the whole sum" in found.law
+    with pytest.raises(cal.UndefinedMetricError, match="only as the whole sum"):
+        cal.assess(label, probs, metric="ecd", multiclass="true_vs_rest", method="normal")
+
+
+@pytest.mark.parametrize("metric", ["ks_top_r", "ks_within_top_r"])
+def test_tests_of_ranks_read_a_question_as_the_distribution_that_it_is(metric: str) -> None:
+    rng = np.random.default_rng(53)
+    probs = rng.dirichlet([1, 1, 1], 200)
+    label = np.array([rng.choice(3, p=row) for row in probs])
+    found = cal.assess(label, probs, metric=metric, r=1, lens="top_label")
+    assert found.method == "series"
+    right, sure = probs.argmax(axis=1) == label, probs.max(axis=1)
+    assert found.pvalue == cal.assess(right, sure, metric=metric, r=1).pvalue
+
+
+def test_an_infinite_statistic_is_text_for_json_and_a_number_in_a_frame() -> None:
+    label, score = [0, 1] * 20, [0.3, 0.6] * 19 + [0.3, 0.0]
+    found = cal.assess(label, score, metric="hosmer_lemeshow", bins=4, binning="equal_width", rng=0)
+    assert found.statistic == math.inf
+    plain = found.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert plain["statistic"] == "inf"
+    assert found.to_frame()["statistic"].tolist() == [math.inf]
+    table = cal.assess_many(label, score, metrics=["nll", "ece"], rng=0, n_resamples=49)
+    assert json.loads(json.dumps(table.to_dict(), allow_nan=False)) == table.to_dict()
+    assert table.to_frame()["statistic"].tolist() == [r.statistic for r in table.results]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -58,6 +59,12 @@ def test_an_infinite_value_is_not_tested() -> None:
     assert fine == alone["soft", "flat"]
     assert "an infinite value has no difference that could be tested" in found.note
     assert alone.note == ""
+    assert "nan" not in repr(found) + repr(worse) + found._repr_html_()
+    plain = found.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert (plain["values"]["hard"], plain["differences"][0]["difference"]) == ("inf", "inf")
+    assert plain["differences"][0]["pvalue"] is None
+    assert plain["values"]["soft"] == found.values["soft"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import product
 from typing import Any
@@ -289,3 +290,59 @@ def test_a_difference_can_be_read_from_either_side() -> None:
     there, back = found["a", "b"], found["b", "a"]
     assert (back.difference, back.low, back.high) == (-there.difference, -there.high, -there.low)
     assert (back.first, back.second, back.pvalue) == ("b", "a", there.pvalue)
+
+
+@pytest.mark.parametrize(("metric", "beside"), [("piece", "features"), ("piece", ""), ("pce", "groups")])
+def test_a_value_for_each_row_cannot_follow_rows_that_are_drawn(metric: str, beside: str) -> None:
+    rng = np.random.default_rng(41)
+    score = rng.random(60)
+    label = (rng.random(60) < score).astype(int)
+    given = {"features": {"features": score[:, None]}, "groups": {"groups": rng.integers(3, size=60)}, "": {}}[beside]
+    of_rows = {"piece": {"proximity": rng.random(60)}, "pce": {"partitions": [rng.integers(2, size=60)]}}[metric]
+    words: dict[str, Any] = {"metric": metric, "rng": 0, **given, **of_rows}
+    problem = f"{metric} with {next(iter(of_rows))}= cannot be resampled; pass "
+    with pytest.raises(cal.ArgumentError, match=problem):
+        cal.interval(label, score, **words)
+    with pytest.raises(cal.ArgumentError, match=problem):
+        cal.compare(label, {"one": score, "two": score / 2}, **words)
+    with pytest.raises(cal.ArgumentError, match=problem):
+        cal.assess(label, score, fixed_design=False, **words)
+    with pytest.raises(cal.ArgumentError, match=problem):
+        cal.assess(label, score, counts=np.full(60, 2), **words)
+
+
+def test_a_value_for_each_row_stays_with_rows_that_are_only_given_other_outcomes() -> None:
+    rng = np.random.default_rng(42)
+    score, near = rng.random(80), rng.random(80)
+    label = (rng.random(80) < score).astype(int)
+    words: dict[str, Any] = {"metric": "piece", "rng": 0, "n_resamples": 99}
+    found = cal.assess(label, score, proximity=near, **words)
+    assert found.statistic == cal.piece(label, score, proximity=near)
+    weight = np.r_[np.zeros(5), np.ones(80)]
+    longer = [np.r_[values[:5], values] for values in (label, score, near)]
+    again = cal.assess(longer[0], longer[1], sample_weight=weight, proximity=longer[2], **words)
+    assert again.statistic == found.statistic
+    assert again.pvalue == pytest.approx(found.pvalue, abs=0.15)
+    draws = [cal.piece(np.random.default_rng(b).random(80) < score, score, proximity=near) for b in range(99)]
+    assert np.mean(draws) == pytest.approx(np.mean(found.null), abs=0.02)
+
+
+@pytest.mark.parametrize("metric", ["t_cal", "l2ce_interval"])
+def test_whole_distributions_have_no_interval_of_the_metric_so_rows_are_drawn(metric: str) -> None:
+    rng = np.random.default_rng(43)
+    probs = rng.dirichlet([1, 1, 1], 100)
+    label = np.array([rng.choice(3, p=row) for row in probs])
+    words: dict[str, Any] = {"metric": metric, "lens": "canonical", "rng": 0, "n_resamples": 200}
+    found = cal.interval(label, probs, **words)
+    assert found.method == "percentile"
+    assert found == cal.interval(label, probs, method="percentile", **words)
+    with pytest.raises(cal.ArgumentError, match="'asymptotic' needs one score for each row"):
+        cal.interval(label, probs, method="asymptotic", **words)
+
+
+def test_an_infinite_end_is_text_for_json_and_a_number_in_a_frame() -> None:
+    found = cal.Interval("nll", 1.0, 0.5, math.inf, 0.95, "percentile", 10, "binary")
+    plain = found.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert (plain["low"], plain["high"]) == (0.5, "inf")
+    assert found.to_frame()["high"].tolist() == [math.inf]

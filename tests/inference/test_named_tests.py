@@ -409,6 +409,17 @@ def test_the_logit_shift_has_its_own_sign() -> None:
         assert law.pvalue == pytest.approx(drawn.pvalue, abs=0.005)
 
 
+def test_rows_of_large_weight_are_as_few_as_they_are_worth() -> None:
+    rng = np.random.default_rng(8)
+    p = rng.uniform(0.2, 0.8, 200)
+    y = (rng.random(200) < p).astype(int)
+    assert cal.assess(y, p, metric="hosmer_lemeshow", rng=0).method == "chi_square"
+    weight = np.where(np.arange(200) % 20 == 0, 400.0, 1.0)  # 200 rows that are worth 10
+    found = cal.assess(y, p, metric="hosmer_lemeshow", sample_weight=weight, rng=0)
+    assert found.method == "consistency"
+    assert "20 of 20 numbers expected in the groups are below 5" in found.law
+
+
 @pytest.mark.parametrize("binning", ["equal_mass", "equal_width"])
 def test_few_expected_events_are_drawn(binning: str) -> None:
     rng = np.random.default_rng(7)

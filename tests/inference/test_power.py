@@ -289,6 +289,12 @@ def test_bad_arguments_are_named() -> None:
             power("ecce_mad", **{"n": 100, **words})
     with pytest.raises(cal.errors.UnknownArgumentError, match="power or ecce_mad"):
         power("ecce_mad", 100, deviation=0.1, bins=3)
+    with pytest.raises(
+        cal.errors.UnknownArgumentError, match="n: is no argument of sample_size or ece; sample_size or"
+    ):
+        sample_size("ece", deviation=0.1, n=100)
+    with pytest.raises(cal.errors.UnknownArgumentError, match="did you mean 'power'"):
+        sample_size("ece", deviation=0.1, pwer=0.9)
     for scores in ([], [1.5], "abc", [[0.5]]):
         with pytest.raises(cal.errors.ProbabilityError):
             power("ecce_mad", 100, scores=scores, deviation=0.1)

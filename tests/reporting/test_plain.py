@@ -267,6 +267,14 @@ def test_a_threshold_below_every_confidence_is_called_always() -> None:
     assert not sure.threshold.always  # a confidence alone may be anything from 0 up
 
 
+def test_a_threshold_below_one_third_of_rows_that_do_not_sum_to_1_is_not_called_always() -> None:
+    probs = [[0.9, 0.05, 0.05]] * 600 + [[0.31, 0.31, 0.31]] * 400
+    found = report([0] * 600 + [2] * 400, probs, sum_tolerance=0.1, metrics=["ece"], repair=False).threshold
+    assert found.threshold == 0.32
+    assert found.coverage == 0.6
+    assert not found.always
+
+
 def test_places_without_a_test_are_counted_apart() -> None:
     rng = np.random.default_rng(3)
     score = rng.beta(1, 3, 2000)

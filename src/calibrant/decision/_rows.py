@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from .._cached import cached_property
 from .._convert import column, is_number, numbers
 from .._extras import WeightKind
 from .._gather import as_predictions, views_of
-from .._signature import PREDICTION_WORDS, unknown_word
+from .._signature import check_words, unknown_word
 from ..errors import ArgumentError, InputError, InputTypeError, LensError, ShapeError, WeightsNotSupportedError
 from ..predictions import Predictions
 from ..selections import parse_selection
@@ -100,7 +100,7 @@ class Judged:
 
 
 def read_judged(
-    who: str,
+    function: Callable[..., Any],
     y_true: Any,
     y_prob: Any,
     confidence: Any,
@@ -109,10 +109,10 @@ def read_judged(
     where: Any,
     keywords: Mapping[str, Any],
 ) -> Judged:
-    """Confidences and losses from labels and probabilities, or from those given in their place."""
+    """Confidences and losses from labels and probabilities, or from those given in their place; `function` is what was called."""
     if where is not None and (confidence is not None or loss is not None):
         raise ArgumentError("where", "was given beside confidence= or loss=", "choose the rows of all of them first")
-    view = one_view(who, y_true, y_prob, "top_label" if lens is None else lens, where, keywords)
+    view = one_view(function, y_true, y_prob, "top_label" if lens is None else lens, where, keywords)
     if lens is None and isinstance(y_true, (Sketch, View)) and view.lens == "binary":
         raise LensError(
             "lens",
@@ -127,11 +127,11 @@ def read_judged(
     return Judged(sure.astype(np.float64), lost, view.weights, view.weight_kind, view.lens)
 
 
-def one_view(who: str, y_true: Any, y_prob: Any, lens: Any, where: Any, keywords: Mapping[str, Any]) -> View:
-    """The one yes-or-no question a decision is about."""
-    for word, value in keywords.items():
-        if word not in PREDICTION_WORDS:
-            raise unknown_word(who, word, value, ["lens", "where", *PREDICTION_WORDS])
+def one_view(
+    function: Callable[..., Any], y_true: Any, y_prob: Any, lens: Any, where: Any, keywords: Mapping[str, Any]
+) -> View:
+    """The one yes-or-no question a decision is about; `function` is what was called."""
+    check_words(function, keywords)
     if isinstance(y_true, Sketch):
         y_true = y_true.view()
     if isinstance(y_true, (View, VectorView)):
@@ -143,15 +143,18 @@ def one_view(who: str, y_true: Any, y_prob: Any, lens: Any, where: Any, keywords
         views = views_of(source, lens)
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
-        raise LensError("lens", f"{who} asks one question of each row", "use 'top_label' or 'class:NAME'")
+        raise LensError("lens", f"{function.__name__} asks one question of each row", "use 'top_label' or 'class:NAME'")
     return view
 
 
-def read_distributions(who: str, y_prob: Any, keywords: Mapping[str, Any]) -> Predictions:
-    """Checked probabilities of several classes without labels: rows all get the first class as label, which nobody reads."""
+def read_distributions(who: str, y_prob: Any, keywords: Mapping[str, Any], own: Sequence[str] = ()) -> Predictions:
+    """Checked probabilities of several classes without labels: rows all get the first class as label, which nobody reads.
+
+    `own` are the words that `who` takes beside.
+    """
     for word, value in keywords.items():
         if word not in DISTRIBUTION_WORDS:
-            raise unknown_word(who, word, value, DISTRIBUTION_WORDS)
+            raise unknown_word(who, word, value, [*own, *DISTRIBUTION_WORDS])
     if isinstance(y_prob, Predictions):
         source = as_predictions(y_prob, None, keywords)
     else:

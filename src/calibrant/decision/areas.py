@@ -47,7 +47,7 @@ def aurc(
     >>> round(aurc([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), 4)
     0.1458
     """
-    judged = read_judged("aurc", y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(aurc, y_true, y_prob, confidence, loss, lens, where, keywords)
     if rule not in ("expected", "integral", "trapezoid", "torch_uncertainty"):
         raise ArgumentError("rule", f"must be 'expected', 'integral', 'trapezoid' or 'torch_uncertainty'; got {rule!r}")
     return _aurc_in_row_order(judged) if rule == "torch_uncertainty" else _aurc(judged.steps, rule)
@@ -74,7 +74,7 @@ def e_aurc(
         The area of a perfect order, which is subtracted: ``"exact"`` for this many rows, or ``"asymptotic"``, the published
         r + (1 - r) ln(1 - r) for an error rate r.
     """
-    judged = read_judged("e_aurc", y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(e_aurc, y_true, y_prob, confidence, loss, lens, where, keywords)
     if reference not in ("exact", "asymptotic"):
         raise ArgumentError("reference", f"must be 'exact' or 'asymptotic'; got {reference!r}")
     if reference == "exact":
@@ -100,7 +100,7 @@ def augrc(
     It equals (1 - AUROC) a (1 - a) + (1 - a)^2 / 2 with the accuracy a and the AUROC of telling errors by their confidence.
     Parameters are those of `risk_coverage`.
     """
-    judged = read_judged("augrc", y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(augrc, y_true, y_prob, confidence, loss, lens, where, keywords)
     return area_of(judged, "augrc")
 
 
@@ -115,7 +115,7 @@ def e_augrc(
     **keywords: Any,
 ) -> float:
     """Excess of `augrc` over that of a perfect order, r^2 / 2 for an error rate r; parameters are those of `risk_coverage`."""
-    judged = read_judged("e_augrc", y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(e_augrc, y_true, y_prob, confidence, loss, lens, where, keywords)
     return area_of(judged, "e_augrc")
 
 

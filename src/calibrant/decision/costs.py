@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from .._checks import check_whole
 from .._convert import column, is_number, numbers
 from .._gather import as_predictions, views_of
 from .._results import frame_of, html_table, number
-from .._signature import PREDICTION_WORDS, unknown_word
+from .._signature import check_words
 from ..errors import ArgumentError, ShapeError
 from ..lenses import within_top
 from ..predictions import Predictions
@@ -44,7 +45,7 @@ class CostDecision:
     cost: Floats
     """What the action of each row is expected to cost."""
     threshold: float | None
-    """For two classes and two actions, the probability from which action 1 is taken; None elsewhere."""
+    """For two classes and two actions, the probability from which action 1 is taken; None elsewhere, and beside a cost of rejecting."""
 
     def to_dict(self) -> dict[str, list[Any]]:
         """One list for actions, one for costs."""
@@ -118,10 +119,10 @@ def cost_decision(y_prob: Any, cost: Any, *, reject: float | None = None, **keyw
     >>> cost_decision([0.1, 0.3], [[0, 1], [4, 0]]).action.tolist()
     [0, 1]
     """
-    view = _whole_rows(read_distributions("cost_decision", y_prob, keywords))
+    view = _whole_rows(read_distributions("cost_decision", y_prob, keywords, ["reject"]))
     matrix = _matrix(cost, view.k)
     action, claimed = _cheapest(view, matrix, None if reject is None else check_cost(reject, "reject"))
-    return CostDecision(action, claimed, _binary_threshold(matrix))
+    return CostDecision(action, claimed, _binary_threshold(matrix) if reject is None else None)
 
 
 def expected_cost(
@@ -154,7 +155,8 @@ def expected_cost(
     >>> round(found.claimed, 4), found.realised
     (0.55, 0.0)
     """
-    source = parse_selection(where, as_predictions(y_true, y_prob, _known(keywords, "expected_cost")))
+    check_words(expected_cost, keywords)
+    source = parse_selection(where, as_predictions(y_true, y_prob, keywords))
     if where is not None and policy is not None:
         raise ArgumentError("where", "was given beside policy=", "choose the rows of both first")
     view = _whole_rows(several_classes("expected_cost", source))
@@ -171,13 +173,6 @@ def expected_cost(
     error = math.sqrt(float(spread @ (realised - claimed - gap) ** 2)) / view.total
     regret = None if baseline is None else mean_realised - baseline
     return ExpectedCost(mean_claimed, mean_realised, gap, error, baseline, regret, action)
-
-
-def _known(keywords: dict[str, Any], who: str) -> dict[str, Any]:
-    for word, value in keywords.items():
-        if word not in PREDICTION_WORDS:
-            raise unknown_word(who, word, value, ["cost", "reject", "policy", "where", *PREDICTION_WORDS])
-    return keywords
 
 
 def _whole_rows(source: Predictions) -> VectorView:
@@ -292,7 +287,7 @@ def net_benefit(
     >>> net_benefit([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], thresholds=[0.5]).net_benefit.tolist()
     [0.5]
     """
-    view = one_view("net_benefit", y_true, y_prob, lens, where, keywords)
+    view = one_view(net_benefit, y_true, y_prob, lens, where, keywords)
     given = np.arange(1, 100) / 100 if thresholds is None else thresholds
     t = finite_column([given] if is_number(given) else given, "thresholds")
     if (t <= 0).any() or (t >= 1).any():
@@ -330,7 +325,7 @@ def net_benefit(
 
 def topk_accuracy(y_true: Any, y_prob: Any = None, *, k: int, where: Any = None, **keywords: Any) -> float:
     """How often the true class is among the k likeliest; of equal probabilities the lower class comes first."""
-    return _top("topk_accuracy", y_true, y_prob, k, where, keywords)[0]
+    return _top(topk_accuracy, y_true, y_prob, k, where, keywords)[0]
 
 
 def topk_confidence(y_true: Any, y_prob: Any = None, *, k: int, where: Any = None, **keywords: Any) -> float:
@@ -338,14 +333,17 @@ def topk_confidence(y_true: Any, y_prob: Any = None, *, k: int, where: Any = Non
 
     It says nothing of the likeliest class alone. Its calibration is looked at by ``lens="within_top:k"``.
     """
-    return _top("topk_confidence", y_true, y_prob, k, where, keywords)[1]
+    return _top(topk_confidence, y_true, y_prob, k, where, keywords)[1]
 
 
-def _top(who: str, y_true: Any, y_prob: Any, k: Any, where: Any, keywords: dict[str, Any]) -> tuple[float, float]:
+def _top(
+    function: Callable[..., Any], y_true: Any, y_prob: Any, k: Any, where: Any, keywords: dict[str, Any]
+) -> tuple[float, float]:
     k = check_whole(k, "k")
-    source = parse_selection(where, as_predictions(y_true, y_prob, _known(keywords, who)))
-    several_classes(who, source)
+    check_words(function, keywords)
+    source = parse_selection(where, as_predictions(y_true, y_prob, keywords))
+    several_classes(function.__name__, source)
     if k >= source.k:
         return 1.0, 1.0
-    view = one_view(who, source, None, within_top(k), None, {})
+    view = one_view(function, source, None, within_top(k), None, {})
     return view.mean(view.raw_outcome), view.mean(view.score)

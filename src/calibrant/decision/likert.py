@@ -117,7 +117,7 @@ def likert_error(
     >>> likert_error([0, 1, 1, 1], [0.1, 0.2, 0.8, 0.9])["low"].direction
     'above'
     """
-    view = one_view("likert_error", y_true, y_prob, lens, where, keywords)
+    view = one_view(likert_error, y_true, y_prob, lens, where, keywords)
     cuts, words = _words(edges, names)
     place = np.clip(np.searchsorted(cuts, view.score, side="right") - 1, 0, len(words) - 1)
     exact = view.weight_kind != "importance" and not view.is_soft

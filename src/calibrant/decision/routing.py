@@ -131,7 +131,7 @@ def review_routing(
     >>> [(route.name, route.workload) for route in found.routes]
     [('accept', 500.0), ('review', 500.0)]
     """
-    judged = read_judged("review_routing", y_true, y_prob, confidence, None, lens, where, keywords)
+    judged = read_judged(review_routing, y_true, y_prob, confidence, None, lens, where, keywords)
     claims = Judged(judged.confidence, 1 - judged.confidence, judged.weight, judged.weight_kind, judged.lens)
     errors = (check_share(reviewer_error, "reviewer_error"), check_share(fallback_error, "fallback_error"))
     costs = tuple(

@@ -209,7 +209,7 @@ def risk_coverage(
     >>> curve.coverage.tolist(), curve.at(0.75).selective_risk
     ([0.25, 0.5, 0.75, 1.0], 0.0)
     """
-    judged = read_judged("risk_coverage", y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(risk_coverage, y_true, y_prob, confidence, loss, lens, where, keywords)
     check_interval(0.95 if interval is None else interval, method, "interval")
     if not judged.counts_errors:
         interval = None  # binomial bounds are for errors, not for other losses

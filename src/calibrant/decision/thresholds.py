@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._convert import is_number
 from .._results import frame_of, html_table, number
+from .._signature import check_words
 from ..errors import ArgumentError, InputError
 from ._rows import Judged, check_cost, check_level, finite_column, lower_bound, read_judged, upper_bound
 from ._sequence import Walk, fewest, pvalues, risk_bound, starts_of, walk
@@ -159,6 +160,7 @@ def choose_threshold(
     >>> choose_threshold(y, p, accuracy=0.9).threshold
     0.83
     """
+    check_words(choose_threshold, keywords)
     goal = [
         name for name, value in (("accuracy", accuracy), ("coverage", coverage), ("cost", cost)) if value is not None
     ]
@@ -171,7 +173,7 @@ def choose_threshold(
         )
     kind = goal[0] if goal else "accuracy"
     method = _method(method, kind)
-    judged = read_judged("choose_threshold", y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(choose_threshold, y_true, y_prob, confidence, loss, lens, where, keywords)
     judged.refuse_importance("choose_threshold")
     if (judged.loss > 1).any():
         raise InputError("loss", "must lie between 0 and 1", "divide it by its largest value")

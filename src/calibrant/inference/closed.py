@@ -18,7 +18,7 @@ from ..metrics.cumulative import null_scale, rank_view
 from ..view import Block, VectorView, View
 from .owntests import ANY_SIDE, Asked, Found, own_test
 
-__all__ = ["chi_square_found", "normal_found", "too_few"]
+__all__ = ["chi_square_found", "normal_found", "too_few", "vector_view"]
 
 Floats = NDArray[np.float64]
 
@@ -48,6 +48,12 @@ def chi_square_found(asked: Asked, statistic: float, df: float, is_the_metric: b
     return Found(pvalue, limit, f"chi-square with {df:g} degrees of freedom", {"chi_square": statistic, "df": df})
 
 
+def vector_view(asked: Asked) -> VectorView:
+    """The same as whole distributions, with a label for each row."""
+    view = asked.view
+    return view.as_vector() if isinstance(view, View) else view
+
+
 def _squares(view: View | VectorView) -> Any:
     """What a row's variance is multiplied by in the variance of a weighted sum."""
     return view.weights if view.weight_kind != "importance" else view.weights**2
@@ -58,12 +64,16 @@ def _spiegelhalter(asked: Asked) -> Found:
     return normal_found(asked, asked.statistic, 1.0, "standard normal")
 
 
-@own_test("ecd", method="normal", sides=ANY_SIDE)
+def _not_the_whole_sum(asked: Asked) -> str:
+    return "" if asked.options.get("multiclass") == "full" else "is that of the whole sum"
+
+
+@own_test("ecd", method="normal", sides=ANY_SIDE, off=_not_the_whole_sum)
 def _ecd(asked: Asked) -> Found:
     """The mean surprise minus its expectation is 0 in the mean; each row adds the variance of its own log-probability."""
-    if asked.options.get("multiclass") != "full":
+    if _not_the_whole_sum(asked):
         raise UndefinedMetricError("ecd", "has a known law only as the whole sum", "use method='consistency'")
-    view = asked.view.as_vector() if isinstance(asked.view, View) else asked.view
+    view = vector_view(asked)
     variance = accurate_sum(_squares(view) * view.each_row(_log_variance))
     unit = math.sqrt(variance) / view.total
     if unit == 0:
@@ -107,6 +117,11 @@ def _few_in_bins(asked: Asked) -> str:
     return too_few(np.concatenate([rows * score, rows * (1 - score)]))
 
 
+def _rough_in_bins(asked: Asked) -> str:
+    why = _few_in_bins(asked)
+    return f"would be rough: {why}" if why else ""
+
+
 def _chi_square_of_bins(asked: Asked, used_up: int) -> Found:
     table = bin_table(asked.view, asked.options["binning"], asked.options["bins"])
     found = chi_square_found(asked, asked.statistic, int((~table.empty).sum()) - used_up)
@@ -114,7 +129,7 @@ def _chi_square_of_bins(asked: Asked, used_up: int) -> Found:
     return replace(found, law=f"{found.law}, which is rough: {why}") if why else found
 
 
-@own_test("hosmer_lemeshow", method="chi_square", off=_few_in_bins)
+@own_test("hosmer_lemeshow", method="chi_square", off=_rough_in_bins)
 def _hosmer_lemeshow(asked: Asked) -> Found:
     """One degree of freedom for each bin that holds rows: the scores were not fitted to them."""
     return _chi_square_of_bins(asked, 0)
@@ -156,12 +171,12 @@ def _ecce_r(asked: Asked) -> Found:
 @own_test("ks_top_r", method="series")
 def _ks_top_r(asked: Asked) -> Found:
     rank = asked.options["r"]
-    return _path_found(asked, rank_view(asked.view, rank - 1, rank), maximum_survival, MAXIMUM)
+    return _path_found(asked, rank_view(vector_view(asked), rank - 1, rank), maximum_survival, MAXIMUM)
 
 
 @own_test("ks_within_top_r", method="series")
 def _ks_within_top_r(asked: Asked) -> Found:
-    return _path_found(asked, rank_view(asked.view, 0, asked.options["r"]), maximum_survival, MAXIMUM)
+    return _path_found(asked, rank_view(vector_view(asked), 0, asked.options["r"]), maximum_survival, MAXIMUM)
 
 
 @own_test("bbt", method="series")

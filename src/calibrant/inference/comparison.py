@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from .._checks import check_whole
 from .._convert import is_number
-from .._results import frame_of, html_table, number, text_table
+from .._results import frame_of, html_table, number, pvalue_text, text_table
 from .._signature import PREDICTION_WORDS, check_words
 from ..errors import ArgumentError, ShapeError, UndefinedMetricError
 from ..predictions import Predictions
 from ..registry import Metric, catalogue
 from ..selections import Selection, parse_selection
-from .draws import PredictionSampler, generator, many, seed_of
+from .draws import PredictionSampler, generator, many, refuse_options_of_rows, seed_of
+from .verdicts import json_values
 
 __all__ = ["Comparison", "Difference", "compare"]
 
@@ -41,7 +42,7 @@ class Difference:
 
     def __repr__(self) -> str:
         interval = f"[{number(self.low)}, {number(self.high)}]"
-        return f"{self.first} - {self.second}: {number(self.difference)} {interval}, p = {self.pvalue:.4g}"
+        return f"{self.first} - {self.second}: {number(self.difference)} {interval}, p = {pvalue_text(self.pvalue)}"
 
 
 @dataclass(frozen=True)
@@ -66,14 +67,14 @@ class Comparison:
         raise ArgumentError("pair", f"{pair!r} was not compared", f"write result[a, b] with two of {list(self.values)}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Plain values, as JSON knows them: what is infinite is the text ``"inf"``, and what there is not is None."""
         return {
             "metric": self.metric,
             "level": self.level,
             "n": self.n,
             "n_resamples": self.n_resamples,
-            "values": dict(self.values),
-            "differences": [vars(found) for found in self.differences],
+            "values": json_values(self.values),
+            "differences": [json_values(vars(found)) for found in self.differences],
             "note": self.note,
         }
 
@@ -84,7 +85,7 @@ class Comparison:
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = [
-            [f"{d.first} - {d.second}", number(d.difference), number(d.low), number(d.high), f"{d.pvalue:.4g}"]
+            [f"{d.first} - {d.second}", number(d.difference), number(d.low), number(d.high), pvalue_text(d.pvalue)]
             for d in self.differences
         ]
         return ["difference", self.metric, "low", "high", "p-value"], rows
@@ -147,6 +148,7 @@ def compare(
     check_words(compare, keywords, chosen)
     words = {word: value for word, value in keywords.items() if word in PREDICTION_WORDS}
     options = {word: value for word, value in keywords.items() if word not in PREDICTION_WORDS}
+    refuse_options_of_rows(chosen, options)
     given = {str(name): Predictions(y_true, p, **words) for name, p in models.items()}
     _check_same_rows(where, given)
     samplers = {name: PredictionSampler(parse_selection(where, p), cluster=cluster) for name, p in given.items()}

@@ -7,7 +7,7 @@ width: resampling then costs as much as there are cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from itertools import product
 from typing import Any, Protocol
@@ -23,7 +23,18 @@ from ..predictions import Predictions
 from ..registry import Metric
 from ..view import Rows, View
 
-__all__ = ["Sampler", "choose_sampler", "every_outcome", "generator", "many", "one_view", "progress", "seed_of"]
+__all__ = [
+    "Sampler",
+    "choose_sampler",
+    "every_outcome",
+    "generator",
+    "many",
+    "one_view",
+    "progress",
+    "refuse_options_of_rows",
+    "seed_of",
+    "view_words",
+]
 
 Array = NDArray[Any]
 Generator = np.random.Generator
@@ -34,6 +45,8 @@ BIN_CELLS, FINE_CELLS = 300, 1920
 MOST_ROWS = 10_000_000
 # Below this many groups the spread between groups is seen too badly, and too small.
 FEW_GROUPS = 20
+# Options of metrics that hold one value for each row, and what can be drawn with the rows instead.
+OPTIONS_OF_ROWS = {"proximity": "pass features=", "partitions": "pass one partition, as groups="}
 
 progress: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress", default=None)
 """Is told how many resamples are done, of how many; None where nobody wants to know."""
@@ -280,7 +293,7 @@ class PredictionSampler:
 
     def _drawn(self, p: Predictions) -> Drawn:
         def views(metric: Metric, keywords: dict[str, Any]) -> list[AnyView]:
-            return metric.views(p, **{word: keywords[word] for word in ("lens", "where") if word in keywords})
+            return metric.views(p, **view_words(metric, keywords))
 
         return Drawn(views)
 
@@ -337,7 +350,7 @@ def _written_out(p: Predictions) -> Predictions:
 
 def choose_sampler(metrics: list[tuple[Metric, dict[str, Any]]], source: Predictions | View, exact: bool) -> Sampler:
     """Cells where every metric reads one score of each of many rows, the rows of one view, or whole rows."""
-    views = [metric.views(source, **_view_words(keywords)) for metric, keywords in metrics]
+    views = [metric.views(source, **view_words(metric, keywords)) for metric, keywords in metrics]
     first = views[0][0]
     one = all(len(v) == 1 and v[0] is first for v in views) and isinstance(first, View)
     scores = all(m.takes == "View" and not m.needs and not m.order_dependent for m, _ in metrics)
@@ -352,8 +365,16 @@ def choose_sampler(metrics: list[tuple[Metric, dict[str, Any]]], source: Predict
     return RowSampler(first)
 
 
-def _view_words(keywords: dict[str, Any]) -> dict[str, Any]:
-    return {word: keywords[word] for word in ("lens", "where") if word in keywords}
+def view_words(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords that a metric's views ask for: which question, which rows, and what stands in for something it needs."""
+    return {word: keywords[word] for word in ("lens", "where", *metric.instead) if word in keywords}
+
+
+def refuse_options_of_rows(metric: Metric, keywords: Mapping[str, Any]) -> None:
+    """Options that hold a value for each row stay behind when rows are drawn, and would meet other rows than their own."""
+    for word, remedy in OPTIONS_OF_ROWS.items():
+        if word in metric.options and keywords.get(word) is not None:
+            raise ArgumentError(word, f"{metric.id} with {word}= cannot be resampled", remedy)
 
 
 def every_outcome(view: View) -> Iterator[tuple[View, float]]:

@@ -12,9 +12,8 @@ from .._blocks import map_blocks, rows_per_block
 from ..errors import UndefinedMetricError
 from ..metrics.debiased import debiased_cells
 from ..view import VectorView
-from .closed import normal_found
+from .closed import normal_found, vector_view
 from .draws import generator
-from .fitted import vector_view
 from .owntests import ANY_SIDE, Asked, Found, own_test
 
 __all__ = ["Dyadic", "dyadic_levels", "null_deviation"]

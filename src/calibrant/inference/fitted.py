@@ -17,10 +17,10 @@ from ..errors import UndefinedMetricError, WeightsNotSupportedError
 from ..laws import range_survival
 from ..metrics.subpopulations import _partitions
 from ..view import VectorView, View
-from .closed import chi_square_found, normal_found
-from .owntests import ANY_SIDE, Asked, Found, own_test
+from .closed import chi_square_found, normal_found, vector_view
+from .owntests import ANY_SIDE, Asked, Found, counts_rows, own_test
 
-__all__ = ["gain_over_scores", "limit_gain", "quadratic_form", "refuse_importance", "vector_view"]
+__all__ = ["gain_over_scores", "limit_gain", "quadratic_form", "refuse_importance"]
 
 Floats = NDArray[np.float64]
 
@@ -28,12 +28,6 @@ Floats = NDArray[np.float64]
 NO_VARIANCE = 1e-10
 # Log-odds at which an outcome is as good as certain.
 CERTAIN = 50.0
-
-
-def vector_view(asked: Asked) -> VectorView:
-    """The same as whole distributions, with a label for each row."""
-    view = asked.view
-    return view.as_vector() if isinstance(view, View) else view
 
 
 def refuse_importance(view: View | VectorView, metric: str, remedy: str) -> None:
@@ -104,7 +98,7 @@ def _gain_of_one(groups: Groups, feature: Floats, offset: Floats) -> float:
     return gain_over_scores(groups, offset + fit.coefficients[0] * feature)
 
 
-@own_test("cox_intercept", "cox_slope", method="profile", sides=ANY_SIDE)
+@own_test("cox_intercept", "cox_slope", method="profile", sides=ANY_SIDE, off=counts_rows)
 def _cox_profile(asked: Asked) -> Found:
     """The metric's own coefficient, the other one being free: the signed root of the likelihood ratio."""
     groups = groups_of(asked.view)

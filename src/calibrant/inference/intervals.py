@@ -20,9 +20,19 @@ from ..metrics.debiased import l2ce_bounds
 from ..predictions import Predictions
 from ..registry import Metric, catalogue
 from ..view import VectorView, View
-from .draws import PredictionSampler, Sampler, choose_sampler, generator, many, seed_of
+from .draws import (
+    PredictionSampler,
+    Sampler,
+    choose_sampler,
+    generator,
+    many,
+    refuse_options_of_rows,
+    seed_of,
+    view_words,
+)
 from .pairdraws import skce_draws
 from .significance import read_source
+from .verdicts import json_values
 
 __all__ = ["Interval", "bootstrap_sample", "interval"]
 
@@ -58,12 +68,15 @@ class Interval:
     sample: Floats | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; the resampled values are left out."""
+        """Plain values, as JSON knows them: what is infinite is the text ``"inf"``; the resampled values are left out."""
+        return json_values(self._fields())
+
+    def _fields(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "sample"}
 
     def to_frame(self) -> Any:
         """One row, as a frame of the library at hand."""
-        return frame_of({name: [value] for name, value in self.to_dict().items()})
+        return frame_of({name: [value] for name, value in self._fields().items()})
 
     def __repr__(self) -> str:
         text = f"{self.metric} {number(self.value)} [{number(self.low)}, {number(self.high)}] ({self.level:.0%}, {self.method})"
@@ -101,7 +114,7 @@ def interval(
     method
         ``"percentile"``, ``"basic"`` or ``"bca"`` resample rows; ``"normal"`` takes the standard error of a mean over rows.
         ``"asymptotic"`` is the metric's own large-sample interval, where it has one (`l2ce_interval`, `t_cal`, `cox_intercept`,
-        `cox_slope`). ``"auto"`` takes that, normal where the metric is a mean over rows, and percentile otherwise.
+        `cox_slope`) and one score is read of each row. ``"auto"`` takes that, normal where the metric is a mean over rows, and percentile otherwise.
     level
         Coverage aimed at.
     n_resamples
@@ -132,8 +145,9 @@ def interval(
     check_whole(n_resamples, "n_resamples")
     check_words(interval, keywords, chosen)
     source, options = read_source(y_true, y_prob, where, keywords)
+    refuse_options_of_rows(chosen, options)
     words = {word: value for word, value in options.items() if word != "lens"}
-    views = chosen.views(source, **{word: options[word] for word in ("lens",) if word in options})
+    views = chosen.views(source, **view_words(chosen, options))
     value = chosen.of_views(views, **words)
     if not math.isfinite(value):
         raise UndefinedMetricError(chosen.id, "is infinite, so it has no interval", "look for scores of 0 or 1")
@@ -144,7 +158,7 @@ def interval(
     own = OWN_INTERVALS.get(chosen.id) if single else None
     plain = single and chosen.is_row_mean
     if method == "auto":
-        method = "asymptotic" if own else "normal" if plain else "percentile"
+        method = "asymptotic" if own and isinstance(view, View) else "normal" if plain else "percentile"
     if method in ("asymptotic", "normal"):
         needed = own if method == "asymptotic" else _normal if plain else None
         if needed is None:

@@ -24,9 +24,9 @@ from .._neighbours import (
 from ..errors import UndefinedMetricError
 from ..metrics.local import TILE, _drawn_labels, _vectors
 from ..view import VectorView
-from .closed import normal_found
+from .closed import normal_found, vector_view
 from .draws import generator
-from .fitted import refuse_importance, vector_view
+from .fitted import refuse_importance
 from .owntests import ANY_SIDE, Asked, Found, own_test
 
 __all__ = ["Line", "graph_variance"]

@@ -10,7 +10,7 @@ from ..errors import ArgumentError
 from ..lenses import AnyView
 from ..registry import Metric
 
-__all__ = ["ANY_SIDE", "DEFAULT_TESTS", "OWN_TESTS", "Asked", "Found", "OwnTest", "own_test"]
+__all__ = ["ANY_SIDE", "DEFAULT_TESTS", "OWN_TESTS", "Asked", "Found", "OwnTest", "counts_rows", "own_test"]
 
 ANY_SIDE = ("greater", "less", "two-sided")
 
@@ -55,7 +55,7 @@ class OwnTest:
     run: Callable[[Asked], Found]
     sides: tuple[str, ...]
     off: Callable[[Asked], str]
-    """Why the law is far off for these rows; empty where it is near."""
+    """Why the law does not hold for these rows, as what is said of it; empty where it does."""
 
     def __call__(self, asked: Asked) -> Found:
         if asked.alternative not in self.sides:
@@ -65,6 +65,11 @@ class OwnTest:
                 "use method='consistency'",
             )
         return self.run(asked)
+
+
+def counts_rows(asked: Asked) -> str:
+    """Why a law for numbers of rows does not hold: importance weights are none."""
+    return "counts rows, and these have importance weights" if asked.view.weight_kind == "importance" else ""
 
 
 Run = Callable[[Asked], Found]

@@ -16,10 +16,10 @@ from ..errors import UndefinedMetricError
 from ..metrics.embeddings import _given_locations
 from ..view import VectorView
 from . import dyadic, near  # noqa: F401  (they enter their tests)
-from .closed import chi_square_found
+from .closed import chi_square_found, vector_view
 from .draws import generator
-from .fitted import NO_VARIANCE, quadratic_form, refuse_importance, vector_view
-from .owntests import ANY_SIDE, Asked, Found, own_test
+from .fitted import NO_VARIANCE, quadratic_form, refuse_importance
+from .owntests import ANY_SIDE, Asked, Found, counts_rows, own_test
 
 __all__ = ["bootstrap_sums", "multinomial_counts"]
 
@@ -113,7 +113,7 @@ def _sums_on_a_line(terms: Terms, width: float, counts: Floats) -> tuple[Floats,
     return 2 * squares, counts @ push
 
 
-@own_test("skce_uq", method="bootstrap")
+@own_test("skce_uq", method="bootstrap", off=counts_rows)
 def _bootstrap(asked: Asked) -> Found:
     """Bootstrap of a degenerate U-statistic (Arcones and Gine 1992), as in Widmann, Lindsten and Zachariah 2019.
 

@@ -130,7 +130,7 @@ def power(
       analytic
     """
     check_whole(n, "n")
-    case = _case(test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
+    case = _case(power, test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
     plan = plan_of(case, method)
     if plan is not None and not (method == "auto" and law_is_off(case, n)):
         found = plan.power(n)
@@ -169,7 +169,7 @@ def sample_size(
     It takes 4,040 rows for ecce_mad to find events 0.02 more frequent than the scores say with probability at least 0.8000 at level 0.05.
       analytic; fewer may do: the formula counts one way of crossing
     """
-    case = _case(test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
+    case = _case(sample_size, test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
     if not (is_number(power) and alpha < power < 1):
         raise ArgumentError("power", f"must lie between alpha and 1; got {power!r}", "for example 0.8")
     plan = plan_of(case, method)
@@ -197,6 +197,7 @@ def detectable_shift(n: int, *, scores: Any = None, power: float = 0.8, alpha: f
 
 
 def _case(
+    function: Callable[..., Any],
     test: Any,
     scores: Any,
     deviation: Any,
@@ -216,9 +217,8 @@ def _case(
         raise ArgumentError("test", f"must be a metric or a function of (y_true, y_prob); got {test!r}")
     for word, value in options.items():
         if metric is not None and word not in metric.options and word != "lens":
-            raise unknown_word(
-                f"power or {metric.id}", word, value, [*(power.__kwdefaults__ or {}), *metric.options, "lens"]
-            )
+            own = getattr(function, "__kwdefaults__", None) or {}
+            raise unknown_word(f"{function.__name__} or {metric.id}", word, value, [*own, *metric.options, "lens"])
     chosen, words = named_deviation(deviation, mu, warp, strength)
     name = metric.id if metric is not None else getattr(test, "__name__", "the test")
     side = alternative or _usual_side(metric)

@@ -20,7 +20,7 @@ from ..sketch import Sketch
 from ..sketches import Sketches
 from ..view import VectorView, View
 from . import closed, fitted, pairs  # noqa: F401  (they enter their tests)
-from .draws import Sampler, choose_sampler, generator, many, seed_of
+from .draws import Sampler, choose_sampler, generator, many, refuse_options_of_rows, seed_of, view_words
 from .owntests import DEFAULT_TESTS, OWN_TESTS, Asked, Found, OwnTest
 from .tails import MOST_UNDEFINED, SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .verdicts import SignificanceResult, SignificanceTable
@@ -221,7 +221,7 @@ def _asked(
     n_resamples: int,
     seed: int,
 ) -> Asked:
-    views = metric.views(source, **{word: options[word] for word in ("lens",) if word in options})
+    views = metric.views(source, **view_words(metric, options))
     if any(view.is_soft for view in views):
         raise UndefinedMetricError("assess", "needs hard labels, and these are soft")
     words = {word: value for word, value in options.items() if word != "lens"}
@@ -240,7 +240,7 @@ def _automatic(asked: Asked) -> tuple[str, str]:
     if asked.alternative not in own.sides:
         return "consistency", f"; the law of {default!r} is for {own.sides[0]!r} only"
     why = own.off(asked)
-    return ("consistency", f"; the law of {default!r} would be rough: {why}") if why else (default, "")
+    return ("consistency", f"; the law of {default!r} {why}") if why else (default, "")
 
 
 def _own(asked: Asked, method: str) -> OwnTest:
@@ -289,6 +289,10 @@ def _draw(
     plans: list[tuple[Metric, dict[str, Any]]], sampler: Sampler, asked: Asked, fixed_design: bool, workers: int | None
 ) -> Floats:
     """Values of each metric under the hypothesis, one row for each draw."""
+    # Outcomes are drawn for the rows as they are; counts are written out as rows of their own.
+    if not fixed_design or asked.view.weight_kind == "counts":
+        for metric, options in plans:
+            refuse_options_of_rows(metric, options)
 
     def work(number_: int) -> list[float]:
         drawn = sampler.null(generator(asked.seed, number_), fixed_design)

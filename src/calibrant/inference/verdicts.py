@@ -14,9 +14,24 @@ from .._results import frame_of, html_table, number, pvalue_text, text_table
 from ..errors import ArgumentError
 from ..registry import catalogue
 
-__all__ = ["SignificanceResult", "SignificanceTable"]
+__all__ = ["SignificanceResult", "SignificanceTable", "json_values"]
 
 Floats = NDArray[np.float64]
+
+
+def json_values(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields as JSON knows them: an infinite number is text, and NaN is None.
+
+    >>> json_values({"value": math.inf, "low": math.nan, "n": 10})
+    {'value': 'inf', 'low': None, 'n': 10}
+    """
+    return {name: _json_value(value) for name, value in fields.items()}
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(float(value))
+    return value
 
 
 @dataclass(frozen=True)
@@ -57,15 +72,17 @@ class SignificanceResult:
             reach = f" {self.n:,} rows would have shown a value {side} {number(self.threshold)}."
         return f"{self.metric} = {number(self.statistic)} could be chance ({chance}); no deviation was found.{reach}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values; the drawn sample is left out."""
+    def _fields(self) -> dict[str, Any]:
         names = [name for name in self.__dataclass_fields__ if name not in ("null", "detail")]
-        return {**{name: getattr(self, name) for name in names}, "verdict": self.verdict, "detail": dict(self.detail)}
+        return {**{name: getattr(self, name) for name in names}, "verdict": self.verdict}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as JSON knows them: what is infinite is the text ``"inf"``; the drawn sample is left out."""
+        return {**json_values(self._fields()), "detail": json_values(self.detail)}
 
     def to_frame(self) -> Any:
         """One row, as a frame of the library at hand."""
-        plain = {name: value for name, value in self.to_dict().items() if name != "detail"}
-        return frame_of({name: [value] for name, value in plain.items()})
+        return frame_of({name: [value] for name, value in self._fields().items()})
 
     def _cells(self) -> list[str]:
         limit = "" if self.threshold is None else number(self.threshold)
@@ -121,8 +138,8 @@ class SignificanceTable:
 
     def to_frame(self) -> Any:
         """One row for each metric, as a frame of the library at hand."""
-        rows = self.to_dict()["results"]
-        return frame_of({name: [row[name] for row in rows] for name in rows[0] if name != "detail"})
+        rows = [{**r._fields(), "adjusted": a} for r, a in zip(self.results, self.adjusted, strict=True)]
+        return frame_of({name: [row[name] for row in rows] for name in rows[0]})
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = [[*r._cells(), pvalue_text(a)] for r, a in zip(self.results, self.adjusted, strict=True)]

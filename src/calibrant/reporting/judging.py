@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
+import numpy as np
+
 from .._gather import views_of
 from .._results import number
 from ..errors import CalibrantError
 from ..inference.multiplicity import combine_pvalues
 from ..inference.significance import assess
+from ..metrics.cumulative import null_scale
 from ..predictions import Predictions
 from ..view import View
 from .content import Direction, Repairs, Verdict
@@ -171,19 +174,21 @@ def _detectable(views: list[View]) -> float | None:
     """The mean difference that the test notices with the probability `POWER` or more, whatever its shape.
 
     The largest cumulative difference is at least the last one, which is the mean difference, so it is enough for that to be
-    beyond the limit of the test. Events that are more frequent vary more; that is counted too.
+    beyond the limit of the test. Events nearer to one half vary more; that is counted as if the whole difference lay in the rows
+    where it adds most.
     """
     view = views[0]
     if len(views) > 1 or view.is_soft:
         return None
-    size, says = math.floor(view.effective_size + 1e-9), view.mean(view.score)
-    variance = view.mean(view.score * (1 - view.score))
-    if size * variance < LEAST_VARIANCE:
+    says, unit = view.mean(view.score), null_scale(view)
+    if (view.effective_size * unit) ** 2 < LEAST_VARIANCE:
         return None
+    # What the variance of the mean gains at most where the rate moves by 1 there: s (1 - s) has the slope 1 - 2 s.
+    shares = view.weights if view.weight_kind == "importance" else 1.0
+    steepest = float(np.max(shares * np.abs(1 - 2 * view.score))) / view.total
     found = 0.0
     for _ in range(20):
-        more = math.sqrt(variance + found * abs(1 - 2 * says))
-        found = (LIMIT * math.sqrt(variance) + NormalDist().inv_cdf(POWER) * more) / math.sqrt(size)
+        found = LIMIT * unit + NormalDist().inv_cdf(POWER) * math.sqrt(unit**2 + found * steepest)
     return found if 0 < found < max(says, 1 - says) else None
 
 
