@@ -307,3 +307,11 @@ def test_results_are_plain_and_readable() -> None:
 def test_bad_calls_are_refused(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_the_band_is_told_as_the_chance_of_a_whole_path() -> None:
+    diagram = cumulative_diagram(Y, P, interval=0.9)
+    words = [text.get_text() for text in diagram.plot(new_ax()).get_legend().get_texts()]
+    assert words[1] == "90% chance that right scores stay inside"
+    assert "the whole path of right scores stays within 0." in repr(diagram)
+    assert "with probability 0.9" in repr(diagram)

@@ -194,3 +194,15 @@ def test_what_is_refused() -> None:
         murphy_diagram([0.5, 0.2], [0.4, 0.3], soft=True)
     with pytest.raises(ArgumentError, match="level"):
         murphy_diagram(Y, P, level=2)
+
+
+def test_the_score_of_one_question_is_not_called_the_score_of_whole_rows() -> None:
+    drawn = cal.make_calibrated(200, classes=3, rng=0)
+    shown = murphy_diagram(drawn.y_true, drawn.y_prob)
+    assert shown["model"].brier != pytest.approx(cal.brier(drawn.y_true, drawn.y_prob))
+    assert "brier of top_label" in repr(shown)
+    assert shown.plot().get_legend().get_texts()[0].get_text().startswith("brier of top_label 0.")
+    two = murphy_diagram([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+    assert two["model"].brier == pytest.approx(cal.brier([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]))
+    assert "brier of" not in repr(two)
+    assert two.plot().get_legend().get_texts()[0].get_text() == "brier 0.105"

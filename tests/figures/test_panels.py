@@ -76,7 +76,7 @@ def test_an_overlay_tells_models_apart() -> None:
     for style in ("get_color", "get_marker", "get_linestyle"):
         assert len({str(getattr(line, style)()) for line in curves}) >= (3 if style != "get_linestyle" else 2)
     words = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert [word.split(",")[0] for word in words[:3]] == list(MODELS)
+    assert [word.split(" (")[0] for word in words[:3]] == list(MODELS)
     assert words[3:] == ["95% intervals"]
     logit = panels.plot(Figure(), layout="overlay", scale="logit")[0]
     assert logit.get_xscale() == "logit"

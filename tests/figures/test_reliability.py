@@ -574,3 +574,33 @@ def test_a_score_of_whole_rows_is_named_by_its_question() -> None:
     assert ", ece " in repr(diagram)
     assert diagram.metrics["nll"] != pytest.approx(cal.nll(y, p))
     assert "nll of" not in repr(cal.reliability([0, 1], [0.2, 0.7], metrics=("nll",), interval=None))
+
+
+@pytest.mark.parametrize("counts", ["strip", "area"])
+def test_a_score_beyond_logit_axes_is_hollow_too_and_the_legend_says_so(counts: Any) -> None:
+    score, outcome = np.repeat([0.0, 0.3, 0.7, 1.0], 10), np.tile([0, 1], 20)
+    diagram = reliability(outcome, score, bins=5)
+    ax = diagram.plot(new_ax(), scale="logit", counts=counts)
+    low, high = ax.get_xlim()
+    (hollow,) = drawn(ax, "beyond")
+    np.testing.assert_allclose(hollow.get_xydata(), [[low, 0.5], [high, 0.5]])
+    assert "hollow: beyond the axis" in [text.get_text() for text in ax.get_legend().get_texts()]
+    if counts == "area":
+        faces = drawn(ax, "markers")[0].get_facecolor()
+        assert [face[:3].tolist() == [1.0, 1.0, 1.0] for face in faces] == [True, False, False, True]
+    inner = reliability(outcome, np.repeat([0.2, 0.3, 0.7, 0.8], 10), bins=5).plot(new_ax(), scale="logit")
+    assert drawn(inner, "beyond") == []
+    assert not any("beyond" in text.get_text() for text in inner.get_legend().get_texts())
+
+
+@pytest.mark.parametrize("uncertainty", [None, "bootstrap"])
+def test_a_curve_of_one_point_is_seen(uncertainty: Any) -> None:
+    ax = reliability([0, 1, 1] * 9, [0.6] * 27, kind="corp", uncertainty=uncertainty, rng=0).plot(new_ax())
+    (line,) = drawn(ax, "curve")
+    assert line.get_xydata().tolist() == [[0.6, pytest.approx(2 / 3)]]
+    assert line.get_marker() == "o"
+    if uncertainty:
+        (band,) = drawn(ax, "band")
+        assert np.ptp(band.get_paths()[0].vertices[:, 0]) > 0
+    (many,) = drawn(reliability(Y, P, kind="corp").plot(new_ax()), "curve")
+    assert many.get_marker() == "None"

@@ -178,3 +178,10 @@ def test_models_that_are_refused() -> None:
         risk_coverage_diagram({"a": cal.Predictions(Y, P)})["b"]
     with pytest.raises(InputTypeError, match="ax: must be a matplotlib Axes"):
         risk_coverage_diagram(Y, P).plot("here")  # type: ignore[arg-type]
+
+
+def test_a_curve_of_one_point_is_seen() -> None:
+    ax = risk_coverage_diagram([0, 1, 1] * 3, [0.6] * 9).plot(new_axes()[0])
+    marked = {line.get_label(): line.get_marker() for line in ax.lines if len(line.get_xdata()) == 1}
+    assert list(marked.values()) == ["o", "o"]
+    assert "random order" in marked

@@ -245,3 +245,14 @@ def test_views_that_are_refused() -> None:
         stability_diagram(cal.Sketch.of(Y, P), lens="binary")
     with pytest.raises(UndefinedMetricError, match="has no value at any setting"):
         stability_diagram([0, 0, 0], [0.2, 0.3, 0.4], metric="cox_slope", over="fraction")
+
+
+def test_intervals_stay_within_what_the_metric_can_be() -> None:
+    drawn = cal.make_calibrated(60, rng=3)
+    shown = stability_diagram(drawn.y_true, drawn.y_prob, values=[1, 2, 5], n_resamples=40, level=0.999, rng=0)
+    assert shown.lower.min() == 0
+    np.testing.assert_array_less(shown.lower, shown.metric_value + 1e-12)
+    free = stability_diagram(
+        drawn.y_true, drawn.y_prob, metric="ce2_db", values=[2, 5, 10], n_resamples=40, level=0.999, rng=0
+    )
+    assert free.lower.min() < 0

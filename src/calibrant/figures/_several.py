@@ -14,7 +14,21 @@ from ..registry import Metric, catalogue
 from ..sketch import Sketch
 from ..sketches import Sketches
 from ..view import VectorView, View
-from .base import COLOURS, DASHES, MARKERS, check_words, grid_of_axes, legend, new_ax, plain, source_of
+from ._words import entry, name_room, room_of, shortened, width_of
+from .base import (
+    COLOURS,
+    DASHES,
+    MARKERS,
+    SMALL,
+    check_words,
+    grid_of_axes,
+    grow,
+    ink_on,
+    legend,
+    new_ax,
+    plain,
+    source_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,17 +40,23 @@ __all__ = [
     "find_metric",
     "legend_above",
     "line_style",
+    "metric_label",
     "panels",
     "plain",
     "predictions_of",
     "read_models",
     "row_weights",
     "same_rows",
+    "single_point",
 ]
 
 Source = Predictions | View | VectorView
 ONE = "model"
 """The name of a model that came without one."""
+# Inches that the sample of a line with its gaps, and the gap between two columns take in a legend.
+SAMPLE, GAP = 0.32, 0.12
+# Lines of a legend that the height of a figure allows for.
+ROOM_FOR = 3
 
 
 def read_models(
@@ -111,6 +131,17 @@ def line_style(number: int, *, marker: bool = False) -> dict[str, Any]:
     return {**style, "marker": MARKERS[number % len(MARKERS)], "markersize": 3} if marker else style
 
 
+def single_point(x: Any) -> dict[str, Any]:
+    """The marker of a curve that has one point, of which a line would show nothing."""
+    return {"marker": "o", "markersize": 4, "clip_on": False} if len(x) == 1 else {}
+
+
+def metric_label(metric: str, lens: str) -> str:
+    """The metric's id; with the question, where it is known for a value of whole rows and this is that of one question."""
+    whole = catalogue[metric].takes != "View" and lens != "binary"
+    return f"{metric} of {lens}" if whole else metric
+
+
 def panels(ax: Any, count: int, *, columns: int, width: float, height: float, share: bool = False) -> list[Axes]:
     """As many axes as there are panels: those given, or those of a new figure."""
     if ax is None:
@@ -146,6 +177,8 @@ def grouped_bars(
     """A group of bars for each label, with one for each model; `across` lays them down, the first label on top."""
     width = 0.8 / len(heights)
     labels = [plain(label) for label in labels]
+    if across:
+        labels = [shortened(label, name_room(ax), SMALL) for label in labels]
     middle = np.arange(len(labels))
     drawn = []
     for place, (name, values) in enumerate(heights.items()):
@@ -163,16 +196,24 @@ def grouped_bars(
     return drawn
 
 
-def legend_above(ax: Axes, most: int = 3) -> Any:
-    """A legend over the ax, where it can hide nothing, in as many columns as its words leave room for."""
-    labels = ax.get_legend_handles_labels()[1]
-    room = ax.bbox.width / ax.figure.dpi
-    # A letter of this size is about 0.055 inches wide, the sample of a line with its gaps about 0.4.
-    columns = int(room / (0.4 + 0.055 * max((len(label) for label in labels), default=1)))
+def legend_above(ax: Axes, most: int = 3, lines: int = ROOM_FOR) -> Any:
+    """A legend over the ax, where it can hide nothing and is no wider than the ax, in as many columns as its words leave room for.
+
+    A figure of ours grows where the legend has more lines than it was made for.
+    """
+    handles, labels = ax.get_legend_handles_labels()
+    room = room_of(ax, SMALL)[0]
+    entries = [entry(label, room - SAMPLE, SMALL) for label in labels]
+    for handle, text in zip(handles, entries, strict=True):
+        handle.set_label(text)
+    widest = max((width_of(text, SMALL) for text in entries), default=0.1)
+    columns = min(max(int((room + GAP) / (widest + SAMPLE + GAP)), 1), most, len(set(entries)) or 1)
+    grow(ax.figure, -(-sum(text.count("\n") + 1 for text in dict.fromkeys(entries)) // columns) - lines)
     return legend(
         ax,
         "lower left",
         bbox_to_anchor=(-0.02, 1.0),
-        ncols=min(max(columns, 1), most, len(labels) or 1),
+        ncols=columns,
         columnspacing=1.2,
+        labelcolor=ink_on(ax.figure.get_facecolor()),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +11,18 @@ from numpy.typing import NDArray
 from .._gather import as_predictions, views_of
 from .._results import number, text_table
 from .._signature import PREDICTION_WORDS, unknown_word
-from ..errors import ArgumentError, InputTypeError, LensError, MissingDependencyError, ShapeError
+from ..errors import ArgumentError, InputTypeError, LensError, ShapeError
 from ..lenses import AnyView, Lens
 from ..predictions import Predictions
 from ..selections import parse_selection
 from ..sketch import Sketch
 from ..sketches import Sketches
 from ..view import VectorView, View
+from ._pages import INK, PAPER_WIDTH, grid_of_axes, grow, ink_on, is_ours, load_matplotlib, new_ax
+from ._words import label_room, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = [
     "COLOURS",
@@ -46,7 +46,10 @@ __all__ = [
     "emptier_corner",
     "finish",
     "grid_of_axes",
+    "grow",
     "halo",
+    "ink_on",
+    "is_ours",
     "legend",
     "lines_of",
     "load_matplotlib",
@@ -71,85 +74,35 @@ COLOURS = ("#0072B2", "#E69F00", "#000000", "#009E73", "#56B4E9", "#D55E00", "#C
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (1, 2.5)), "-")
 OVER, UNDER = "#D55E00", "#0072B2"
-INK, MUTED, FAINT, GRID = "#222222", "#666666", "#BBBBBB", "#E6E6E6"
+MUTED, FAINT, GRID = "#666666", "#BBBBBB", "#E6E6E6"
 # How far a marker may reach beyond its ax, in parts of it.
 EDGE = 0.02
 # Places that a logit axis may name, with their distance to 1, the more welcome first.
 LOGIT_TICKS = (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 0.3, 0.03, 0.003, 0.2, 0.05, 0.02, 0.4)
 # How wide a small letter is, in inches.
 LETTER = 0.055
-# One column of a paper, in inches, and sizes of text that stay readable in it, in points.
-PAPER_WIDTH, TEXT, SMALL = 3.3, 8.0, 7.0
-
-
-def load_matplotlib() -> Any:
-    """The package matplotlib, or the error that says how to get it."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise MissingDependencyError("matplotlib", "is not installed", "pip install 'calibrant[plot]'") from error
-    return matplotlib
-
-
-def _new_figure(width: float, height: float) -> Figure:
-    """A figure that shows where figures are shown: under pyplot or in a notebook it is pyplot's, elsewhere nobody would close it."""
-    load_matplotlib()
-    size: dict[str, Any] = {"figsize": (width, height), "layout": "constrained"}
-    if "matplotlib.pyplot" in sys.modules or "ipykernel" in sys.modules:
-        import matplotlib.pyplot as plt
-
-        return plt.figure(**size)
-    from matplotlib.figure import Figure
-
-    return Figure(**size)
-
-
-def new_ax(ax: Axes | None = None, *, width: float = PAPER_WIDTH, height: float = PAPER_WIDTH) -> Axes:
-    """The ax given, or the only one of a new figure of this size in inches."""
-    load_matplotlib()
-    if ax is None:
-        return _new_figure(width, height).add_subplot()
-    if not hasattr(ax, "add_patch"):
-        raise InputTypeError(
-            "ax", f"must be a matplotlib Axes; got {type(ax).__name__}", "for example plt.subplots()[1]"
-        )
-    return ax
-
-
-def grid_of_axes(
-    figure: Figure | None, count: int, *, columns: int = 3, width: float = 2.2, height: float = 2.4, share: bool = True
-) -> list[Axes]:
-    """`count` axes in rows of `columns`, on the figure given or on a new one where each has this size in inches."""
-    load_matplotlib()
-    columns = min(columns, count)
-    rows = -(-count // columns)
-    if figure is None:
-        figure = _new_figure(columns * width, rows * height)
-    elif not hasattr(figure, "add_subplot"):
-        raise InputTypeError("figure", f"must be a matplotlib Figure; got {type(figure).__name__}")
-    cells = figure.subplots(rows, columns, sharex=share, sharey=share, squeeze=False).ravel()
-    for cell in cells[count:]:
-        cell.remove()
-    if share:  # the lowest of each column keeps its numbers, also above a place left empty
-        for cell in cells[max(0, count - columns) : count]:
-            cell.xaxis.set_tick_params(labelbottom=True)
-    return list(cells[:count])
+# Sizes of text that stay readable in one column of a paper, in points.
+TEXT, SMALL = 8.0, 7.0
 
 
 def finish(ax: Axes, xlabel: str = "", ylabel: str = "", title: str = "") -> Axes:
-    """Quiet spines, a faint grid behind, labels in words, text of a size that can be read on paper."""
+    """Quiet spines, a faint grid behind, labels in words cut to the ax, text of a size that can be read on paper."""
+    ink, (wide, high) = ink_on(ax.figure.get_facecolor()), label_room(ax, SMALL)
     ax.spines[["top", "right"]].set_visible(False)
     for side in ("left", "bottom"):
         ax.spines[side].set_color(MUTED)
-    ax.tick_params(labelsize=SMALL, color=MUTED, labelcolor=INK, length=2.5, pad=2)
+    ax.tick_params(labelsize=SMALL, color=MUTED, labelcolor=ink, length=2.5, pad=2)
     ax.grid(True, color=GRID, linewidth=0.5)
     ax.set_axisbelow(True)
     if xlabel:
-        ax.set_xlabel(xlabel, fontsize=TEXT, color=INK)
+        label = wrapped(xlabel, wide, TEXT)
+        if len(ax.figure.axes) == 1:
+            grow(ax.figure, label.count("\n") - xlabel.count("\n"))
+        ax.set_xlabel(label, fontsize=TEXT, color=ink)
     if ylabel:
-        ax.set_ylabel(ylabel, fontsize=TEXT, color=INK)
+        ax.set_ylabel(wrapped(ylabel, high, TEXT), fontsize=TEXT, color=ink)
     if title:
-        ax.set_title(title, fontsize=TEXT, color=INK)
+        ax.set_title(wrapped(title, wide, TEXT), fontsize=TEXT, color=ink)
     return ax
 
 
@@ -164,7 +117,8 @@ def legend(ax: Axes, loc: Any = "best", **more: Any) -> Any:
         return None
     handles = [once[label] for label in labels]
     options: dict[str, Any] = {"fontsize": SMALL, "frameon": False, "handlelength": 1.6, "borderaxespad": 0.3}
-    return ax.legend(handles, labels, loc=loc, **{**options, "labelspacing": 0.3, **more})
+    options |= {"labelspacing": 0.3, "labelcolor": ink_on(ax.get_facecolor()), "facecolor": "white"}
+    return ax.legend(handles, labels, loc=loc, **{**options, **more})
 
 
 def diagonal(ax: Axes, low: float = 0.0, high: float = 1.0) -> Any:

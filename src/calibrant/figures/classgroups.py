@@ -27,7 +27,8 @@ from ._several import (
     read_models,
     row_weights,
 )
-from .base import PAPER_WIDTH, check_choice, finish, lines_of, none_for_nan
+from ._words import name_room, wrapped
+from .base import PAPER_WIDTH, SMALL, check_choice, finish, lines_of, none_for_nan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,14 +119,19 @@ class GroupErrorDiagram:
         kept = self._largest(check_whole(most, "most"))
         deep = 0.35 + 0.16 * len(kept) * max(1.0, 0.55 * len(self.level_errors))
         axes = panels(ax, 2, columns=1, width=PAPER_WIDTH, height=max(1.6, (1.6 + deep) / 2 + 0.3))
-        labels = [f"{name}\n({size})" for name, size in zip(self.levels, self.sizes, strict=True)]
+        room = name_room(axes[0], len(self.levels))
+        names = [wrapped(name, room, SMALL, most=2) for name in self.levels]
+        labels = [f"{name}\n({size})" for name, size in zip(names, self.sizes, strict=True)]
         grouped_bars(axes[0], labels, self.level_errors)
         finish(axes[0], "", "calibration error")
         axes[0].xaxis.grid(False)
         grouped_bars(
             axes[1], [self.groups[i] for i in kept], {m: e[kept] for m, e in self.group_errors.items()}, across=True
         )
-        finish(axes[1], f"calibration error, {_words(self.rows)}")
+        left = (
+            f"\n({len(kept)} of {len(self.groups)} groups, the largest errors)" if len(kept) < len(self.groups) else ""
+        )
+        finish(axes[1], f"calibration error, {_words(self.rows)}{left}")
         axes[1].yaxis.grid(False)
         axes[1].locator_params(axis="x", nbins=5)
         legend_above(axes[0])

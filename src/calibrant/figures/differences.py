@@ -88,7 +88,8 @@ class CumulativeDiagram:
         return (
             f"Cumulative differences ({self.lens}, {self.n:,} rows): ecce_mad {number(self.ecce_mad)}, "
             f"ecce_r {number(self.ecce_r)}, end {number(float(self.path[-1]))}; "
-            f"{self.level:.4g} of right scores stay within {number(self.reach)} (p-value {pvalue_text(self.pvalue)})"
+            f"the whole path of right scores stays within {number(self.reach)} with probability {self.level:.4g} "
+            f"(p-value {pvalue_text(self.pvalue)})"
         )
 
     def _repr_html_(self) -> str:
@@ -108,7 +109,7 @@ class CumulativeDiagram:
         ax = new_ax(ax, height=PAPER_WIDTH * 0.82)
         x = self.share if against == "share" else np.append(0.0, self.score[1:])
         ax.axhspan(-self.reach, self.reach, color=FAINT, alpha=0.4, linewidth=0, gid="band", zorder=1).set_label(
-            f"{100 * self.level:g}% of right scores stay inside"
+            f"{100 * self.level:g}% chance that right scores stay inside"
         )
         ax.axhline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
         shown = _thinned(self.path)

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from .._results import number
 from ..errors import ArgumentError, UndefinedMetricError
 from ..registry import Metric, catalogue
-from ._several import legend_above
+from ._several import legend_above, single_point
+from ._strip import clip, draw_strip
+from ._words import room_of, shortened, wrapped
 from .base import (
     COLOURS,
     DASHES,
@@ -49,9 +51,9 @@ Floats = NDArray[np.float64]
 MOST_LABELS, JITTER = 2000, 0.025
 # Inches that the sample of a line with its gaps, and a line of text take in a legend.
 SAMPLE, LINE = 0.4, 0.13
-# Left, bottom, width and height of the strip of counts in parts of the ax: it fits into the margin that pyplot leaves above.
-STRIP = (0.0, 1.025, 1.0, 0.115)
 LARGEST_MARKER = 45.0
+# How much of the width of the ax the words of a legend inside it may take.
+LEGEND_PART = 0.7
 # How far the words in the corners stand from the edge: with single outcomes shown, inside of those.
 INSET, LABEL_INSET = 0.02, 0.1
 
@@ -107,8 +109,10 @@ def draw_overlay(
         if line.get_marker() == "o":
             line.set_marker(marker)
         lines = _legend_lines(diagram, legend if legend is not None else tuple(diagram.metrics))
-        line.set_label(", ".join([plain(name), *lines]))
-    legend_above(ax)
+        line.set_label(plain(name) + (f" ({', '.join(lines)})" if lines else ""))
+    legend_above(ax, lines=0)
+    # A constrained layout misjudges what stands over a square in the middle of its place.
+    ax.set_anchor("S")
     return ax
 
 
@@ -122,7 +126,7 @@ def prepare(ax: Any, lens: str, scale: str, limits: tuple[float, float], inset: 
     ax.set(xlim=limits, ylim=limits, aspect="equal")
     if scale == "logit":
         _name_logit_ticks(ax, limits)
-        places = _clip(1 / (1 + np.exp(-np.linspace(-14, 14, 400))), limits)
+        places = clip(1 / (1 + np.exp(-np.linspace(-14, 14, 400))), limits)
         ax.plot(places, places, color=MUTED, linestyle=(0, (4, 3)), linewidth=0.9, zorder=1.5)
     else:
         ax.set_xticks(np.arange(6) / 5)
@@ -149,10 +153,6 @@ def _shown(diagram: ReliabilityDiagram) -> tuple[Floats, Floats]:
     return diagram.mean_score[full], diagram.rate[full]
 
 
-def _clip(values: Any, limits: tuple[float, float]) -> Floats:
-    return np.clip(np.asarray(values, dtype=np.float64), *limits)
-
-
 def _name_logit_ticks(ax: Any, limits: tuple[float, float]) -> None:
     from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
@@ -175,7 +175,7 @@ def draw_labels(diagram: ReliabilityDiagram, ax: Any, scale: str, limits: tuple[
     height = view.outcome[chosen] + rng.uniform(-JITTER, JITTER, len(chosen))
     if scale == "logit":
         ax.plot(
-            _clip(view.score[chosen], limits),
+            clip(view.score[chosen], limits),
             np.where(view.outcome[chosen] > 0.5, 0.97, 0.03) + rng.uniform(-JITTER, JITTER, len(chosen)),
             transform=ax.get_xaxis_transform(),
             **_DOTS,
@@ -196,8 +196,8 @@ def _bounds(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], p
         _band(diagram, ax, limits, paint)
         return
     shown = ~np.isnan(diagram.lower)
-    x = _clip(diagram.mean_score[shown], limits)
-    low, high = _clip(diagram.lower[shown], limits), _clip(diagram.upper[shown], limits)
+    x = clip(diagram.mean_score[shown], limits)
+    low, high = clip(diagram.lower[shown], limits), clip(diagram.upper[shown], limits)
     if diagram.how == "consistency":
         drawn = ax.vlines(x, low, high, color=FAINT, linewidth=5, zorder=1.3, gid="interval")
     else:
@@ -219,25 +219,31 @@ def _band(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], pai
     x = np.union1d(np.linspace(0, 1, 501), diagram.band.score)
     low, high = diagram.band.at(x)
     ax.fill_between(
-        _clip(x, limits), _clip(low, limits), _clip(high, limits), color=paint, alpha=0.15, linewidth=0, gid="band"
+        clip(x, limits), clip(low, limits), clip(high, limits), color=paint, alpha=0.15, linewidth=0, gid="band"
     ).set_label(bound_words(diagram))
 
 
 def _points(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str, area: bool) -> None:
-    """Markers at the bins' mean scores, joined; hollow where a logit axis cannot reach a rate of 0 or 1."""
+    """Markers at the bins' mean scores, joined; hollow where a logit axis cannot reach a score or rate of 0 or 1."""
     x, y = _shown(diagram)
     _bounds(diagram, ax, limits, paint)
-    shown = (_clip(x, limits), _clip(y, limits))
-    beyond = (y < limits[0]) | (y > limits[1])
+    shown = (clip(x, limits), clip(y, limits))
+    beyond = np.any([(values < limits[0]) | (values > limits[1]) for values in (x, y)], axis=0)
     marker = {"marker": "none" if area else "o", "markersize": 3.5}
     drawn: list[Any] = ax.plot(*shown, color=paint, linewidth=1.2, zorder=3, gid="curve", **marker)
     if area:
         weight = diagram.table.weight[~diagram.table.empty]
         size = np.maximum(LARGEST_MARKER * weight / weight.max(), 2)
-        drawn.append(ax.scatter(*shown, s=size, color=paint, alpha=0.75, linewidths=0, zorder=3.1, gid="markers"))
+        look = {
+            "facecolors": np.where(beyond, "white", paint),
+            "edgecolors": paint,
+            "linewidths": np.where(beyond, 1, 0),
+        }
+        drawn.append(ax.scatter(*shown, s=size, alpha=0.75, zorder=3.1, gid="markers", **look))
     if beyond.any():
         hollow: dict[str, Any] = {"marker": "o", "markersize": 4, "linestyle": "none", "markerfacecolor": "white"}
         drawn += ax.plot(*(values[beyond] for values in shown), color=paint, zorder=3.2, gid="beyond", **hollow)
+        drawn[-1].set_label("hollow: beyond the axis")
     whole_markers(ax, *drawn)
 
 
@@ -303,12 +309,13 @@ def _curve(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], pa
         _band(diagram, ax, limits, paint)
     elif diagram.how is not None:
         hue, alpha = (MUTED, 0.25) if diagram.how == "consistency" else (paint, 0.2)
-        bounds = (_clip(curve.lower, limits), _clip(curve.upper, limits))
-        ax.fill_between(_clip(curve.x, limits), *bounds, color=hue, alpha=alpha, linewidth=0, gid="band").set_label(
-            bound_words(diagram)
-        )
-    x, y = _clip(curve.x, limits), _clip(curve.y, limits)
-    ax.plot(x, y, color=paint, linewidth=1.5, zorder=3, gid="curve")
+        # A single point has bounds too, and no width that could be filled.
+        wide = 0.01 if len(curve.x) == 1 else 0.0
+        bounds = [np.repeat(clip(end, limits), 2 if wide else 1) for end in (curve.lower, curve.upper)]
+        x = clip(np.concatenate([curve.x - wide, curve.x + wide]) if wide else curve.x, limits)
+        ax.fill_between(x, *bounds, color=hue, alpha=alpha, linewidth=0, gid="band").set_label(bound_words(diagram))
+    x, y = clip(curve.x, limits), clip(curve.y, limits)
+    ax.plot(x, y, color=paint, linewidth=1.5, zorder=3, gid="curve", **single_point(x))
 
 
 _PAINTERS = {"line": _points, "bars": _bars, "roof": _roofs, "smooth": _curve, "corp": _curve}
@@ -330,7 +337,9 @@ def _name(ax: Any, name: str | None, lines: list[str]) -> None:
     """The legend's entry of the curve just drawn: a name, and values below it."""
     if name or lines:
         curve = next(line for line in ax.lines[::-1] if line.get_gid() == "curve")
-        curve.set_label("\n".join([*([plain(name)] if name else []), *lines]))
+        room = LEGEND_PART * room_of(ax, SMALL)[0]
+        names = [wrapped(plain(name), room, SMALL, most=2)] if name else []
+        curve.set_label("\n".join([*names, *(shortened(plain(line), room, SMALL) for line in lines)]))
 
 
 def place_legend(ax: Any, diagram: ReliabilityDiagram, inset: float) -> None:
@@ -338,6 +347,7 @@ def place_legend(ax: Any, diagram: ReliabilityDiagram, inset: float) -> None:
     corner = legend_corner(ax, diagram, inset)
     anchor = (0.0, 0.95 - inset) if corner == "upper left" else (1.0, 0.05 + inset)
     behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "facecolor": "white", "edgecolor": "none"}
+    behind["labelcolor"] = INK
     draw_legend(ax, corner, bbox_to_anchor=anchor, **behind)
 
 
@@ -358,38 +368,5 @@ def _places(diagram: ReliabilityDiagram, ax: Any) -> tuple[Floats, Floats]:
         bounded = ~np.isnan(diagram.lower)
         along = np.linspace(diagram.lower[bounded], diagram.upper[bounded], 40)
         found.append(np.column_stack([np.tile(diagram.mean_score[bounded], 40), along.ravel()]))
-    x, y = ax.transLimits.transform(ax.transScale.transform(_clip(np.vstack(found), ax.get_xlim()))).T
+    x, y = ax.transLimits.transform(ax.transScale.transform(clip(np.vstack(found), ax.get_xlim()))).T
     return x, y
-
-
-def draw_strip(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str) -> Any:
-    """How many rows each bin holds, or the density of scores of a smooth curve, in a strip above."""
-    strip = ax.inset_axes(STRIP, sharex=ax)
-    curve = diagram.curve
-    if curve is not None and diagram.kind == "smooth":
-        strip.fill_between(_clip(curve.x, limits), curve.density, color=paint, alpha=0.4, linewidth=0, gid="density")
-        word = "density"
-    else:
-        low, high = _clip(diagram.table.low, limits), _clip(diagram.table.high, limits)
-        strip.bar(
-            low,
-            diagram.table.weight,
-            high - low,
-            align="edge",
-            color=paint,
-            alpha=0.4,
-            edgecolor="white",
-            linewidth=0.4,
-            gid="counts",
-        )
-        word = "weight" if diagram.table.weight_kind == "importance" else "rows"
-    strip.spines[["top", "right", "left"]].set_visible(False)
-    strip.spines["bottom"].set_color(MUTED)
-    strip.tick_params(axis="x", bottom=False, labelbottom=False, which="both")
-    top = strip.get_ylim()[1]
-    strip.set_ylim(0, top)
-    most = float(np.nanmax(curve.density if word == "density" and curve is not None else diagram.table.weight))
-    strip.set_yticks([most], [f"{most:,.0f}" if word == "rows" else number(most, 2)])
-    strip.tick_params(axis="y", labelsize=SMALL, labelcolor=MUTED, length=0, pad=2)
-    strip.set_ylabel(word, fontsize=SMALL, color=MUTED)
-    return strip

@@ -16,6 +16,7 @@ from ..errors import ArgumentError, LensError
 from ..predictions import Predictions
 from ..view import Block, VectorView, View
 from ._several import ONE, legend_above, line_style, plain, predictions_of, read_models, row_weights
+from ._words import name_room, shortened
 from .base import COLOURS, MUTED, PAPER_WIDTH, SMALL, check_choice, finish, lines_of, new_ax, none_for_nan
 from .intervals import inside, spans_of
 
@@ -115,7 +116,8 @@ class EntropyDiagram:
             ax = new_ax(ax, width=PAPER_WIDTH, height=0.7 + 0.25 * len(self.models))
             heights = [float(model.entropy[0]) for model in self.models]
             ax.barh(range(len(heights)), heights, 0.7, color=[COLOURS[i % len(COLOURS)] for i in range(len(heights))])
-            ax.set_yticks(range(len(heights)), ["" if m.name == ONE else plain(m.name) for m in self.models])
+            names = ["" if m.name == ONE else shortened(plain(m.name), name_room(ax), SMALL) for m in self.models]
+            ax.set_yticks(range(len(heights)), names)
             ax.set_ylim(len(heights) - 0.5, -0.5)
             finish(ax, words).yaxis.grid(False)
             return ax

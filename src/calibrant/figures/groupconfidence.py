@@ -14,6 +14,7 @@ from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, UndefinedMetricError
 from ..view import VectorView
 from ._several import grouped_bars, legend_above, plain, predictions_of, read_models, row_weights
+from ._words import name_room, room_of, shortened, width_of
 from .base import INK, PAPER_WIDTH, SMALL, check_choice, finish, lines_of, new_ax, none_for_nan
 from .classgroups import grouped_view, levels_of, share_in
 
@@ -92,23 +93,20 @@ class GroupConfidenceDiagram:
             )
             ax.yaxis.grid(False)
             ax.set_xlim(0, 1)
-            legend_above(ax)
+            legend_above(ax, lines=1)
             return ax
         return self._heat(new_ax(ax, width=PAPER_WIDTH, height=0.9 + 0.27 * len(self.rows)))
 
     def _heat(self, ax: Axes) -> Axes:
         ax.imshow(self.confidence, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        ax.set_xticks(
-            range(len(self.groups)),
-            [plain(name) for name in self.groups],
-            rotation=35,
-            ha="right",
-            rotation_mode="anchor",
+        across, down = (
+            [shortened(plain(name), name_room(ax), SMALL) for name in names] for names in (self.groups, self.rows)
         )
-        ax.set_yticks(range(len(self.rows)), [plain(name) for name in self.rows])
+        ax.set_xticks(range(len(across)), across, rotation=35, ha="right", rotation_mode="anchor")
+        ax.set_yticks(range(len(down)), down)
         finish(ax, "mean confidence in", "true group" if self.given is None else "")
         ax.grid(False)
-        if len(self.groups) <= 10:
+        if room_of(ax, SMALL)[0] / len(self.groups) > width_of("0.000", SMALL):
             for row, column in np.argwhere(np.isfinite(self.confidence)):
                 value = float(self.confidence[row, column])
                 shade = "white" if value > 0.55 else INK

@@ -13,9 +13,12 @@ from ..binning import Bins, bin_table
 from ..bintable import BinTable
 from ..errors import ArgumentError
 from ..lenses import Lens
+from ._several import legend_above
+from ._words import width_of
 from .base import (
     COLOURS,
     PAPER_WIDTH,
+    SMALL,
     axis_words,
     cells_of,
     check_choice,
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["ScoreHistogram", "score_histogram"]
 
 Floats = NDArray[np.float64]
+# Inches from which on the name of an outcome stands above the ax rather than in a corner of it.
+LONG_NAME = 1.2
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,10 @@ class ScoreHistogram:
         kind = "weight" if self.table.weight_kind == "importance" else "rows"
         finish(ax, axis_words(self.lens)[0], f"part of each outcome's {kind}" if show == "shares" else kind)
         ax.set_xlim(0, 1)
-        legend(ax, "upper left" if np.average(edges[:-1], weights=self.table.weight) > 0.5 else "upper right")
+        if max((width_of(label, SMALL) for label in ax.get_legend_handles_labels()[1]), default=0) > LONG_NAME:
+            legend_above(ax)
+        else:
+            legend(ax, "upper left" if np.average(edges[:-1], weights=self.table.weight) > 0.5 else "upper right")
         return ax
 
 

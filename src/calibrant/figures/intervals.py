@@ -20,7 +20,8 @@ from ..predictions import Predictions
 from ..registry import Metric
 from ..view import VectorView, View
 from ._several import find_metric, grouped_bars, legend_above, metric_words, panels, read_models, row_weights
-from .base import PAPER_WIDTH, axis_words, check_choice, finish, lines_of, none_for_nan
+from ._words import name_room, wrapped
+from .base import PAPER_WIDTH, SMALL, axis_words, check_choice, finish, lines_of, none_for_nan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,8 +116,9 @@ class IntervalDiagram:
         axes = panels(ax, 2, columns=1, width=PAPER_WIDTH, height=1.6)
         spans = [f"{low:.3g}\u2013{high:.3g}" for low, high in zip(self.low, self.high, strict=True)]
         usual = [_span(low, high) for low, high in zip(self.low, self.high, strict=True)]
+        room = name_room(axes[0], len(spans)) if len(spans) <= 6 else name_room(axes[0])
         plain = [
-            span if name == word else f"{name}\n{span}"
+            span if name == word else f"{wrapped(name, room, SMALL, most=2)}\n{span}"
             for name, word, span in zip(self.names, usual, spans, strict=True)
         ]
         grouped_bars(axes[0], plain, {m.name: getattr(m, show) for m in self.models})

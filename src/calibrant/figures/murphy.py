@@ -18,7 +18,7 @@ from ..inference.draws import generator, seed_of
 from ..lenses import Lens
 from ..predictions import Predictions
 from ..view import VectorView, View
-from ._several import ONE, Source, legend_above, line_style, plain, read_models, same_rows
+from ._several import ONE, Source, legend_above, line_style, metric_label, plain, read_models, same_rows
 from .base import COLOURS, MUTED, PAPER_WIDTH, finish, lines_of, new_ax
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class MurphyDiagram:
             [curve.name, number(curve.brier), number(float(curve.score[i])), number(float(self.theta[i]))]
             for curve, i in zip(self.curves, at, strict=True)
         ]
-        return ["model", "brier", "largest", "at"], rows
+        return ["model", metric_label("brier", self.lens), "largest", "at"], rows
 
     def _title(self) -> str:
         return f"Murphy diagram ({self.lens})"
@@ -123,7 +123,7 @@ class MurphyDiagram:
         """Draw the curve of each model on the ax given, or on a new one."""
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.6)
         for place, curve in enumerate(self.curves):
-            facts = f"Brier score {number(curve.brier, 3)}"
+            facts = f"{plain(metric_label('brier', self.lens))} {number(curve.brier, 3)}"
             label = facts if curve.name == ONE else f"{plain(curve.name)} ({facts})"
             ax.plot(self.theta, curve.score, **line_style(place), label=label)
         ax.set_xlim(0, 1)

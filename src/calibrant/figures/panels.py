@@ -12,15 +12,19 @@ from .._checks import check_whole
 from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, InputTypeError, LensError
 from ..predictions import Predictions
+from ._words import label_room, wrapped
 from .base import (
     COLOURS,
+    INK,
     PAPER_WIDTH,
     SMALL,
     TEXT,
     axis_words,
     check_choice,
     grid_of_axes,
+    grow,
     halo,
+    ink_on,
     lines_of,
     plain,
     source_of,
@@ -114,20 +118,24 @@ class ReliabilityPanels:
             return [draw_overlay(self.diagrams, ax, scale=scale, legend=legend)]
         across = check_whole(columns, "columns") if columns is not None else _across(len(self))
         small = len(self) > 3
+        letters = SMALL if small else TEXT
         size: dict[str, Any] = {"width": 1.75, "height": 2.15} if small else {"width": 2.6, "height": 3.05}
         axes = grid_of_axes(figure, len(self), columns=across, **size)
-        for place, (ax, (name, diagram)) in enumerate(zip(axes, self.diagrams.items(), strict=True)):
+        titles = [wrapped(plain(name), label_room(axes[0], SMALL)[0], letters) for name in self.diagrams]
+        grow(axes[0].figure, max(title.count("\n") for title in titles) * -(-len(self) // across))
+        for place, (ax, diagram) in enumerate(zip(axes, self.diagrams.values(), strict=True)):
             quiet: dict[str, Any] = {"labels": False, "name": None, "colour": COLOURS[0], "sides": not small}
             every = self.diagrams.values()
             draw_reliability(diagram, ax, counts=counts, scale=scale, legend=legend, beside=every, **quiet)
             # A title of the strip is laid out with it; one of the ax would be moved above the strip too late.
             titled: Any = ax.child_axes[-1] if counts == "strip" else ax
-            titled.set_title(plain(name), fontsize=SMALL if small else TEXT, pad=3)
+            ink, (wide, high) = ink_on(ax.figure.get_facecolor()), label_room(ax, SMALL)
+            titled.set_title(titles[place], fontsize=letters, color=ink, pad=3)
             if small:
                 _quiet(ax, diagram)
             said, happened = self._axis_words(diagram)
-            ax.set_xlabel(said if place >= len(self) - across else "")
-            ax.set_ylabel("" if place % across else happened)
+            ax.set_xlabel(wrapped(said, wide, TEXT) if place >= len(self) - across else "")
+            ax.set_ylabel("" if place % across else wrapped(happened, high, TEXT))
         return axes
 
 
@@ -154,7 +162,8 @@ def _quiet(ax: Any, diagram: ReliabilityDiagram) -> None:
         upper = legend_corner(ax, diagram, 0.0) == "upper left"
         place: dict[str, Any] = {"va": "top", "ha": "left"} if upper else {"va": "bottom", "ha": "right"}
         at = (0.04, 0.96) if upper else (0.96, 0.04)
-        ax.text(*at, entries[0][1], transform=ax.transAxes, fontsize=SMALL, path_effects=halo(), zorder=4, **place)
+        style: dict[str, Any] = {"fontsize": SMALL, "color": INK, "path_effects": halo(), "zorder": 4}
+        ax.text(*at, entries[0][1], transform=ax.transAxes, **style, **place)
 
 
 def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **options: Any) -> ReliabilityPanels:

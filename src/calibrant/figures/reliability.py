@@ -19,6 +19,7 @@ from ..inference.bands import CalibrationBand, calibration_band
 from ..lenses import Lens
 from ..registry import Metric, catalogue
 from ..view import View
+from ._several import metric_label
 from .base import check_choice, lines_of, none_for_nan, one_view
 from .fits import FittedCurve, corp_curve, smooth_curve
 from .uncertainty import BINOMIAL, Bounds, band_bounds, bin_bounds
@@ -139,8 +140,7 @@ class ReliabilityDiagram:
 
     def label_of(self, metric: str) -> str:
         """The metric's id; with the question, where it is known for a value of whole rows and this is that of one question."""
-        whole = catalogue[metric].takes != "View" and self.lens != "binary"
-        return f"{metric} of {self.lens}" if whole else metric
+        return metric_label(metric, self.lens)
 
     def _title(self) -> str:
         sure = "" if self.how is None else f", {how_words(self.how, self.level)}"

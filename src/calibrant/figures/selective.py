@@ -16,7 +16,7 @@ from ..decision._rows import Judged, check_level
 from ..decision.selective import RiskCoverage, WorkingPoint, _points, risk_coverage
 from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError
-from ._several import ONE, Source, legend_above, line_style, plain, read_models
+from ._several import ONE, Source, legend_above, line_style, plain, read_models, single_point
 from .base import INK, MUTED, PAPER_WIDTH, check_choice, finish, lines_of, new_ax, none_for_nan
 
 if TYPE_CHECKING:
@@ -136,9 +136,10 @@ class RiskCoverageDiagram:
         facts = f"area {number(curve.area, 3)}"
         if curve.mark is not None:
             facts += f", answers from {number(curve.mark.threshold, 3)}"
-        ax.plot(
-            curve.coverage, curve.risk, **style, label=facts if curve.name == ONE else f"{plain(curve.name)} ({facts})"
-        )
+        label: str | None = facts if curve.name == ONE else f"{plain(curve.name)} ({facts})"
+        alone = single_point(curve.coverage)
+        around = {**alone, "markersize": 7} if alone else {}
+        ax.plot(curve.coverage, curve.risk, **style, **alone, label=label)
         last = place == len(self.curves) - 1
         thin: dict[str, Any] = {
             "linewidth": 0.8,
@@ -147,7 +148,7 @@ class RiskCoverageDiagram:
         }
         if random:
             label = "random order" if last else None
-            ax.plot(curve.coverage, curve.random_risk, linestyle=(0, (4, 3)), label=label, **thin)
+            ax.plot(curve.coverage, curve.random_risk, linestyle=(0, (4, 3)), label=label, **thin, **around)
         if oracle:
             label = "perfect order" if last else None
             ax.plot(curve.oracle_coverage, curve.oracle_risk, linestyle=(0, (1, 1.5)), label=label, **thin)

@@ -18,16 +18,18 @@ from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricEr
 from ..predictions import Predictions
 from ..view import VectorView
 from ._several import plain, row_weights
+from ._words import shortened, width_of, wrapped
 from .base import (
     COLOURS,
     FAINT,
-    INK,
     MARKERS,
     MUTED,
     PAPER_WIDTH,
     SMALL,
     TEXT,
     check_choice,
+    grow,
+    ink_on,
     lines_of,
     new_ax,
     source_of,
@@ -42,6 +44,8 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Kind = Literal["arrows", "points"]
 KNOWN = ("corners", "kind", "bins", "least", "points", "where")
+# How high a line of a name is, in sides of the triangle.
+LINE = 0.08
 # Where each class lies: left, right and top.
 TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(3) / 2]])
 
@@ -111,14 +115,16 @@ class SimplexDiagram:
             Whether to draw lines at fifths, with their numbers.
         """
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.9)
-        _frame(ax, self.corners, grid)
+        lines = _frame(ax, self.corners, grid)
+        grow(ax.figure, lines - 1)
         if self.kind == "arrows":
             self._draw_arrows(ax)
         else:
             self._draw_points(ax)
         if self.renormalised:
-            ax.set_ylim(bottom=-0.2)
-            ax.text(0.5, -0.17, "other classes left out, rest scaled to 1", ha="center", fontsize=SMALL, color=MUTED)
+            below = -0.17 - LINE * (lines - 1)
+            ax.set_ylim(bottom=below - 0.03)
+            ax.text(0.5, below, "other classes left out, rest scaled to 1", ha="center", fontsize=SMALL, color=MUTED)
         return ax
 
     def _draw_arrows(self, ax: Axes) -> None:
@@ -138,16 +144,31 @@ class SimplexDiagram:
             place = self.probs[label == i] @ TRIANGLE
             style = {"marker": MARKERS[i], "color": COLOURS[i], "linewidths": 0, "alpha": 0.5, "zorder": 3}
             ax.scatter(place[:, 0], place[:, 1], 7, label=f"true {plain(name)}", **style)  # type: ignore[arg-type]
+        self._name_points(ax)
+
+    def _name_points(self, ax: Axes) -> None:
+        """What the marks are, below the triangle: in one row where their names leave room, else one below the other."""
+        wide = ax.bbox.width / ax.figure.dpi
+        texts = [f"true {plain(name)}" for name in self.corners]
+        beside = sum(width_of(text, SMALL) + 0.3 for text in texts) <= wide
+        style: dict[str, Any] = {"fontsize": SMALL, "frameon": False, "handletextpad": 0.1, "borderaxespad": 0}
+        style |= {"labelspacing": 0.3, "columnspacing": 0.8, "labelcolor": ink_on(ax.figure.get_facecolor())}
+        grow(ax.figure, 0 if beside else 2)
         marks = ax.legend(
-            fontsize=SMALL, frameon=False, loc="upper left", handletextpad=0.1, borderaxespad=0, labelspacing=0.3
+            ax.get_legend_handles_labels()[0],
+            texts if beside else [shortened(text, wide, SMALL) for text in texts],
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            ncols=3 if beside else 1,
+            **style,
         )
         for handle in marks.legend_handles:
             assert handle is not None
             handle.set_alpha(1)
 
 
-def _frame(ax: Axes, corners: Sequence[str], grid: bool) -> None:
-    """The triangle, its corners by name, and lines of equal probability with their numbers."""
+def _frame(ax: Axes, corners: Sequence[str], grid: bool) -> int:
+    """The triangle, its corners by name, and lines of equal probability with their numbers; gives the lines of names below it."""
     ax.plot(*TRIANGLE[[0, 1, 2, 0]].T, color=MUTED, linewidth=0.9, zorder=2, clip_on=False)
     if grid:
         for step in (0.2, 0.4, 0.6, 0.8):
@@ -161,12 +182,28 @@ def _frame(ax: Axes, corners: Sequence[str], grid: bool) -> None:
                 away = (TRIANGLE[[2, 0, 1][i]] + TRIANGLE[i]) / 2 - TRIANGLE.mean(axis=0)
                 x, y = (side + 0.14 * away).tolist()
                 ax.text(x, y, f"{step:g}", ha="center", va="center", fontsize=SMALL, color=MUTED)
-    for i, (x, y) in enumerate([(-0.02, -0.05), (1.02, -0.05), (0.5, 0.9)]):
-        ax.text(x, y, plain(corners[i]), ha="center", va="top" if i < 2 else "bottom", fontsize=TEXT, color=INK)
+    lines = _name_corners(ax, corners)
     ax.set_aspect("equal")
     ax.set_xlim(-0.12, 1.12)
-    ax.set_ylim(-0.12, 0.97)
+    ax.set_ylim(-0.12 - LINE * (lines - 1), 0.97)
     ax.set_axis_off()
+    return lines
+
+
+def _name_corners(ax: Axes, corners: Sequence[str]) -> int:
+    """The classes at their corners; long names below start at the edges, and are cut into lines, whose number is returned."""
+    lines = 1
+    wide = ax.bbox.width / ax.figure.dpi
+    ink = ink_on(ax.figure.get_facecolor())
+    for i, (x, y) in enumerate([(-0.02, -0.05), (1.02, -0.05), (0.5, 0.9)]):
+        name = wrapped(plain(corners[i]), (0.42 if i < 2 else 0.9) * wide, TEXT, most=2)
+        align = "center"
+        if i < 2 and width_of(name, TEXT) > 0.15 * wide:
+            # Below the numbers, which such a name would reach.
+            x, y, align = ((-0.12, y - LINE, "left"), (1.12, y - LINE, "right"))[i]
+            lines = max(lines, name.count("\n") + 2)
+        ax.text(x, y, name, ha=align, va="top" if i < 2 else "bottom", fontsize=TEXT, color=ink)
+    return lines
 
 
 def simplex_diagram(

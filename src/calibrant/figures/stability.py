@@ -21,7 +21,7 @@ from ..registry import Metric
 from ..view import VectorView
 from ._resampled import cell_sizes, redrawn, value_of
 from ._several import find_metric, in_octaves, legend_above, metric_words, panels
-from .base import COLOURS, FAINT, MUTED, PAPER_WIDTH, SMALL, finish, lines_of, none_for_nan, source_of
+from .base import COLOURS, FAINT, MUTED, PAPER_WIDTH, SMALL, TEXT, finish, ink_on, lines_of, none_for_nan, source_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ class StabilityDiagram:
     spread: Floats
     """Standard deviation over the draws; NaN without any."""
     lower: Floats
-    """The value less z standard deviations; for fractions the quantile of the draws."""
+    """The value less z standard deviations, but no less than the metric can be; for fractions the quantile of the draws."""
     upper: Floats
     cells: Floats
     """Bins or cells that hold any row; NaN where the metric has none."""
@@ -144,7 +144,9 @@ class StabilityDiagram:
                 in_octaves(one, x.tolist())
             if self.over == "gamma":
                 one.invert_xaxis()  # finer to the right, as for the number of bins
-        axes[-1].set_xlabel(WORDS.get(self.over, self.over), fontsize=8)
+        axes[-1].set_xlabel(
+            WORDS.get(self.over, self.over), fontsize=TEXT, color=ink_on(axes[-1].figure.get_facecolor())
+        )
         return axes
 
     def _places(self) -> tuple[Floats, bool]:
@@ -243,7 +245,7 @@ def stability_diagram(
     if np.isnan(whole).all():
         raise UndefinedMetricError(chosen.id, f"has no value at any setting of {over}", "see the metric alone for why")
     sample = redrawn(source, chosen, plans, lens, shares, n_resamples, seed_of(rng))
-    value, spread, lower, upper = _summary(whole, sample, over, level)
+    value, spread, lower, upper = _summary(whole, sample, over, level, chosen.range)
     sizes = np.full((len(settings), 4), np.nan)
     if over != "fraction":
         sizes[:] = [cell_sizes(chosen, source, plan, lens) for plan in plans]
@@ -291,8 +293,10 @@ def _check_tolerance(tolerance: Any, n_resamples: int) -> None:
         raise ArgumentError("tolerance", f"must be 'interval' or lie between 0 and 1; got {tolerance!r}", "0.1")
 
 
-def _summary(whole: Floats, sample: Floats, over: str, level: float) -> tuple[Floats, Floats, Floats, Floats]:
-    """Value, spread and interval at each setting; a setting where one draw in ten has no value has no spread."""
+def _summary(
+    whole: Floats, sample: Floats, over: str, level: float, limits: tuple[float, float]
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Value, spread and interval, within what the metric can be, at each setting; none where one draw in ten has no value."""
     from scipy.special import ndtri
 
     if len(sample) < 2:
@@ -304,7 +308,9 @@ def _summary(whole: Floats, sample: Floats, over: str, level: float) -> tuple[Fl
     spread = np.where(enough, np.nanstd(kept, axis=0, ddof=1), np.nan)
     if over != "fraction":
         half = float(ndtri((1 + level) / 2)) * spread
-        return whole, spread, whole - half, whole + half
+        # An option may stretch the range, so a value beyond it is its own bound.
+        floor, roof = np.minimum(whole, limits[0]), np.maximum(whole, limits[1])
+        return whole, spread, np.maximum(whole - half, floor), np.minimum(whole + half, roof)
     ends = np.nanquantile(kept, [(1 - level) / 2, (1 + level) / 2], axis=0)
     mean, low, high = (np.where(enough, values, np.nan) for values in (np.nanmean(kept, axis=0), *ends))
     return mean, spread, low, high

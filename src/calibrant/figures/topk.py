@@ -28,7 +28,7 @@ from ._several import (
     predictions_of,
     read_models,
 )
-from .base import MUTED, PAPER_WIDTH, check_choice, finish, lines_of, none_for_nan
+from .base import MUTED, PAPER_WIDTH, TEXT, check_choice, finish, ink_on, lines_of, none_for_nan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,7 +135,9 @@ class TopkDiagram:
                 in_octaves(one, self.k.tolist())
             else:
                 one.locator_params(axis="x", integer=True)
-        axes[-1].set_xlabel("k (number of likeliest classes)", fontsize=8)
+        axes[-1].set_xlabel(
+            "k (number of likeliest classes)", fontsize=TEXT, color=ink_on(axes[-1].figure.get_facecolor())
+        )
         legend_above(axes[0])
         return axes
 

@@ -1,0 +1,122 @@
+"""Words that must fit: names and labels cut into lines, or shortened in their middle, by the width that they take in print."""
+
+from __future__ import annotations
+
+import textwrap
+import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["entry", "label_room", "name_room", "room_of", "shortened", "taken_by_ticks", "width_of", "wrapped"]
+
+# An escaped dollar sign is one letter, and must stay whole.
+ESCAPED, DOLLAR = r"\$", "\ue000"
+ELLIPSIS = "\u2026"
+# A name is cut into at least this many letters a line, and no entry has more lines than this.
+LEAST_LETTERS, MOST_LINES = 6, 4
+# How much wider letters are on a screen than in outline, and a label of an axis may be than its ax.
+HINTED, OVERHANG = 1.06, 1.1
+# How much wider than its first guess an ax becomes where the layout is constrained, and what numbers beside it take, in inches.
+GROWTH, NUMBERS = 1.04, 0.3
+
+
+def width_of(text: str, size: float) -> float:
+    """Inches that the longest line of the text takes in letters of this size in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=size)
+    lines = text.replace(ESCAPED, "$").replace(DOLLAR, "$").split("\n")
+    with warnings.catch_warnings():  # a letter that the font lacks is warned of when it is drawn
+        warnings.simplefilter("ignore", UserWarning)
+        wide = max(text_to_path.get_text_width_height_descent(line, font, ismath=False)[0] for line in lines)
+    return float(wide) * HINTED / 72
+
+
+def wrapped(text: str, inches: float, size: float, most: int = MOST_LINES) -> str:
+    """The text in lines of at most so many inches, as it is where it fits; what needs more lines than `most` loses its middle."""
+    return "\n".join(_wrapped_line(line, inches, size, most) for line in text.split("\n"))
+
+
+def _wrapped_line(line: str, inches: float, size: float, most: int) -> str:
+    wide = width_of(line, size)
+    if wide <= inches:
+        return line
+    bare = line.replace(ESCAPED, DOLLAR)
+    letters = max(LEAST_LETTERS, int(len(bare) * inches / wide) + 1)
+    lines = _lines(bare, letters, most)
+    while letters > LEAST_LETTERS and width_of("\n".join(lines), size) > inches:
+        letters -= 1
+        lines = _lines(bare, letters, most)
+    while letters > LEAST_LETTERS and len(even := _lines(bare, letters - 1, most)) == len(lines) < most:
+        letters, lines = letters - 1, even  # no last line of one word
+    return "\n".join(lines).replace(DOLLAR, ESCAPED)
+
+
+def _lines(text: str, letters: int, most: int) -> list[str]:
+    """Lines of at most so many letters, cut between words; more than there may be are made by a shorter text."""
+    lines = textwrap.wrap(text, letters)
+    kept = letters * most
+    while len(lines) > most:
+        lines = textwrap.wrap(_middle_out(text, kept), letters)
+        kept -= 1
+    return lines
+
+
+def _middle_out(text: str, letters: int) -> str:
+    tail = (letters - 1) // 2
+    return text if len(text) <= letters else f"{text[: letters - 1 - tail]}{ELLIPSIS}{text[len(text) - tail :]}"
+
+
+def shortened(text: str, inches: float, size: float) -> str:
+    """The text in one line of at most so many inches, with an ellipsis in its middle where it is too long."""
+    bare, letters = text.replace(ESCAPED, DOLLAR), len(text)
+    found = bare
+    while letters > LEAST_LETTERS and width_of(found, size) > inches:
+        letters -= 1
+        found = _middle_out(bare, letters)
+    return found.replace(DOLLAR, ESCAPED)
+
+
+def entry(label: str, inches: float, size: float) -> str:
+    """An entry of a legend: in one line where it fits, else its name first and the values in brackets on lines of their own."""
+    if width_of(label, size) <= inches:
+        return label
+    name, opened, facts = label.rpartition(" (")
+    if not opened or not label.endswith(")"):
+        return wrapped(label, inches, size)
+    whole = [fact.replace(" ", "\u00a0") for fact in f"({facts}".split(", ")]
+    if max(width_of(fact, size) for fact in whole) < inches:
+        facts = ", ".join(whole)[1:]
+    below = wrapped(f"({facts}", inches, size).replace("\u00a0", " ")
+    return f"{wrapped(name, inches, size)}\n{below}"
+
+
+def taken_by_ticks(ax: Axes, size: float) -> float:
+    """Inches that names beside an ax take from its width, beyond what numbers would."""
+    from matplotlib.ticker import FixedLocator
+
+    if not isinstance(ax.yaxis.get_major_locator(), FixedLocator):
+        return 0.0
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    return max([0.0, *(width_of(name, size) - NUMBERS for name in names)])
+
+
+def room_of(ax: Axes, size: float) -> tuple[float, float]:
+    """Width and height in inches that an ax will have about, beside the names at its ticks."""
+    wide, high = (side / ax.figure.dpi * GROWTH for side in (ax.bbox.width, ax.bbox.height))
+    return max(wide - taken_by_ticks(ax, size), wide / 3), high
+
+
+def label_room(ax: Axes, size: float) -> tuple[float, float]:
+    """Inches that the labels of the two axes may take."""
+    wide, high = room_of(ax, size)
+    return wide * OVERHANG, high * OVERHANG
+
+
+def name_room(ax: Axes, places: int = 0) -> float:
+    """Inches for each name: of so many `places` below the ax, or beside it, where names may take two fifths of the width."""
+    wide = float(ax.bbox.width / ax.figure.dpi)
+    return GROWTH * wide / places if places else 0.42 * wide
