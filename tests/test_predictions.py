@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 
 import calibrant as cal
 from calibrant import Predictions
+from calibrant._frames import classes_of_columns
 
 Y = [0, 1, 1, 0]
 P = [0.2, 0.8, 0.6, 0.3]
@@ -338,6 +340,57 @@ def test_columns_name_classes_only_where_labels_are_among_them() -> None:
     assert read.classes == ("dog", "eel", "cat")
 
 
+@pytest.mark.parametrize("columns", [[1, 2, 3], [2, 0, 1], [1.0, 2.0, 3.0]])
+def test_numbers_that_could_be_names_or_positions_are_refused(columns: list[Any]) -> None:
+    frame, labels = pd.DataFrame(MATRIX, columns=columns), [1, 2, 1, 2]
+    with pytest.raises(
+        cal.LabelError, match=r"y_true: could be names or numbers .* pass classes= .* y_prob.to_numpy\(\)"
+    ):
+        Predictions(labels, frame)
+    counted = Predictions(labels, frame.to_numpy()).labels
+    assert counted is not None
+    assert counted.tolist() == labels
+    named = Predictions(labels, frame, classes=columns).labels
+    assert named is not None
+    assert named.tolist() == [columns.index(label) for label in labels]
+
+
+def test_numbers_that_have_one_reading_are_taken_so() -> None:
+    for columns, labels, codes, classes in (
+        ([1, 2, 3], [0, 2, 1, 2], [0, 2, 1, 2], None),  # 0 is no name
+        ([1, 2, 3], [1, 2, 3, 1], [0, 1, 2, 0], (1, 2, 3)),  # 3 is no position
+        ([10, 20, 30], [0, 2, 1, 2], [0, 2, 1, 2], None),
+        ([0, 1, 5], [0, 1, 1, 0], [0, 1, 1, 0], (0, 1, 5)),  # both are the same
+    ):
+        read = Predictions(labels, pd.DataFrame(MATRIX, columns=columns))
+        assert read.labels is not None
+        assert (read.labels.tolist(), read.classes) == (codes, classes)
+    turned = Predictions([True, False, True, True], pd.DataFrame(MATRIX[:, :2], columns=[True, False]), normalize=True)
+    assert turned.labels is not None
+    assert turned.labels.tolist() == [0, 1, 0, 0]
+
+
+def test_names_are_sought_among_labels_of_every_type() -> None:
+    frame = table("pandas", NAMES)
+    for labels in (np.array(NAMED_ROWS), np.array(NAMED_ROWS, dtype=object), pd.Series(NAMED_ROWS, dtype="category")):
+        assert Predictions(labels, frame).classes == tuple(NAMES)
+    with pytest.raises(cal.CalibrantError):
+        Predictions(np.array(["cat", ["dog"], "cat", "eel"], dtype=object), frame)
+
+
+@pytest.mark.parametrize("labels", [np.arange(30_000) % 3, np.array(NAMES)[np.arange(30_000) % 3]], ids=["int", "text"])
+@pytest.mark.parametrize("kind", [None, object])
+def test_no_call_is_made_for_each_label(labels: Any, kind: Any) -> None:
+    calls: list[str] = []
+    given = labels if kind is None else labels.astype(kind)
+    sys.setprofile(lambda frame, event, argument: calls.append(event))
+    try:
+        classes_of_columns(tuple(NAMES), None, given)
+    finally:
+        sys.setprofile(None)
+    assert 0 < len(calls) < 200
+
+
 def test_an_index_in_another_order_is_refused() -> None:
     labels, frame = pd.Series([0, 2, 0, 1]), pd.DataFrame(MATRIX)
     with pytest.raises(cal.InputError, match=r"y_prob: has the same index .* pass y_prob.loc\[y_true.index\]"):
@@ -347,6 +400,11 @@ def test_an_index_in_another_order_is_refused() -> None:
     assert Predictions(labels, frame.iloc[::-1].to_numpy()).n == 4
     assert Predictions(labels, frame.set_index(pd.Index([7, 8, 9, 10]))).n == 4  # other rows: read by position
     assert Predictions(labels.set_axis(list("dcba")), frame.set_index(pd.Index(list("dcba")))).n == 4
+    partly = Predictions(
+        labels, frame.set_index(pd.Index([3, 2, 1, 9]))
+    )  # some rows are others: the index means another thing
+    assert np.array_equal(partly.probs, MATRIX)
+    assert Predictions(labels, frame.set_index(pd.Index([1, 0, 0, 1]))).n == 4  # names rows twice
 
 
 def test_a_sketch_is_named_where_rows_are_needed() -> None:

@@ -12,7 +12,7 @@ import calibrant as cal
 
 sklearn = pytest.importorskip("sklearn")
 
-from sklearn.base import clone  # noqa: E402
+from sklearn.base import BaseEstimator, ClassifierMixin, clone  # noqa: E402
 from sklearn.datasets import load_breast_cancer, load_digits  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split  # noqa: E402
@@ -165,6 +165,42 @@ def test_scores_of_pairs_of_classes_are_refused(classes: int) -> None:
             scorer("ece")(fitted, X, y)
     fine = CalibratedModel(SVC(decision_function_shape="ovr"), method="temperature", cv=3).fit(X, y)
     assert fine.score(X, y) > 0.95
+
+
+class Pairs(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Scores each pair of its classes, and has no option that says so."""
+
+    def fit(self, X: Any, y: Any) -> Pairs:
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        return X[:, : len(self.classes_) * (len(self.classes_) - 1) // 2]
+
+
+def test_scores_of_pairs_are_told_by_their_number() -> None:
+    X, y = load_digits(n_class=4, return_X_y=True)
+    with pytest.raises(cal.ArgumentError, match="estimator: gives 6 scores for 4 classes, and one score for each"):
+        CalibratedModel(Pairs().fit(X, y), cv="prefit").fit(X, y)
+
+
+def test_a_chosen_map_whose_fit_warned_says_so() -> None:
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 3, 120)
+    X = np.where(y[:, None] == np.arange(3), 4.0, 0.0) + rng.random((120, 3))  # every label has the largest score
+    scores = Passing().fit(X, y)
+    with pytest.warns(cal.CalibrantWarning, match="every label has the largest logit of its row") as caught:
+        found = CalibratedModel(scores, cv="prefit").fit(X, y)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert cal.recalibrate(y, X, input="logit").warned in str(caught[0].message)
+    assert isinstance(found.map_, cal.TemperatureScaling)
+
+
+class Passing(Pairs):
+    """Gives its features as scores."""
+
+    def decision_function(self, X: Any) -> Any:
+        return X
 
 
 def test_two_classes_have_one_pair() -> None:

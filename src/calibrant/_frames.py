@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._convert import is_frame, is_hashable
-from .errors import ArgumentError, InputError
+from ._convert import is_frame, is_hashable, is_number
+from .errors import ArgumentError, InputError, LabelError
 
 __all__ = ["check_same_rows", "classes_of_columns", "column_names"]
 
@@ -26,7 +26,10 @@ def column_names(table: Any) -> tuple[Any, ...] | None:
 
 
 def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDArray[Any]) -> Any:
-    """The classes given, or those that the columns are named after where every label is one of them."""
+    """The classes given, or those that the columns are named after where every label is one of them.
+
+    Labels that are both names and numbers of columns are refused where the two differ: which it was would depend on the rows at hand.
+    """
     if names is None or len(set(names)) < max(2, len(names)):
         return classes
     if classes is not None:
@@ -36,10 +39,32 @@ def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDAr
                 "classes", f"has another order than the columns of y_prob, which are {list(names)}", "drop classes="
             )
         return classes
-    if labels.ndim != 1 or names == tuple(range(len(names))):
+    if labels.ndim != 1 or not len(labels) or names == tuple(range(len(names))):
         return None
-    seen = labels.tolist()
-    return names if all(map(is_hashable, seen)) and set(seen) <= set(names) else None
+    place = {name: index for index, name in enumerate(names)}
+    seen = _distinct(labels, place)
+    if seen is None:
+        return None
+    counted = all(is_number(label) and label in range(len(names)) for label in seen)
+    if counted and any(place[label] != label for label in seen):
+        raise LabelError(
+            "y_true",
+            f"could be names or numbers of the columns of y_prob, which are {list(names)}, and the two differ",
+            "pass classes= if they are names, or y_prob.to_numpy() if they count columns from 0",
+        )
+    return names
+
+
+def _distinct(labels: NDArray[Any], names: Mapping[Any, int]) -> set[Any] | None:
+    """The labels that occur, where all are names; None otherwise, told by the first where that is none."""
+    try:
+        if labels.item(0) not in names:
+            return None
+        # A set takes text faster than sorting does, and numbers slower.
+        seen = set((np.unique(labels) if labels.dtype.kind in "biuf" else labels).tolist())
+    except TypeError:  # what has no hash is no name
+        return None
+    return seen if seen <= names.keys() else None
 
 
 def check_same_rows(first: Any, others: Mapping[str, Any]) -> None:

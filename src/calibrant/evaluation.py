@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,15 @@ from ._sweep import check_matrix
 from .errors import ArgumentError, CalibrantError, GroupError, InputError, InputTypeError, LensError
 from .lenses import Lens
 from .predictions import Predictions
-from .recalibration.base import CalibrationMap
+from .recalibration.base import CalibrationMap, names_array
 from .registry import catalogue
 from .selections import parse_selection
 from .sketch import CELLS
 from .sketches import Sketches
 from .view import VectorView, View
+
+if TYPE_CHECKING:
+    from .recalibration.choosing import Recalibration
 
 __all__ = ["Evaluation", "Header", "Result", "Skipped", "evaluate"]
 
@@ -151,12 +154,16 @@ def evaluate(
     return Evaluation(header_of(predictions), tuple(results), groups, left_out)
 
 
-def calibrated(p: Predictions, map: CalibrationMap | str | os.PathLike[str]) -> Predictions:
-    """The same rows with the probabilities that a map, or the file of one, makes of their scores."""
+def calibrated(p: Predictions, map: CalibrationMap | Recalibration | str | os.PathLike[str]) -> Predictions:
+    """The same rows with the probabilities that a map, or the file of one, makes of their scores; maps for groups get the rows' groups."""
+    from .recalibration.choosing import Recalibration
+    from .recalibration.grouped import GroupMap
+
     if isinstance(map, (str, os.PathLike)):
         from .recalibration.persistence import load
 
         map = load(map)
+    map = map.map if isinstance(map, Recalibration) else map
     if not isinstance(map, CalibrationMap):
         raise InputTypeError("map", f"must be a fitted map or the file of one; got {type(map).__name__}")
     if p.kind not in ("binary", "multiclass"):
@@ -168,7 +175,11 @@ def calibrated(p: Predictions, map: CalibrationMap | str | os.PathLike[str]) -> 
     order = _order_for(map, p)
     scores = p.logits if map.input == "logit" else summing_to_one(p.probs)
     assert scores is not None
-    probs = map.predict_proba(scores if order is None else scores[:, order])
+    scores = scores if order is None else scores[:, order]
+    if isinstance(map, GroupMap):
+        probs = map.predict_proba(scores, None if p.groups is None else names_array(p.group_names)[p.groups])
+    else:
+        probs = map.predict_proba(scores)
     if order is not None:
         probs = probs[:, np.argsort(order)]
     other = copy.copy(p)

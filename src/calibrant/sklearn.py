@@ -12,7 +12,7 @@ from ._convert import column
 from ._labels import class_names, encode_labels
 from ._signature import VIEW_WORDS, unknown_word
 from .calibration import CalibrationCurve, calibration_curve
-from .errors import ArgumentError, LabelError, MissingDependencyError
+from .errors import ArgumentError, LabelError, MissingDependencyError, warn_caller
 from .figures.reliability import ReliabilityDiagram
 from .recalibration import METHODS
 from .recalibration.base import CalibrationMap
@@ -74,7 +74,10 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             words = {**self.method.get_params(deep=False), "input": kind}
             self.map_ = type(self.method)(**words).fit(values, codes, sample_weight)
         elif self.method == "auto":
-            self.map_ = recalibrate(codes, values, input=kind, sample_weight=sample_weight).map
+            found = recalibrate(codes, values, input=kind, sample_weight=sample_weight)
+            if found.warned:
+                warn_caller(found.note)
+            self.map_ = found.map
         elif self.method in METHODS:
             self.map_ = METHODS[self.method](input=kind).fit(values, codes, sample_weight)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -130,6 +131,21 @@ def test_fit_reads_weights(tmp_path: Path, run: Run, weights: str) -> None:
     assert found.temperature_ == pytest.approx(expected.temperature_)
 
 
+def test_counts_are_rows_and_weights_are_not(tmp_path: Path, run: Run) -> None:
+    weight = np.arange(600) % 4
+    frame(LABELS, PROBS).with_columns(pl.Series("w", weight)).write_parquet(tmp_path / "v.parquet")
+    found = {}
+    for kind in ("--weight", "--counts"):
+        words = (kind, "w", "--method", "isotonic_pooled", "--out", tmp_path / "m.json")
+        code, out, _ = run("fit", tmp_path / "v.parquet", *words)
+        assert (code, f"fitted on {900 if kind == '--counts' else 450:,} rows" in out) == (0, True)
+        found[kind] = json.loads(run("fit", tmp_path / "v.parquet", *words, "--json")[1])
+    expected = cal.recalibrate(LABELS, PROBS, counts=weight, method="isotonic_pooled")
+    assert (found["--counts"]["n"], found["--weight"]["n"]) == (900, 450)
+    assert found["--counts"]["candidates"][1]["low"] == pytest.approx(expected.candidates[1].low)
+    assert found["--counts"]["candidates"][1]["low"] != pytest.approx(found["--weight"]["candidates"][1]["low"])
+
+
 def test_fit_from_logits(tmp_path: Path, run: Run) -> None:
     np.savez(tmp_path / "v.npz", labels=LABELS, logits=np.log(PROBS) + 3)
     np.savez(tmp_path / "t.npz", labels=NEW_LABELS, logits=np.log(NEW_PROBS) - 1, name=NEW_LABELS.astype(str))
@@ -255,6 +271,39 @@ def test_existing_output_is_replaced_and_nothing_else_is_left(
 
 
 # errors
+
+
+def test_what_is_read_is_never_written_over(tmp_path: Path, fitted: Path, validation: Path, run: Run) -> None:
+    rows = tmp_path / "rows.csv"
+    frame(NEW_LABELS, NEW_PROBS).write_csv(rows)
+    link = tmp_path / "link.csv"
+    link.symlink_to(rows)
+    made = tmp_path / "calibrated.parquet"
+    frame(NEW_LABELS, NEW_PROBS).write_parquet(made)
+    before = {path: path.read_bytes() for path in (rows, fitted, validation, made)}
+    quick = ("--method", "temperature")
+    for command in (
+        ("fit", rows, *quick, "--out", rows),
+        ("fit", rows, *quick, "--out", tmp_path / "." / "link.csv"),
+        ("apply", fitted, rows, "--out", rows),
+        ("apply", fitted, link, "--out", rows),
+        ("run", "--validation", validation, "--test", made, "--out", tmp_path),
+        ("run", "--validation", made, "--test", rows, "--out", tmp_path),
+    ):
+        code, out, err = run(*command)
+        assert (code, out, len(err.splitlines())) == (2, "", 1), command
+        assert "--out" in err
+        assert "which is read" in err
+    assert {path: path.read_bytes() for path in before} == before
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_maps_for_groups_are_applied_in_python(tmp_path: Path, new_rows: Path, run: Run) -> None:
+    each = cal.GroupCalibration(cal.TemperatureScaling()).fit(PROBS, LABELS, groups=np.arange(600) % 2)
+    path = cal.save(each, tmp_path / "each.json")
+    code, _, err = run("apply", path, new_rows, "--out", tmp_path / "c.csv")
+    assert (code, "GroupCalibration" in err, "in Python" in err) == (2, True, True)
+    assert not (tmp_path / "c.csv").exists()
 
 
 def test_bad_maps_are_one_clear_line(tmp_path: Path, fitted: Path, new_rows: Path, run: Run) -> None:
@@ -433,6 +482,19 @@ def test_run_with_importance_has_no_threshold_and_says_why(tmp_path: Path, run: 
     code, out, _ = run("run", *files, *QUICK, "--weight", "w")
     assert code == 0
     assert "No threshold: choose_threshold counts rows." in out
+
+
+def test_run_counts_rows_and_says_by_how_much_a_loss_fell(tmp_path: Path, run: Run) -> None:
+    for name, labels, probs in (("v", LABELS, PROBS), ("t", NEW_LABELS, NEW_PROBS)):
+        frame(labels, probs).with_columns(pl.Series("w", np.full(600, 3))).write_csv(tmp_path / f"{name}.csv")
+    files = ("--validation", tmp_path / "v.csv", "--test", tmp_path / "t.csv", "--out", tmp_path / "o")
+    code, out, _ = run("run", *files, *QUICK, "--counts", "w")
+    assert code == 0
+    assert "1,800 validation rows (1,260 for the map, 540 for the threshold), 1,800 test rows." in out
+    fell = re.search(r"nll fell from (\S+) to (\S+) \(by \[(\S+), (\S+)\] at 80%\)", out)
+    assert fell is not None
+    before, after, low, high = map(float, fell.groups())
+    assert 0 < low < before - after < high
 
 
 def test_names_of_files_cannot_drive_the_page(tmp_path: Path, validation: Path, run: Run) -> None:

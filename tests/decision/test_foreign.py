@@ -278,3 +278,11 @@ def test_results_speak() -> None:
     assert "folds=5" in repr(ood_detector())
     with pytest.raises(cal.ArgumentError, match="positive"):
         ood_evaluate(INSIDE, OUTSIDE, positive="yes")  # type: ignore[arg-type]
+
+
+def test_a_rate_of_no_false_positive_has_an_upper_bound() -> None:
+    near, far = [0.1, 0.2, 0.3, 0.4], [0.9, 0.95, 0.97]
+    low, high = cal.ood_evaluate(near, far).fpr_interval
+    assert (low, high) == (0, pytest.approx(1 - 0.025 ** (1 / 3)))
+    low, high = cal.ood_evaluate(far, near).fpr_interval
+    assert (low, high) == (pytest.approx(0.025 ** (1 / 4)), 1)

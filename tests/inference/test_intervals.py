@@ -346,3 +346,21 @@ def test_an_infinite_end_is_text_for_json_and_a_number_in_a_frame() -> None:
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert (plain["low"], plain["high"]) == (0.5, "inf")
     assert found.to_frame()["high"].tolist() == [math.inf]
+
+
+def test_few_events_are_said() -> None:
+    found = cal.interval(np.zeros(300, int), np.full(300, 0.002), metric="calibration_in_the_large")
+    assert "only 0 rows have the rarer outcome" in found.note
+    y = np.arange(300) < 4
+    assert "only 4 rows" in cal.interval(y, np.full(300, 0.02), metric="ece", rng=0, n_resamples=200).note
+    assert "rarer" not in cal.interval(np.arange(300) < 5, np.full(300, 0.02), metric="brier").note
+
+
+def test_debiased_errors_are_lifted_too() -> None:
+    d = cal.make_miscalibrated(400, warp=cal.simulate.temperature(1.5), law=(2, 2), rng=1000)
+    for metric in ("ece_db", "ce2_db", "drmsce"):
+        assert (
+            "so the interval is too high"
+            in cal.interval(d.y_true, d.y_prob, metric=metric, rng=0, n_resamples=200).note
+        )
+    assert cal.interval(d.y_true, d.y_prob, metric="brier").note == ""

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import calibrant as cal
+from calibrant.errors import warn_caller
 from calibrant.recalibration import METHODS
-from calibrant.recalibration.choosing import Identity, _held_out
+from calibrant.recalibration.base import TrainingData
+from calibrant.recalibration.choosing import Candidate, Identity, _chosen, _held_out
+from calibrant.recalibration.persistence import load, save
 
 
 def test_overconfidence_is_repaired_and_calibration_left_alone() -> None:
@@ -60,7 +65,7 @@ def test_the_loss_is_that_of_rows_not_seen() -> None:
 
 
 def test_a_rising_ece_is_explained() -> None:
-    from calibrant.recalibration.choosing import Candidate, _note
+    from calibrant.recalibration.choosing import _note
 
     plain = Candidate("none", 0.5, 0, 0, 0, 0.02)
     assert "ece rose from 0.02" in _note(Candidate("temperature", 0.4, 0.1, 0.05, 0.15, 0.03), plain)
@@ -97,6 +102,9 @@ def test_bad_arguments_are_named() -> None:
         cal.recalibrate(y, p, method="magic")
     with pytest.raises(cal.ArgumentError, match="loss"):
         cal.recalibrate(y, p, loss="ece")  # type: ignore[arg-type]
+    for level in (2, 0, 1, -0.5, float("nan"), "95", True):
+        with pytest.raises(cal.ArgumentError, match="level: must lie between 0 and 1; got"):
+            cal.recalibrate(y, p, level=level)  # type: ignore[arg-type]
     with pytest.raises(cal.UndefinedMetricError, match="at least 10 rows"):
         cal.recalibrate(y[:6], p[:6])
 
@@ -151,6 +159,46 @@ def test_a_map_at_its_bound_is_chosen_where_nothing_else_helps_and_says_so() -> 
     none = cal.recalibrate(unseen, probs, method=["vector"])
     assert none.method == "vector"
     assert "class 2 has no rows" in none.note
+
+
+def test_of_two_maps_that_warn_the_better_is_chosen_where_nothing_else_helps() -> None:
+    class Wary(cal.PlattScaling):
+        def _fit(self, data: Any) -> None:
+            super()._fit(data)
+            warn_caller("wary too")
+
+    y, p = separated()
+    maps = {"none": Identity(), "temperature": cal.TemperatureScaling(), "wary": Wary(), "calm": cal.PlattScaling()}
+    data = TrainingData(cal.Predictions(y, p))
+    losses = {"none": 0.4, "wary": 0.2, "temperature": 0.1}
+    found = [Candidate(name, loss, 0.4 - loss, 0.0, 1.0, 0.0) for name, loss in losses.items()]
+    best, map, told = _chosen(found, maps, data)
+    assert (best.method, type(map)) == ("temperature", cal.TemperatureScaling)
+    assert list(told) == ["temperature", "wary"]
+    assert told["wary"] == "wary too"
+    calm = Candidate("calm", 0.3, 0.1, 0.0, 1.0, 0.0)
+    best, map, told = _chosen([*found, calm], maps, data)
+    assert (best.method, type(map)) == ("calm", cal.PlattScaling)
+    assert list(told) == ["temperature", "wary"]
+
+
+def test_what_the_chosen_fit_warned_of_is_told_apart() -> None:
+    y, p = separated()
+    assert cal.recalibrate(y, p).warned == ""
+    found = cal.recalibrate(y, p, method="temperature")
+    assert found.warned == found.candidates[1].note
+    assert found.note.startswith(found.warned + ";") or found.note == found.warned
+
+
+def test_names_of_classes_keep_their_types(tmp_path: Path) -> None:
+    data = cal.make_miscalibrated(200, warp=cal.simulate.temperature(2.0), rng=0)
+    for names in ([1, "a"], ["a", 1], [1, 2.5], ["a", "b"], [True, "a"]):
+        labels = np.array(names, dtype=object)[data.y_true]
+        map = cal.recalibrate(labels, data.y_prob, classes=names, method="platt").map
+        for one in (map, load(save(map, tmp_path / "map.json"))):
+            found = one.predict([0.01, 0.99]).tolist()
+            assert found == names
+            assert [type(name) for name in found] == [type(name) for name in names]
 
 
 def test_other_warnings_than_ours_are_let_through() -> None:

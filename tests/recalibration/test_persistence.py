@@ -51,6 +51,13 @@ def test_names_of_classes_are_kept(tmp_path: Path) -> None:
     assert set(again.predict(NEW[2])) == {"no", "yes"}
 
 
+def test_names_that_came_as_objects_are_kept(tmp_path: Path) -> None:
+    map = cal.TemperatureScaling().fit(BINARY.y_prob, np.array(["no", "yes"], dtype=object)[BINARY.y_true])
+    again = load(save(map, tmp_path / "map.json"))
+    assert map.predict(NEW[2]).tolist() == again.predict(NEW[2]).tolist()
+    assert save(again, tmp_path / "again.json").exists()
+
+
 def test_how_scores_were_prepared_is_compared(tmp_path: Path) -> None:
     path = save(fitted("temperature", BINARY), tmp_path / "map.json", preprocessing="resize 224")
     assert load(path).fit_record_.preprocessing == "resize 224"
@@ -80,6 +87,45 @@ CHANGES: dict[str, tuple[Any, bool, str]] = {
         True,
         "are not read",
     ),
+    "names that are none": (
+        lambda d: d["content"].update(classes={"names": [None, {"tuple": []}]}),
+        True,
+        "text or numbers",
+    ),
+    "a temperature of nothing": (lambda d: d["content"]["fitted"].update(temperature_=0.0), True, "no probabilities"),
+    "a temperature without value": (
+        lambda d: d["content"]["fitted"].update(temperature_={"number": "nan"}),
+        True,
+        "no probabilities",
+    ),
+    "a temperature in words": (lambda d: d["content"]["fitted"].update(temperature_="warm"), True, "no valid map"),
+    "a temperature for many": (
+        lambda d: d["content"]["fitted"].update(temperature_={"array": [1.0] * 7, "shape": [7], "dtype": "<f8"}),
+        True,
+        "no valid map",
+    ),
+    "one class": (
+        lambda d: d["content"].update(classes={"array": [0], "shape": [1], "dtype": "<i8"}),
+        True,
+        "two or more different names",
+    ),
+    "a class twice": (
+        lambda d: d["content"].update(classes={"array": ["a", "a"], "shape": [2], "dtype": "<U1"}),
+        True,
+        "two or more different names",
+    ),
+    "a table of classes": (
+        lambda d: d["content"].update(classes={"array": [0, 1], "shape": [1, 2], "dtype": "<i8"}),
+        True,
+        "no valid map",
+    ),
+    "a class beyond every number": (
+        lambda d: d["content"].update(classes={"array": [0, 10**30], "shape": [2], "dtype": "<i8"}),
+        True,
+        "no valid map",
+    ),
+    "names that are no names": (lambda d: d["content"].update(classes={"names": [None, "a"]}), True, "no valid map"),
+    "a scale of a map without": (lambda d: d["content"]["fitted"].update(scale_=2.0), True, "not those of its type"),
     "a newer format": (lambda d: d.update(calibrant_map=2), True, "has format 2"),
     "no map": (lambda d: d.pop("calibrant_map"), True, "is no map of calibrant"),
 }
@@ -102,6 +148,14 @@ def test_curves_are_checked_too(tmp_path: Path) -> None:
 
     with pytest.raises(cal.FileError, match="do not rise"):
         load(changed(path, fall))
+    path = save(fitted("isotonic", BINARY), tmp_path / "map.json")
+
+    def without_value(document: Any) -> None:
+        curve = document["content"]["fitted"]["curves_"]["tuple"][0]
+        curve["fields"]["rates"]["tuple"][2] = {"number": "nan"}
+
+    with pytest.raises(cal.FileError, match="are no numbers"):
+        load(changed(path, without_value))
     path = save(fitted("isotonic", BINARY), tmp_path / "map.json")
     with pytest.raises(cal.FileError, match="no valid map"):
         load(changed(path, lambda d: d["content"]["fitted"]["curves_"]["tuple"][0].update(curve="Popen")))
@@ -180,3 +234,87 @@ def test_a_kill_leaves_the_old_file_or_the_new(tmp_path: Path, request: pytest.F
         found = load(path)
         assert isinstance(found, cal.KernelCalibration)
         assert found.bandwidth in (0.05, 0.1)
+
+
+def test_a_number_beyond_all_is_a_clear_error(tmp_path: Path) -> None:
+    path = save(fitted("temperature", BINARY), tmp_path / "map.json")
+    stored = json.loads(path.read_text())["content"]["fitted"]["temperature_"]
+    path.write_text(path.read_text().replace(repr(stored), "1e999"))
+    with pytest.raises(cal.FileError, match="no valid map"):
+        load(path)
+
+
+def test_a_scale_below_one_is_refused(tmp_path: Path) -> None:
+    path = save(fitted("platt", BINARY), tmp_path / "map.json")
+    for bad in (0.0, -2.0, 0.5, "two", {"number": "nan"}):
+        with pytest.raises(cal.FileError, match="no valid map"):
+            load(changed(path, lambda d, bad=bad: d["content"]["fitted"].update(scale_=bad)))
+
+
+def test_a_length_of_text_asks_for_no_memory(tmp_path: Path) -> None:
+    names = np.array(["no", "yes"])[BINARY.y_true]
+    path = save(cal.TemperatureScaling().fit(BINARY.y_prob, names), tmp_path / "map.json")
+    again = load(changed(path, lambda d: d["content"]["classes"].update(dtype="<U500000000")))
+    assert again.classes_.tolist() == ["no", "yes"]
+    assert again.classes_.dtype == np.dtype("U3")
+
+    def long(document: Any) -> None:
+        names = ["x" * (1 << 20), *map(str, range(100))]
+        document["content"]["classes"] = {"array": names, "shape": [len(names)], "dtype": "<U9"}
+
+    with pytest.raises(cal.FileError, match="too long"):
+        load(changed(path, long))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda fitted: fitted.update(matrix_={"array": [1.0, 2.0], "shape": [2], "dtype": "<f8"}),
+        lambda fitted: fitted.update(bias_={"tuple": ["a", "b", "c"]}),
+        lambda fitted: fitted.update(matrix_=None),
+    ],
+)
+def test_fitted_values_of_a_wrong_shape_or_type_are_refused(change: Any, tmp_path: Path) -> None:
+    path = save(cal.MatrixScaling(off_diagonal=1.0).fit(THREE.y_prob, THREE.y_true), tmp_path / "map.json")
+    with pytest.raises(cal.FileError, match="no valid map"):
+        load(changed(path, lambda document: change(document["content"]["fitted"])))
+
+
+def test_names_as_a_frame_holds_them_are_saved(tmp_path: Path) -> None:
+    names = np.array(["no", "yes"], dtype=object)[BINARY.y_true]
+    map = cal.TemperatureScaling().fit(BINARY.y_prob, names)
+    map.classes_ = np.array(["no", "yes"], dtype=object)
+    again = load(save(map, tmp_path / "map.json"))
+    assert again.classes_.tolist() == ["no", "yes"]
+    map.classes_ = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")
+    with pytest.raises(cal.InputTypeError, match=r"array of datetime64.*text or numbers"):
+        save(map, tmp_path / "dates.json")
+    assert not (tmp_path / "dates.json").exists()
+
+
+def test_a_map_that_refuses_some_rows_is_still_loaded(tmp_path: Path) -> None:
+    probs = np.column_stack([NEW[2], 1 - NEW[2], np.zeros(60)])
+    map = cal.PriorShift([0.5, 0.5, 0.0], [0.3, 0.7, 0.0]).fit(probs)
+    again = load(save(map, tmp_path / "map.json"))
+    assert np.array_equal(again.predict_proba(probs[:30]), map.predict_proba(probs[:30]))
+
+
+def test_what_recalibrate_found_is_saved_and_measured_as_its_map(tmp_path: Path) -> None:
+    found = cal.recalibrate(BINARY.y_true, BINARY.y_prob, method="temperature")
+    again = load(save(found, tmp_path / "map.json"))
+    assert again.temperature_ == found.map.temperature_  # type: ignore[attr-defined]
+    new = cal.make_calibrated(60, rng=1)
+    with_map, with_found = (
+        cal.evaluate(new.y_true, new.y_prob, metrics=["nll"], map=map)["nll"] for map in (found.map, found)
+    )
+    assert with_map == with_found
+
+
+def test_the_map_of_every_group_is_looked_at(tmp_path: Path) -> None:
+    each = cal.GroupCalibration(cal.PlattScaling()).fit(BINARY.y_prob, BINARY.y_true, groups=np.arange(400) % 3)
+    path = save(each, tmp_path / "map.json")
+    assert load(path).predict_proba(NEW[2], np.arange(60) % 3).tobytes() == (  # type: ignore[call-arg]
+        each.predict_proba(NEW[2], np.arange(60) % 3).tobytes()
+    )
+    with pytest.raises(cal.FileError, match="no valid map"):
+        load(changed(path, lambda d: d["content"]["fitted"]["maps_"]["tuple"].__setitem__(2, True)))

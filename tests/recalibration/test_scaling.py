@@ -14,6 +14,7 @@ from calibrant.recalibration.scaling import (
     MatrixScaling,
     TemperatureScaling,
     VectorScaling,
+    _on_simplex,
 )
 
 B = np.arange(5, 100, 10) / 100, np.array([0, 1, 0, 0, 1, 0, 1, 1, 1, 1])
@@ -245,3 +246,22 @@ def test_classes_ruled_out_are_as_good_as_probability_0(name):
     assert map.predict_proba(logits[rare])[:, 2].max() < 1e-6
     new = rng.normal(0, 2, (50, 3))
     assert map.predict_proba(new) == pytest.approx(plain.predict_proba(new), abs=0.1)
+
+
+def test_an_ensemble_is_never_uniform_alone():
+    """Labels that the scores say nothing about: the best mixture is the uniform part, and the predicted class must still stay."""
+    rng = np.random.default_rng(3)
+    probs = rng.dirichlet([1, 1, 1], 400)
+    labels = (probs.argmin(axis=1) + rng.integers(0, 2, 400)) % 3
+    map = EnsembleTemperature()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrantWarning)
+        map.fit(probs, labels)
+    assert map.mixture_[2] > 0.999
+    assert map.mixture_[:2].sum() >= 1e-9 * (1 - 1e-6)
+    assert map.mixture_.sum() == pytest.approx(1, abs=1e-15)
+    new = rng.dirichlet([1, 1, 1], 200)
+    after = map.predict_proba(new)
+    assert (after.argmax(axis=1) == new.argmax(axis=1)).all()
+    assert np.ptp(after, axis=1).min() > 0
+    assert _on_simplex(np.eye(3), np.array([0.0, 0.0, 5.0]))[1] == pytest.approx(1e-9)

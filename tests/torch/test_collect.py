@@ -536,13 +536,22 @@ def test_a_threshold_is_compared_as_a_double_and_includes_itself() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
 def test_the_confidences_are_those_of_the_library_to_the_last_bit(dtype: Any) -> None:
-    z = (torch.randn(200, 6, generator=torch.Generator().manual_seed(0)) * 9).to(dtype)
+    z = (torch.randn(200, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 9).to(dtype)
     sure = cal.Predictions(np.zeros(200, int), z.numpy(), input="logit").probs.max(axis=1)
     found = ct.predict_with_threshold(nn.Identity(), z.to(DEVICE), 0.5)
     assert np.array_equal(found.confidence.cpu().numpy(), sure)
     for threshold in sure[:40]:
         accepted = ct.predict_with_threshold(nn.Identity(), z.to(DEVICE), float(threshold)).accepted
         assert np.array_equal(accepted.cpu().numpy(), sure >= threshold)
+
+
+def test_single_outputs_have_the_confidences_of_what_is_collected() -> None:
+    z = torch.randn(400, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 5
+    collected = ct.collect(nn.Identity(), [(z, torch.zeros(400, dtype=torch.int64))]).predictions()
+    for output in (None, lambda out: out[:, 0]):
+        found = ct.predict_with_threshold(nn.Identity(), z.to(DEVICE), 0.5, output=output)
+        assert np.array_equal(found.confidence.cpu().numpy(), collected.probs.max(axis=1))
+        assert np.array_equal(found.label.cpu().numpy(), collected.predicted)
 
 
 def test_rows_without_a_number_are_not_answered_and_no_rows_are_none() -> None:
@@ -554,10 +563,15 @@ def test_rows_without_a_number_are_not_answered_and_no_rows_are_none() -> None:
 def test_one_row_needs_its_batch_dimension() -> None:
     x, _ = rows()
     model = nn.Linear(5, 4).to(DEVICE)
-    with pytest.raises(ShapeError, match=r"output: has shape \(4,\), and 5 rows went in.*x\[None\]"):
+    with pytest.raises(ShapeError, match=r"output: has shape \(4,\), and 1 row went in.*x\[None\]"):
         ct.predict_with_threshold(model, x[6].to(DEVICE), 0.1)
     assert len(ct.predict_with_threshold(model, x[6][None].to(DEVICE), 0.1)) == 1
+    with pytest.raises(ShapeError, match=r"output: has shape \(5,\), and 1 row went in"):  # as many features as classes
+        ct.predict_with_threshold(nn.Linear(5, 5).to(DEVICE), x[6].to(DEVICE), 0.1)
     single = nn.Sequential(nn.Linear(5, 1), nn.Flatten(0)).to(DEVICE)
+    assert len(ct.predict_with_threshold(single, x[6].to(DEVICE), 0.1)) == 1
+    tokens = nn.Sequential(nn.Embedding(9, 1), nn.Flatten(0)).to(DEVICE)
+    assert len(ct.predict_with_threshold(tokens, torch.arange(9, device=DEVICE), 0.1)) == 9
     assert len(ct.predict_with_threshold(single, x.to(DEVICE), 0.1)) == 23
 
 

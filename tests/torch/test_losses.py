@@ -148,9 +148,25 @@ def test_a_true_class_that_is_shut_out_has_a_finite_price(case: tuple[str, dict[
         assert 8e3 < value.item() < 1.001e4  # a log-probability below -10,000 counts as -10,000
 
 
-def test_ordinary_logits_have_the_bits_of_torch() -> None:
+@pytest.mark.parametrize("spread", ["all", "others"])
+def test_label_smoothing_keeps_little_for_its_gradient(spread: Any) -> None:
+    logits = torch.zeros(50, 400, requires_grad=True)
+    kept: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        losses.label_smoothing_loss(logits, torch.zeros(50, dtype=torch.int64), spread=spread)
+    assert sum(kept.values()) < 3 * 4 * logits.numel()  # log-probabilities, the logits, and a mask of bytes
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_ordinary_logits_have_the_bits_of_torch(dtype: torch.dtype) -> None:
     logits, y = batch(rows=50)
-    shares = torch.softmax(batch(rows=50, seed=1)[0], 1)
+    logits = logits.to(dtype)
+    shares = torch.softmax(batch(rows=50, seed=1)[0], 1).to(dtype)
     for target in (y, shares):
         for smoothing in (0.0, 0.1):
             theirs = F.cross_entropy(logits, target, label_smoothing=smoothing, reduction="none")

@@ -553,9 +553,12 @@ def test_a_network_takes_dense_logits() -> None:
 def test_one_row_is_not_as_many_rows_as_classes() -> None:
     calibrated = ct.CalibratedModule(nn.Linear(10, 4), ct.TemperatureModule(temperature=2.0))
     x = torch.randn(5, 10)
-    with pytest.raises(ShapeError, match=r"and 10 rows went in.*add a batch dimension to a single row: x\[None\]"):
+    with pytest.raises(ShapeError, match=r"and 1 row went in.*add a batch dimension to a single row: x\[None\]"):
         calibrated.predict_proba(x[0])
     assert calibrated.predict_proba(x[:1]).shape == (1, 4)
+    square = ct.CalibratedModule(nn.Linear(4, 4), ct.TemperatureModule(temperature=2.0))
+    with pytest.raises(ShapeError, match=r"and 1 row went in"):  # as many features as classes
+        square.predict_proba(torch.randn(4))
 
 
 def test_probabilities_are_those_of_evaluation_mode() -> None:

@@ -10,10 +10,11 @@ import numpy as np
 from .. import __version__
 from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError
-from ..evaluation import calibrated, summing_to_one
+from ..evaluation import calibrated
 from ..predictions import Predictions
 from ..recalibration.base import CalibrationMap
 from ..recalibration.choosing import Recalibration, recalibrate
+from ..recalibration.grouped import GroupMap
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
 from .evaluating import _like_labels, named_classes
@@ -21,7 +22,7 @@ from .screen import clean, print_json, print_lines, say, warnings_as_lines
 from .source import Columns, load
 from .tables import check_target, open_table
 
-__all__ = ["apply_map", "fit_map", "read", "run_apply", "run_fit", "run_select"]
+__all__ = ["apply_map", "check_apart", "fit_map", "read", "rows_in", "run_apply", "run_fit", "run_select"]
 
 
 def read(
@@ -44,19 +45,21 @@ def read(
 def fit_map(p: Predictions, *, method: str, loss: str, folds: int, seed: int) -> Recalibration:
     """The best of the maps named, fitted; it keeps the names of the classes."""
     names: Any = [name.strip() for name in method.split(",")]
-    found = recalibrate(
-        p.labels,
-        summing_to_one(p.probs) if p.logits is None else p.logits,
-        method=names[0] if len(names) == 1 else names,
-        loss=loss,  # type: ignore[arg-type]
-        folds=folds,
-        sample_weight=p.weight,
-        input="prob" if p.logits is None else "logit",
-        rng=seed,
-    )
-    if p.classes is not None:
-        found.map.classes_ = np.asarray(p.classes)
-    return found
+    chosen = names[0] if len(names) == 1 else names
+    return recalibrate(p, method=chosen, loss=loss, folds=folds, rng=seed)  # type: ignore[arg-type]
+
+
+def rows_in(p: Predictions) -> int:
+    """How many rows there are; one given with a count is so many."""
+    return p.n if p.weight is None or p.weight_kind != "counts" else int(p.weight.sum())
+
+
+def check_apart(out: str | Path, *inputs: str) -> None:
+    """Raise where what is written would take the place of what is read."""
+    target = Path(out)
+    for name in inputs:
+        if name != "-" and target.exists() and Path(name).exists() and target.samefile(name):
+            raise ArgumentError("--out", f"would write over {name}, which is read", "name another file")
 
 
 def run_fit(
@@ -72,6 +75,7 @@ def run_fit(
     **source: Any,
 ) -> None:
     """Fit, print the candidates, write the map."""
+    check_apart(out, file)
     with warnings_as_lines():
         p = read(file, **source)
         found = fit_map(p, method=method, loss=loss, folds=folds, seed=seed)
@@ -80,7 +84,9 @@ def run_fit(
         print_json({"calibrant": __version__, "file": file, **found.to_dict(), "map": str(path)})
         return
     print_lines(repr(found).split("\n"))
-    print_lines(["", f"wrote {path}: {type(found.map).__name__}, fitted on {p.n:,} rows", _next_step(found, out)])
+    print_lines(
+        ["", f"wrote {path}: {type(found.map).__name__}, fitted on {rows_in(p):,} rows", _next_step(found, out)]
+    )
 
 
 def _next_step(found: Recalibration, out: str) -> str:
@@ -103,6 +109,7 @@ def apply_map(
     **columns: str | None,
 ) -> tuple[Path, int]:
     """Write the rows of a file with calibrated columns; gives where, and how many rows."""
+    _check_not_grouped(map)
     check_target(out)
     with open_table(file, Columns(**columns), where, format, table) as opened:
         words = opened.words()
@@ -116,6 +123,12 @@ def apply_map(
         return opened.write(out, calibrated(p, map).probs), rows
 
 
+def _check_not_grouped(map: CalibrationMap) -> None:
+    if isinstance(map, GroupMap):
+        problem = f"is a {type(map).__name__}, which asks for the group of each row"
+        raise ArgumentError("map", problem, "apply it in Python: calibrant.load(file).predict_proba(scores, groups)")
+
+
 def _check_kind(map: CalibrationMap, p: Predictions) -> None:
     """Say it in the words of the command line."""
     if len(map.classes_) != p.k:
@@ -127,6 +140,7 @@ def _check_kind(map: CalibrationMap, p: Predictions) -> None:
 
 def run_apply(map: str, file: str, *, out: str, preprocessing: str | None, **source: Any) -> None:
     """Apply a map from a file to the rows of another, and say where they are."""
+    check_apart(out, file, map)
     fitted = load_map(map, preprocessing=preprocessing)
     with warnings_as_lines():
         path, rows = apply_map(fitted, file, out, **source)

@@ -24,13 +24,14 @@ from ..recalibration.base import Scores
 from ..recalibration.choosing import Recalibration
 from ..recalibration.persistence import save
 from ..reporting.page import Section, render_page
-from .fitting import apply_map, fit_map, read
+from .fitting import apply_map, check_apart, fit_map, read, rows_in
 from .screen import _finite, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 
 __all__ = ["run"]
 
 # Strictly proper scores first, which say whether the probabilities as a whole are better.
 COMPARED = ("nll", "brier", "ece")
+WRITTEN = ("map.json", "metrics.json", "calibrated.parquet", "report.html")
 SAME_ROWS = "the test rows are the validation rows, so what is seen after the map looks better than it is"
 
 
@@ -40,6 +41,7 @@ class Outcome:
 
     validation: Predictions
     held_out: int
+    """How many of them were kept from the map."""
     test: Predictions
     mapped: Predictions
     """The test rows after the map."""
@@ -69,10 +71,10 @@ class Outcome:
 
     def sentences(self) -> list[str]:
         """What happened, in words."""
-        fitted = self.validation.n - self.held_out
+        given = rows_in(self.validation)
         kept = f", {self.held_out:,} for the threshold" if self.held_out else ""
         lines = [
-            f"{self.validation.n:,} validation rows ({fitted:,} for the map{kept}), {self.before.header.n:,} test rows."
+            f"{given:,} validation rows ({given - self.held_out:,} for the map{kept}), {rows_in(self.test):,} test rows."
         ]
         if self.same_rows:
             lines.append(f"Warning: {SAME_ROWS}.")
@@ -152,6 +154,8 @@ def run(
         metrics = [name.strip() for name in metrics.split(",")]  # type: ignore[assignment]
     if "-" in (validation, test):
         raise ArgumentError("-", "is read once, and two files are needed", "name both files")
+    for name in WRITTEN:
+        check_apart(Path(out) / name, validation, test)
     with warnings_as_lines(), resampling_bar():
         outcome = _found(
             read(validation, **source),
@@ -177,9 +181,7 @@ def run(
     headings, rows = outcome.table()
     print_table(headings, rows, range(1, 5))
     print_lines(outcome.after.notes())
-    print_lines(
-        ["", *outcome.sentences(), f"wrote map.json, metrics.json, calibrated.parquet, report.html in {folder}"]
-    )
+    print_lines(["", *outcome.sentences(), f"wrote {', '.join(WRITTEN)} in {folder}"])
 
 
 def _found(
@@ -195,10 +197,11 @@ def _found(
         raise ArgumentError("--test", f"has {test.k} classes, and the validation rows have {validation.k}")
     place = np.random.default_rng(fit["seed"]).permutation(validation.n)
     held_out = int(hold_out * validation.n)
+    kept = validation.take(np.sort(place[:held_out])) if held_out else None
     found = fit_map(validation.take(np.sort(place[held_out:])), **fit)
     same = Scores(validation).fingerprint == Scores(test).fingerprint
     mapped = calibrated(test, found.map)
-    if same and held_out:  # the map itself knows only the rows that it was fitted on
+    if same and kept is not None:  # the map itself knows only the rows that it was fitted on
         warn_caller(SAME_ROWS, FittedOnTheseRowsWarning)
     words = {
         "interval": draws["level"],
@@ -210,9 +213,9 @@ def _found(
     changes = tuple(_compared(test, mapped, metric, draws) for metric in COMPARED)
     chosen = seen = None
     without = ""
-    if held_out:
+    if kept is not None:
         try:
-            chosen = choose_threshold(calibrated(validation.take(np.sort(place[:held_out])), found.map), **promise)
+            chosen = choose_threshold(calibrated(kept, found.map), **promise)
             if chosen.threshold is not None:
                 seen = choose_threshold(
                     mapped, method="fixed", grid=chosen.threshold, confidence_level=promise["confidence_level"]
@@ -221,7 +224,8 @@ def _found(
             if error.argument in promise:
                 raise
             without = error.problem
-    return Outcome(validation, held_out, test, mapped, found, before, after, changes, chosen, seen, without, same)
+    apart = 0 if kept is None else rows_in(kept)
+    return Outcome(validation, apart, test, mapped, found, before, after, changes, chosen, seen, without, same)
 
 
 def _compared(before: Predictions, after: Predictions, metric: str, draws: dict[str, Any]) -> Comparison:
@@ -237,7 +241,8 @@ def _change(found: Comparison) -> str:
     if not math.isfinite(moved.difference):
         return f"{found.metric} {word} from {values}."
     chance = "" if moved.low > 0 or moved.high < 0 else ", which may be chance"
-    return f"{found.metric} {word} from {values} (by [{number(moved.low)}, {number(moved.high)}] at {found.level:.0%}{chance})."
+    low, high = (-moved.high, -moved.low) if word == "fell" else (moved.low, moved.high)
+    return f"{found.metric} {word} from {values} (by [{number(low)}, {number(high)}] at {found.level:.0%}{chance})."
 
 
 def _page(outcome: Outcome, name: str) -> str:

@@ -158,7 +158,8 @@ def read_distributions(who: str, y_prob: Any, keywords: Mapping[str, Any], own: 
     if isinstance(y_prob, Predictions):
         source = as_predictions(y_prob, None, keywords)
     else:
-        source = Predictions(np.zeros(len(column(y_prob, "y_prob").array), dtype=np.int64), y_prob, **keywords)
+        probs = column(y_prob, "y_prob").array
+        source = Predictions(np.zeros(len(probs), dtype=np.int64), probs, **keywords)
     return several_classes(who, source)
 
 

@@ -45,7 +45,7 @@ class CostDecision:
     cost: Floats
     """What the action of each row is expected to cost."""
     threshold: float | None
-    """For two classes and two actions, the probability from which action 1 is taken; None elsewhere, and beside a cost of rejecting."""
+    """For two classes and two actions, the probability above which action 1 is taken; None elsewhere, and beside a cost of rejecting."""
 
     def to_dict(self) -> dict[str, list[Any]]:
         """One list for actions, one for costs."""
@@ -58,7 +58,7 @@ class CostDecision:
     def __repr__(self) -> str:
         names, counts = np.unique(self.action, return_counts=True)
         shares = ", ".join(f"{name}: {count}" for name, count in zip(names, counts, strict=True))
-        limit = "" if self.threshold is None else f", action 1 from probability {number(self.threshold)}"
+        limit = "" if self.threshold is None else f", action 1 above probability {number(self.threshold)}"
         return f"{len(self.action)} decisions (action: rows) {shares}; claimed cost {number(float(self.cost.mean()))}{limit}"
 
     def _repr_html_(self) -> str:

@@ -14,7 +14,7 @@ from .._checks import check_whole
 from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, InputTypeError, NotFittedError, ShapeError, UndefinedMetricError
 from ..inference.draws import generator, seed_of
-from ._rows import check_level, finite_column
+from ._rows import check_level, finite_column, lower_bound, upper_bound
 from .foreign import finite_matrix
 
 __all__ = ["ForeignTest", "OodEvaluation", "ood_detector", "ood_evaluate"]
@@ -118,7 +118,12 @@ def ood_evaluate(
     kept, other = (near, far) if positive == "in" else (-far, -near)
     threshold, fpr = _false_positives(kept, other, tpr)
     draws = _redrawn(kept, other, tpr, check_whole(n_resamples, "n_resamples"), seed_of(rng))
-    ends = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    # Where no row or every row is a false positive, redrawn ones are alike: the exact bound says how far others could differ.
+    if fpr == 0:
+        high = max(high, float(upper_bound(0, len(other), (1 - level) / 2)))
+    elif fpr == 1:
+        low = min(low, float(lower_bound(len(other), len(other), (1 - level) / 2)))
     certain = auroc in (0.0, 1.0)
     return OodEvaluation(
         auroc=auroc,
@@ -127,7 +132,7 @@ def ood_evaluate(
         aupr_out=average_precision(far, near),
         aupr_in=average_precision(-near, -far),
         fpr=fpr,
-        fpr_interval=(ends[0], ends[1]),
+        fpr_interval=(low, high),
         threshold=threshold if positive == "in" else -threshold,
         inside=len(near),
         outside=len(far),

@@ -112,7 +112,7 @@ def review_routing(
     y_true, y_prob, confidence, lens, where
         As in `risk_coverage`.
     accept
-        Rows at least so sure are accepted; left out, as few as `capacity` allows are reviewed, or the cheapest threshold is taken.
+        Rows at least so sure are accepted; left out, as many as `capacity` allows are reviewed, or the cheapest threshold is taken.
     review
         Rows below this go to the fallback; left out, there is none.
     capacity

@@ -45,6 +45,11 @@ RAISED = (
     "resampled values lie above the value itself, for rows that repeat add to the error, so the interval {}; assess says whether "
     "it is chance, and the interval of l2ce_interval how large the error may be"
 )
+FEWEST = 5
+FEW = (
+    "only {} rows have the rarer outcome, so the interval is too short; calibration_curve and grade_tests give intervals of rates that "
+    "hold for few"
+)
 ONE_SIDE = "nearly all resampled values lie on one side of the value, so the percentile interval is given"
 # Corrected levels with fewer resampled values between them tell two ends apart by chance.
 FEWEST_BETWEEN = 10
@@ -164,7 +169,7 @@ def interval(
         if needed is None:
             raise ArgumentError("method", _no_closed_form(method, chosen, single), "use 'percentile'")
         low, high = needed(chosen, view, {**chosen.options, **words}, value, level)
-        return Interval(chosen.id, value, low, high, level, method, n, lens)
+        return Interval(chosen.id, value, low, high, level, method, n, lens, note=_few(views))
     least = math.ceil(10 / (1 - level) * (1 - 1e-12))  # 1 - 0.9 is a little below 0.1
     if n_resamples < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}")
@@ -174,7 +179,7 @@ def interval(
     if len(sample) < 0.9 * n_resamples:
         raise UndefinedMetricError(chosen.id, f"has no value in {n_resamples - len(sample)} of {n_resamples} resamples")
     (low, high), notes = _ends(method, value, sample, level, lambda: _jackknife(chosen, options, sampler))
-    notes += [_raised(chosen, "percentile" if notes else method, value, sample, high - low), sampler.note]
+    notes += [_raised(chosen, "percentile" if notes else method, value, sample, high - low), _few(views), sampler.note]
     note = "; ".join(filter(None, notes))
     return Interval(chosen.id, value, low, high, level, method, n, lens, len(sample), note, sample)
 
@@ -187,9 +192,20 @@ def _no_closed_form(method: str, metric: Metric, single: bool) -> str:
     return f"{metric.id} has no interval of its own"
 
 
+def _few(views: list[Any]) -> str:
+    """A note where outcomes hardly vary, so that neither their spread nor resamples of them show how far they could have."""
+    view = views[0]
+    if len(views) > 1 or not isinstance(view, View) or view.is_soft:
+        return ""
+    rows = view.weights if view.weight_kind == "counts" else np.ones(view.n)
+    events = float(rows @ view.outcome)
+    rarer = min(events, float(rows.sum()) - events)
+    return FEW.format(f"{rarer:g}") if rarer < FEWEST else ""
+
+
 def _raised(metric: Metric, method: str, value: float, sample: Floats, width: float) -> str:
-    """A note where repeated rows have lifted an error, which cannot fall below 0, and the interval with it."""
-    error = metric.ideal == 0 and metric.range[0] == 0 and metric.ideal_for == "calibrated"
+    """A note where repeated rows have lifted an error and the interval with it."""
+    error = metric.ideal == 0 and not metric.signed and metric.ideal_for == "calibrated"
     if error and method in TOO_HIGH and float(np.median(sample)) - value > width / 8:
         return RAISED.format(TOO_HIGH[method])
     return ""

@@ -10,10 +10,11 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from .._blocks import rows_per_block
+from .._convert import column
 from .._results import frame_of
 from ..errors import ArgumentError
 from ..predictions import Predictions
-from .base import CalibrationMap, Floats, Input, Scores, TrainingData, named_as, normalised
+from .base import CalibrationMap, Floats, Input, Scores, TrainingData, as_rows, named_as, normalised
 from .solving import minimised, softmax
 
 __all__ = [
@@ -40,8 +41,11 @@ class UnlabelledMap(CalibrationMap):
             self._check_params()
             if self._needs_labels():
                 raise ArgumentError("y", "is needed to learn from", "pass labels, or give the parameters")
-            # The labels are not looked at; they only have to be some.
-            y = np.zeros(len(scores), np.int64)
+            # The labels are not looked at; they only have to be some, and no names of columns.
+            with named_as():
+                scores = as_rows(scores)
+                length = len(column(scores, "y_prob").array)
+            y = np.zeros(length, np.int64)
         return super().fit(scores, y, sample_weight)
 
     def _needs_labels(self) -> bool:
@@ -96,7 +100,9 @@ class PriorEstimate:
 def prior_shift_em(probs: Any, before: Prior, sample_weight: Any = None) -> PriorEstimate:
     """Shares of the classes in unlabelled rows, from probabilities calibrated under the shares `before` (Saerens et al. 2002)."""
     with named_as("probs", "probs"):
-        data = TrainingData(Predictions(np.zeros(len(probs), np.int64), probs, sample_weight=sample_weight))
+        rows = as_rows(probs)
+        length = len(column(rows, "probs").array)
+        data = TrainingData(Predictions(np.zeros(length, np.int64), rows, sample_weight=sample_weight))
     raw = np.ones(data.n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     return _likeliest_prior(data.probs, as_prior(before, data.k, "before"), data.weight, float(raw.sum()))
 
@@ -265,9 +271,10 @@ def _solved_offset(logits: Floats, weight: Floats, target: Floats) -> Floats:
         def excess(d: float) -> float:
             return float(weight @ expit(odds + d) - target[1])
 
-        if not excess(-40) < 0 < excess(40):
+        reach = float(np.abs(odds).max()) + 40
+        if not excess(-reach) < 0 < excess(reach):
             raise ArgumentError("target", f"of {target[1]:g} is out of reach of any offset", "look at scores of 0 or 1")
-        return np.array([0.0, brentq(excess, -40, 40, xtol=1e-14, rtol=1e-15)])
+        return np.array([0.0, brentq(excess, -reach, reach, xtol=1e-14, rtol=1e-15)])
 
     def loss(x: Floats) -> tuple[float, Floats]:
         z = logits + np.append(0.0, x)

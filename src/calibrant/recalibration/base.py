@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
@@ -15,10 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._blocks import map_blocks, rows_per_block
+from .._convert import column, is_frame
+from .._frames import check_same_rows, classes_of_columns, column_names
+from .._labels import encode_labels
 from .._logistic import logit
 from ..errors import (
     ArgumentError,
     CalibrantError,
+    ColumnError,
     FittedOnTheseRowsWarning,
     LabelError,
     NotFittedError,
@@ -29,7 +33,7 @@ from ..errors import (
 )
 from ..predictions import Predictions
 
-__all__ = ["CalibrationMap", "Scores", "TrainingData", "normalised"]
+__all__ = ["CalibrationMap", "Scores", "TrainingData", "as_rows", "names_array", "normalised", "read_rows"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -37,6 +41,7 @@ Input = Literal["prob", "logit"]
 
 # What `Predictions` offers and a map does not take, and what to do here instead; the first that is named counts.
 REMEDIES = (
+    ("count columns from 0", "pass scores.to_numpy(), and give each row the number of its column, from 0 up"),
     ("normalize=", 'divide each row by its sum, or make the map with input="logit" if these are logits'),
     ("clip=", "clip them to [0, 1] if this is rounding"),
     ("label= and prob=", "pass a list, array, column or tensor"),
@@ -146,7 +151,9 @@ class CalibrationMap:
     """A map from scores to calibrated probabilities: ``fit(scores, y)``, then ``predict_proba(scores)``.
 
     Scores are ``(N,)`` for two classes (probability or logit of the second) or ``(N, K)``. Probabilities come back as ``(N, K)``.
-    Fitted values are attributes that end in an underscore. Works in scikit-learn pipelines and with its ``clone``.
+    Where every label is the name of a column of a frame, the columns name the classes, and later frames are put in the same order; what
+    has no names is read by position. Fitted values are attributes that end in an underscore. Works in scikit-learn pipelines and with
+    its ``clone``.
     """
 
     input: Input
@@ -160,8 +167,9 @@ class CalibrationMap:
     def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to validation rows that the model was not trained on."""
         self._check_params()
-        classes, labels = _classes_of(y, scores)
         with named_as():
+            check_same_rows(y, {"y_prob": scores, "sample_weight": sample_weight})
+            classes, labels, scores = read_rows(y, scores)
             predictions = Predictions(labels, scores, sample_weight=sample_weight, input=self._input())
         if predictions.labels is None or predictions.kind not in ("binary", "multiclass"):
             raise ShapeError("scores", f"must be two or more classes; got {predictions.kind}")
@@ -198,8 +206,9 @@ class CalibrationMap:
     def _read(self, scores: Any) -> Scores:
         if not hasattr(self, "fit_record_"):
             raise NotFittedError(type(self).__name__, "is not fitted yet", "call fit(scores, y) first")
-        length = len(scores) if hasattr(scores, "__len__") else 1
         with named_as(y_true="scores"):
+            scores = _in_order(scores, self.classes_.tolist())
+            length = len(scores) if hasattr(scores, "__len__") else 1
             data = Scores(Predictions(np.zeros(length, np.int64), scores, input=self._input()))
         if data.k != len(self.classes_):
             raise ShapeError("scores", f"have {data.k} classes, and the map was fitted on {len(self.classes_)}")
@@ -321,11 +330,53 @@ def named_as(y_prob: str = "scores", y_true: str = "y") -> Iterator[None]:
         raise type(error)(argument, problem, remedy, row=error.row) from None
 
 
-def _classes_of(y: Any, scores: Any) -> tuple[Array | None, Any]:
+def as_rows(scores: Any) -> Any:
+    """A frame as an array, whose columns have no names; anything else as it is."""
+    return column(scores, "y_prob").array if is_frame(scores) else scores
+
+
+def names_array(names: Sequence[Any]) -> Array:
+    """Names as they are: NumPy would write a number beside text as text."""
+    found = np.asarray(names)
+    if found.ndim == 1 and [type(name) for name in found.tolist()] == [type(name) for name in names]:
+        return found
+    found = np.empty(len(names), dtype=object)
+    found[:] = names
+    return found
+
+
+def _in_order(scores: Any, known: list[Any]) -> Any:
+    """Scores in the order of the classes known, where the columns of a frame are named after these; else by position."""
+    names, rows = column_names(scores), as_rows(scores)
+    if names is None or names in (tuple(known), tuple(range(len(names)))) or set(names).isdisjoint(known):
+        return rows
+    if len(names) == len(known) and set(names) == set(known):
+        return rows[:, [names.index(name) for name in known]]
+    if known == list(range(len(known))):  # the map knows no names
+        return rows
+    raise ColumnError(
+        "scores",
+        f"has the columns {list(names)}, and the map was fitted on the classes {known}",
+        "name the columns after the classes, or pass an array in their order",
+    )
+
+
+def read_rows(y: Any, scores: Any) -> tuple[Array | None, Any, Any]:
+    """Names of the classes, labels as their numbers, and scores without names.
+
+    The columns of a frame name the classes where every label is one of them; else they are in sorted order. Whole numbers from 0 up stay
+    as they are, and have no names.
+    """
+    came, rows = column(y, "y_true"), as_rows(scores)
+    names = classes_of_columns(column_names(scores), None, came.array)
+    if names is not None:
+        return names_array(names), encode_labels(came, len(names), names, None, np.empty(0)), rows
+    return *_sorted_classes(came.array, y, np.shape(rows)[1] if np.ndim(rows) == 2 else 2), rows
+
+
+def _sorted_classes(labels: Array, y: Any, columns: int) -> tuple[Array | None, Any]:
     """Class names in sorted order and labels as their numbers; whole numbers from 0 up stay as they are."""
-    labels = np.asarray(y)
-    columns = np.shape(scores)[1] if np.ndim(scores) == 2 else 2
-    if labels.ndim != 1 or not len(labels):
+    if labels.ndim != 1:
         return None, y
     if labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() < columns:
         return None, y

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from .._extras import WeightKind
 from .._logistic import SeparatedError
 from ..errors import ArgumentError, warn_caller
 from ..view import View
-from .base import Array, CalibrationMap, Floats, Input, Scores, TrainingData, normalised
+from .base import Array, Floats, Input, Scores, TrainingData, normalised
+from .counting import CountingMap, on_scale, scale_of
 
 __all__ = [
     "BetaCalibration",
@@ -32,34 +33,6 @@ STRATEGIES = ("one_vs_rest", "one_vs_one", "top_versus_all", "pooled")
 # The predicted class stays ahead of the others by this share, so that no tie can turn it.
 AHEAD = 1e-12
 TIE_BREAK = 1e-9
-
-
-class CountingMap(CalibrationMap):
-    """A map whose fit depends on how many rows there are: whole weights count rows, of other weights only ratios matter."""
-
-    _counted: float | None = None
-
-    def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to validation rows that the model was not trained on; a whole weight stands for so many rows."""
-        self._counted = whole_total(sample_weight)
-        return super().fit(scores, y, sample_weight)
-
-    def _weights(self, data: TrainingData) -> tuple[Array | None, WeightKind]:
-        """Weights and their kind; those of the data have lost their scale."""
-        if self._counted is not None:
-            scale = self._counted / data.weight.sum()
-            return np.rint(data.weight * scale).astype(np.int64), "counts"
-        return (None, "unit") if (data.weight == 1).all() else (data.weight, "importance")
-
-
-def whole_total(weight: Any) -> float | None:
-    """The number of rows that whole weights stand for; None for other weights, which are checked elsewhere."""
-    try:
-        values = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-    fine = values.ndim == 1 and np.isfinite(values).all() and (values >= 0).all() and (values == np.floor(values)).all()
-    return float(values.sum()) if fine and 0 < values.sum() < 2**53 else None
 
 
 class ScoreMap(CountingMap):
@@ -88,7 +61,8 @@ class ScoreMap(CountingMap):
 
     def _answered(self, data: TrainingData, fit: Callable[[View], Found]) -> list[Found]:
         """What is fitted to each yes-or-no question; where one has one answer only, a warning or an error says why."""
-        views = self._questions(data)
+        self.scale_ = scale_of(data)
+        views = self._questions(on_scale(data, self.scale_))
         why = next(
             (self._one_answer(data, view) for view in views if view.raw_outcome.min() == view.raw_outcome.max()), ""
         )
@@ -140,7 +114,7 @@ class ScoreMap(CountingMap):
 
     def _predict(self, data: Scores) -> Floats:
         if data.k == 2:
-            rate = self.curves_[0](data.score)
+            rate = self.curves_[0](on_scale(data, self.scale_).score)
             return np.column_stack([1 - rate, rate])
         probs = data.probs
         if self.multiclass == "one_vs_rest":
@@ -225,7 +199,8 @@ def _filled(out: Floats, others: Floats, top: Array, amount: Floats, limit: Floa
 class PlattScaling(ScoreMap):
     """sigmoid(A logit(p) + B), by greatest likelihood (Platt 1999).
 
-    A is negative where higher scores go with fewer events: the map then turns the order round, as the rows ask for.
+    A is negative where higher scores go with fewer events: the map then turns the order round, as the rows ask for. Where `scale_` is not
+    1, as with margins in the hundreds, the slope of the curve is that of the log-odds divided by it.
 
     Parameters
     ----------

@@ -15,7 +15,8 @@ from .._rules import check_bins, equal_mass_cuts
 from ..errors import ArgumentError
 from ..view import View
 from .base import Floats, Input, Scores, TrainingData
-from .binary import CountingMap, Curve, Multiclass, ScoreMap, plain_logistic, with_top
+from .binary import Curve, Multiclass, ScoreMap, plain_logistic, with_top
+from .counting import CountingMap, on_scale, scale_of
 
 __all__ = [
     "BayesianBinning",
@@ -151,6 +152,8 @@ class TopLabelHistogramBinning(CountingMap):
 
     def _fit(self, data: TrainingData) -> None:
         weight, kind = self._weights(data)
+        self.scale_ = scale_of(data)
+        data = on_scale(data, self.scale_)
         top = data.probs.argmax(axis=1)
         confidence, right = data.probs.max(axis=1), (top == data.labels).astype(np.uint8)
 
@@ -163,6 +166,7 @@ class TopLabelHistogramBinning(CountingMap):
         self.curves_ = tuple(of(rows) if len(rows) else everything for rows in chosen)
 
     def _predict(self, data: Scores) -> Floats:
+        data = on_scale(data, self.scale_)
         top, best = data.probs.argmax(axis=1), data.probs.max(axis=1)
         confidence = np.empty(data.n)
         for c, curve in enumerate(self.curves_):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_whole
-from .._convert import SUM_TOLERANCE
+from .._convert import SUM_TOLERANCE, is_number
 from .._gather import as_predictions
 from .._results import frame_of, html_table, number, text_table
 from .._signature import PREDICTION_WORDS, unknown_word
@@ -21,7 +21,7 @@ from ..predictions import Predictions
 from ..registry import catalogue
 from ..sketch import Sketch
 from ..view import VectorView, View
-from .base import CalibrationMap, Floats, Input, Scores, TrainingData
+from .base import CalibrationMap, Floats, Input, Scores, TrainingData, names_array
 
 __all__ = ["Candidate", "Identity", "Recalibration", "recalibrate"]
 
@@ -79,6 +79,8 @@ class Recalibration:
     level: float
     n: int
     note: str = ""
+    warned: str = ""
+    """What the fit of the chosen map on all rows warned of, which the note says too; empty where of nothing."""
 
     def predict_proba(self, scores: Any) -> Floats:
         """Probabilities of the chosen map."""
@@ -169,6 +171,8 @@ def recalibrate(
     if loss not in ("nll", "brier"):
         raise ArgumentError("loss", f"must be 'nll' or 'brier'; got {loss!r}")
     check_whole(folds, "folds", 2)
+    if not (is_number(level) and 0 < level < 1):
+        raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
     p, names = _read(y_true, y_prob, words, folds)
     kind: Input = "prob" if p.logits is None else "logit"
     maps = {"none": Identity(kind), **_named(method, p, kind)}
@@ -177,10 +181,10 @@ def recalibrate(
     candidates = _compared(held, p, loss, level)
     best, chosen, told = _chosen(candidates, maps, TrainingData(p))
     if names is not None:
-        chosen.classes_ = np.asarray(names)
+        chosen.classes_ = names_array(names)
     note = _whole_note(best, candidates, told)
     noted = (replace(c, note="; ".join(filter(None, (told.get(c.method), c.note)))) for c in candidates)
-    return Recalibration(best.method, chosen, tuple(noted), loss, level, _rows(p), note)
+    return Recalibration(best.method, chosen, tuple(noted), loss, level, _rows(p), note, told.get(best.method, ""))
 
 
 def _read(y_true: Any, y_prob: Any, words: Mapping[str, Any], folds: int) -> tuple[Predictions, tuple[Any, ...] | None]:
@@ -201,10 +205,7 @@ def _read(y_true: Any, y_prob: Any, words: Mapping[str, Any], folds: int) -> tup
         raise UndefinedMetricError("recalibrate", "needs rows of two classes, and all labels are the same")
     if p.n < 2 * folds:
         raise UndefinedMetricError("recalibrate", f"needs at least {2 * folds} rows for {folds} folds; there are {p.n}")
-    names, positive = p.classes, words.get("pos_label")
-    if names is not None and positive is not None and names[0] == positive:
-        names = names[::-1]
-    return _summing_to_one(p), names
+    return _summing_to_one(p), p.classes
 
 
 def _summing_to_one(p: Predictions) -> Predictions:

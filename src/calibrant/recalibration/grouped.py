@@ -10,26 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_whole
+from .._convert import column, numbers
+from .._frames import check_same_rows
 from .._logistic import logit
-from ..errors import ArgumentError, CalibrantError, GroupError
-from .base import CalibrationMap, Floats, Input, Scores, TrainingData, normalised
-from .binary import CountingMap
+from ..errors import ArgumentError, CalibrantError, GroupError, warn_caller
+from .base import CalibrationMap, Floats, Input, Scores, TrainingData, named_as, normalised, read_rows
+from .counting import CountingMap
+from .groupnames import NEEDED, UNKNOWN, known_groups, learnt_groups, name_at
 
 __all__ = ["GroupCalibration", "MultiCalibration"]
 
 Masks = NDArray[np.bool_]
-NEEDED = "pass the group of each row as groups="
 
 
-def _names(groups: Any, rows: int) -> NDArray[Any]:
-    if groups is None:
-        raise GroupError("groups", "are needed", NEEDED)
-    names = np.asarray(groups)
-    if names.shape != (rows,):
-        raise GroupError("groups", f"have shape {names.shape}, and {rows} rows need shape ({rows},)", NEEDED)
-    if names.dtype.kind == "O":
-        names = names.astype(str)
-    return names
+EVERY_LEVEL = -1
 
 
 class _Rows(NamedTuple):
@@ -101,18 +95,22 @@ class GroupCalibration(GroupMap):
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit a copy of the map to the rows of each group."""
         self._check_params()
-        rows, labels = np.asarray(scores), np.asarray(y)
-        names = _names(groups, len(rows))
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        found, codes = np.unique(names, return_inverse=True)
-        whole = self._copy().fit(rows, labels, weight)
+        with named_as():
+            check_same_rows(y, {"y_prob": scores, "sample_weight": sample_weight, "groups": groups})
+            _, codes, rows = read_rows(y, scores)
+            rows = column(rows, "y_prob").array
+        # Names of classes that a group lacks would be lost, so that groups see numbers.
+        labels = np.asarray(codes)
+        places, found = learnt_groups(groups, len(rows))
+        weight = None
+        if sample_weight is not None:
+            weight = numbers(column(sample_weight, "sample_weight").array, "sample_weight")
+        whole = self._copy().fit(scores, y, weight)
         maps = []
         for code, name in enumerate(found.tolist()):
-            part = codes == code
-            # Names of classes that a group lacks would be lost, so that groups see numbers.
-            numbers = np.searchsorted(whole.classes_, labels[part])
+            part = places == code
             try:
-                maps.append(self._copy().fit(rows[part], numbers, None if weight is None else weight[part]))
+                maps.append(self._copy().fit(rows[part], labels[part], None if weight is None else weight[part]))
             except CalibrantError as error:
                 raise GroupError("groups", f"the map of group {name!r} cannot be fitted: {error}") from error
         self.groups_, self.maps_, self.together_ = found, tuple(maps), whole
@@ -123,37 +121,36 @@ class GroupCalibration(GroupMap):
         return copy.deepcopy(self.map)
 
     def _by_group(self, data: Scores, groups: Any) -> Floats:
-        names = _names(groups, data.n)
-        place = np.minimum(np.searchsorted(self.groups_, names), len(self.groups_) - 1)
-        known = self.groups_[place] == names
-        if self.unseen == "error" and not known.all():
-            row = int(np.argmin(known))
-            problem = f"row {row} is of group {names[row].item()!r}, which was not fitted"
+        place = known_groups(groups, self.groups_, data.n)
+        if self.unseen == "error" and (place == UNKNOWN).any():
+            row = int(np.argmax(place == UNKNOWN))
+            problem = f"row {row} is of group {name_at(groups, row)!r}, which was not fitted"
             raise GroupError("groups", problem, "set unseen='together'", row=row)
         out = np.empty((data.n, data.k))
-        for code, map in [*enumerate(self.maps_), (-1, self.together_)]:
-            rows = known & (place == code) if code >= 0 else ~known
+        for code, map in [*enumerate(self.maps_), (UNKNOWN, self.together_)]:
+            rows = place == code
             if rows.any():
                 out[rows] = map.apply(Scores(data._p.take(rows)))
         return out
 
 
 class MultiCalibration(GroupMap, CountingMap):
-    """Moves the log-odds of the group and level that is furthest off, again and again, until none is off by more than chance.
+    """Moves the log-odds of what is furthest off, a group or a band of its probabilities, again and again, until chance explains the rest.
 
     ``fit(scores, y, groups=groups)``, ``predict_proba(scores, groups)``; groups are one name for each row, or ``(N, G)`` masks that may
-    overlap. Several classes are taken one against the rest (Hebert-Johnson et al. 2018; Kim et al. 2019).
+    overlap. Several classes are taken one against the rest (Hebert-Johnson et al. 2018; Kim et al. 2019). A row of a name that was not
+    fitted belongs to no group.
 
     Parameters
     ----------
     input
         What the scores are.
     levels
-        Bands of the current probability in which each group is looked at; 1 asks for the right mean only.
+        Bands of the current probability in which each group is looked at, beside all of its rows; 1 asks for the right mean only.
     alpha
         Chance of a correction where nothing is wrong, over all groups and levels together.
     min_size
-        Rows that a group and level must have; None takes 50 or a thousandth of all rows, whichever is more.
+        Rows that a group, or a level of it, must have; None takes 50 or a thousandth of all rows, whichever is more.
     held_out
         Share of the rows on which the loss decides which round was the best; 0 fits on all rows and trusts `alpha`.
     max_rounds
@@ -191,9 +188,7 @@ class MultiCalibration(GroupMap, CountingMap):
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit to validation rows and their groups."""
-        self._masks, self.groups_ = _masks_of(groups, None, len(scores))
-        if sample_weight is not None:  # rows without weight are dropped
-            self._masks = self._masks[np.asarray(sample_weight, dtype=np.float64) > 0]
+        self._masks, self.groups_ = _masks_of(groups, None, len(column(scores, "scores").array))
         try:
             return super().fit(scores, y, sample_weight)
         finally:
@@ -205,7 +200,8 @@ class MultiCalibration(GroupMap, CountingMap):
         weight = data.weight if given is None else given.astype(np.float64)
         if kind == "importance":
             weight = weight * (weight.sum() / np.square(weight).sum())  # adds up to the effective size
-        masks = np.column_stack([np.ones(data.n, bool), self._masks])
+        kept = data._p.kept  # rows without weight are dropped
+        masks = np.column_stack([np.ones(data.n, bool), self._masks if kept is None else self._masks[kept]])
         audit = np.zeros(data.n, bool)
         if self.held_out > 0:
             audit[np.random.default_rng(0).permutation(data.n)[: int(self.held_out * data.n)]] = True
@@ -230,7 +226,7 @@ class MultiCalibration(GroupMap, CountingMap):
             odds = _log_odds_of(data, c).copy()
             for (of, group, level), shift in zip(self.steps_, self.shifts_, strict=True):
                 if of == c:
-                    odds[masks[:, group] & (_level(odds, self.levels) == level)] += shift
+                    odds[_cell(odds, masks, group, level, self.levels)] += shift
             rates.append(expit(odds))
         if data.k == 2:
             return np.column_stack([1 - rates[0], rates[0]])
@@ -248,6 +244,11 @@ def _level(odds: Floats, levels: int) -> NDArray[np.intp]:
     return np.minimum((expit(odds) * levels).astype(np.intp), levels - 1)
 
 
+def _cell(odds: Floats, masks: Masks, group: int, level: int, levels: int) -> Masks:
+    """The rows of a group in one level, or in all."""
+    return masks[:, group] if level == EVERY_LEVEL else np.asarray(masks[:, group] & (_level(odds, levels) == level))
+
+
 def _masks_of(groups: Any, names: NDArray[Any] | None, rows: int) -> tuple[Masks, NDArray[Any]]:
     """(N, G) masks and the names of the columns; unknown names belong to no group."""
     if groups is None:
@@ -259,9 +260,13 @@ def _masks_of(groups: Any, names: NDArray[Any] | None, rows: int) -> tuple[Masks
         if names is not None and values.shape[1] != len(names):
             raise GroupError("groups", f"have {values.shape[1]} columns, and the map was fitted with {len(names)}")
         return values.astype(bool), np.arange(values.shape[1])
-    values = _names(groups, rows)
-    known = np.unique(values) if names is None else names
-    return values[:, None] == known, known
+    codes, known = learnt_groups(groups, rows) if names is None else (known_groups(groups, names, rows), names)
+    if (codes == UNKNOWN).all():
+        warn_caller(
+            f"not one row is of a group that was fitted: row 0 is of {name_at(groups, 0)!r}, and fitted were "
+            f"{', '.join(map(repr, known[:3].tolist()))}{', ...' if len(known) > 3 else ''}; name groups as in fit"
+        )
+    return codes[:, None] == np.arange(len(known)), known
 
 
 # Corrections that may fail to lower the held-out loss, one after the other, before no more are tried: one cell holds few of those
@@ -298,7 +303,7 @@ class _Boost:
             step = self._worst()
             if step is None:
                 break
-            rows = self._rows(*step)
+            rows = _cell(self.odds, self.masks, *step, self.map.levels)
             shift = self._shift(rows)
             self.odds[rows] += shift
             steps.append((*step, shift))
@@ -312,9 +317,6 @@ class _Boost:
                 break
         return steps[:kept]
 
-    def _rows(self, group: int, level: int) -> Masks:
-        return np.asarray(self.masks[:, group] & (_level(self.odds, self.map.levels) == level))
-
     def _worst(self) -> tuple[int, int] | None:
         """The cell whose events are furthest from what is expected, in standard errors; None where chance explains them all."""
         from scipy.special import expit, ndtri
@@ -323,7 +325,7 @@ class _Boost:
         rate, level = expit(self.odds), _level(self.odds, levels)
         spread = rate * (1 - rate) * self.weight * (self.weight if self.importance else 1.0)
         sizes, sums, squares = (
-            np.array([np.bincount(level[mask], values[mask], levels) for mask in self.masks.T])
+            _with_every_level(np.array([np.bincount(level[mask], values[mask], levels) for mask in self.masks.T]))
             for values in (self.weight, self.weight * (self.event - rate), spread)
         )
         usable = (sizes >= self.least) & (squares > 0)
@@ -333,7 +335,7 @@ class _Boost:
         if z.max() <= ndtri(1 - self.map.alpha / (2 * usable.sum())):
             return None
         group, found = np.unravel_index(int(np.argmax(z)), z.shape)
-        return int(group), int(found)
+        return int(group), int(found) if found < levels else EVERY_LEVEL
 
     def _shift(self, rows: Masks) -> float:
         """What makes the mean probability of the rows their share of events, with one more row at the mean of the forecasts."""
@@ -347,8 +349,14 @@ class _Boost:
         def excess(d: float) -> float:
             return float(weight @ expit(odds + d) / total - wanted)
 
-        return float(brentq(excess, -60, 60, xtol=1e-13))
+        reach = float(np.abs(odds).max()) + 60
+        return float(brentq(excess, -reach, reach, xtol=1e-13))
 
     def _loss(self) -> float:
         """Log loss of the rows held out."""
         return float(self.audit_weight @ (np.logaddexp(0, self.odds) - self.event * self.odds))
+
+
+def _with_every_level(cells: Floats) -> Floats:
+    """Sums for each group and level, and for each group; one level is the group itself."""
+    return cells if cells.shape[1] == 1 else np.column_stack([cells, cells.sum(axis=1)])

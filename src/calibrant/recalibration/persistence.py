@@ -15,14 +15,21 @@ from typing import Any
 import numpy as np
 
 from .. import __version__, curves
-from ..errors import FileError, InputTypeError, NotFittedError
+from ..errors import CalibrantError, FileError, InputTypeError, NotFittedError
 from ..files import read_limited, write_atomic
-from .base import CalibrationMap, FitRecord
+from .base import CalibrationMap, FitRecord, names_array
+from .choosing import Recalibration
+from .counting import CountingMap
+from .grouped import GroupedScores
 
 __all__ = ["load", "save"]
 
 SCHEMA = 1
+ARRAYS = "biufU"
 MOST_BYTES = 64 << 20
+MOST_CHARACTERS = 64 << 20
+# What a file that was changed by hand can raise on its way to a map.
+INVALID = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, MemoryError, RuntimeError)
 MODULES = ("choosing", "scaling", "binary", "binning", "venn", "adjust", "grouped", "ordered")
 
 
@@ -47,11 +54,14 @@ def curve_types() -> dict[str, type[Any]]:
     return {name: value for name, value in vars(curves).items() if isinstance(value, type) and is_dataclass(value)}
 
 
-def save(map: CalibrationMap, path: str | os.PathLike[str], *, preprocessing: str | None = None) -> Path:
+def save(
+    map: CalibrationMap | Recalibration, path: str | os.PathLike[str], *, preprocessing: str | None = None
+) -> Path:
     """Write a fitted map to a JSON file; the old file or the new one is there at any moment, never a part.
 
-    `preprocessing` says how the scores came to be; `load` compares it with what it is given.
+    `preprocessing` says how the scores came to be; `load` compares it with what it is given. Of what `recalibrate` found, the map is saved.
     """
+    map = map.map if isinstance(map, Recalibration) else map
     if not isinstance(map, CalibrationMap):
         raise InputTypeError("map", f"must be a fitted map; got {type(map).__name__}")
     if not hasattr(map, "fit_record_"):
@@ -66,13 +76,13 @@ def save(map: CalibrationMap, path: str | os.PathLike[str], *, preprocessing: st
 def load(path: str | os.PathLike[str], *, preprocessing: str | None = None) -> CalibrationMap:
     """Read a map written by `save`; a `preprocessing` that differs from the one it was saved with is an error."""
     document = _document(path)
-    content = document["content"]
-    if document.get("checksum") != _checksum(content):
-        raise FileError(str(path), "is damaged: its checksum does not match", "save the map again")
     try:
-        map = _from_state(content)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        sealed = document.get("checksum") == _checksum(document["content"])
+        map = _from_state(document["content"]) if sealed else None
+    except INVALID as error:
         raise FileError(str(path), f"holds no valid map ({error})", "save the map again") from error
+    if map is None:
+        raise FileError(str(path), "is damaged: its checksum does not match", "save the map again")
     known = map.fit_record_.preprocessing
     if preprocessing is not None and known is not None and preprocessing != known:
         remedy = "prepare the scores in the same way, or refit"
@@ -118,7 +128,7 @@ def _state(map: CalibrationMap) -> dict[str, Any]:
         "params": {name: _encode(value) for name, value in map.get_params(deep=False).items()},
         "classes": _encode(map.classes_),
         "columns": int(map.n_features_in_),
-        "fitted": {name: _encode(getattr(map, name)) for name in map.fitted},
+        "fitted": {name: _encode(getattr(map, name)) for name in (*map.fitted, *_beside(map))},
         "fit": asdict(map.fit_record_),
     }
 
@@ -131,12 +141,47 @@ def _from_state(content: dict[str, Any]) -> CalibrationMap:
     map._check_params()
     map.classes_ = _decode(content["classes"])
     map.n_features_in_ = int(content["columns"])
-    if set(content["fitted"]) != set(kind.fitted):
+    if set(content["fitted"]) - _optional(kind) != set(kind.fitted):
         raise ValueError("the fitted values are not those of its type")
-    for name in kind.fitted:
-        setattr(map, name, _decode(content["fitted"][name]))
+    for name, value in content["fitted"].items():
+        setattr(map, name, _decode(value))
     map.fit_record_ = replace(FitRecord(0, 0.0, ""), **content["fit"])
+    _check_sound(map)
     return map
+
+
+def _optional(kind: type[CalibrationMap]) -> set[str]:
+    return {"scale_"} if issubclass(kind, CountingMap) else set()
+
+
+def _beside(map: CalibrationMap) -> list[str]:
+    """Fitted values that are saved only where they differ from the usual ones."""
+    return [name for name in _optional(type(map)) if getattr(map, name) != getattr(type(map), name)]
+
+
+def _check_sound(map: CalibrationMap) -> None:
+    """Raise where a map has no classes to tell apart, or gives no probabilities for the plainest rows."""
+    names = map.classes_.tolist() if isinstance(map.classes_, np.ndarray) and map.classes_.ndim == 1 else []
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise ValueError("classes must be two or more different names")
+    if not 1 <= getattr(map, "scale_", 1.0) < np.inf:
+        raise ValueError("the scale must be a number from 1 up")
+    rows = np.zeros((3, len(names)))
+    rows[1, 0] = rows[2, -1] = 1
+    if map.input == "prob":
+        rows[0] = 1 / len(names)
+    groups = getattr(map, "groups_", np.zeros(1))
+    rows, groups = np.tile(rows, (len(groups), 1)), np.repeat(groups, len(rows))
+    with np.errstate(all="ignore"):
+        try:
+            data = map._read(rows)
+            if isinstance(data, GroupedScores):
+                data.groups = groups
+            probs = map.apply(data)
+        except CalibrantError:  # rows that the map refuses, and says why
+            return
+    if probs.shape != rows.shape or not np.isfinite(probs).all():
+        raise ValueError("it gives no probabilities")
 
 
 def _encode(value: Any) -> Any:
@@ -147,7 +192,17 @@ def _encode(value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         number = float(value)
         return number if np.isfinite(number) else {"number": repr(number)}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "OT":
+        plain = names_array(value.tolist())
+        if plain.dtype.kind != "O":
+            return _encode(plain)
+        return {"names": [_encode(name) for name in plain.tolist()]}
     if isinstance(value, np.ndarray):
+        if value.dtype.kind not in ARRAYS:
+            problem = f"holds an array of {value.dtype}, which cannot be saved"
+            raise InputTypeError("map", problem, "name classes and groups by text or numbers")
+        if value.dtype.kind == "U" and value.size:
+            value = np.array(value.tolist())  # as long as its longest text
         return {
             "array": [_encode(x) for x in value.ravel().tolist()],
             "shape": list(value.shape),
@@ -181,10 +236,22 @@ def _decode(value: Any) -> Any:
 
 
 def _array(value: dict[str, Any]) -> Any:
-    kind = np.dtype(value["dtype"])
-    if kind.kind not in "biufU":
+    kind, items = np.dtype(value["dtype"]), [_decode(item) for item in value["array"]]
+    if kind.kind not in ARRAYS:
         raise ValueError(f"arrays of type {value['dtype']!r} are not read")
-    return np.array([_decode(item) for item in value["array"]], dtype=kind).reshape(value["shape"])
+    if kind.kind == "U":  # as long as its longest text, whatever is said: a length costs memory
+        longest = max(map(len, items), default=1)
+        if longest * len(items) > MOST_CHARACTERS:
+            raise ValueError("a text that is too long")
+        kind = np.dtype(f"U{max(longest, 1)}")
+    return np.array(items, dtype=kind).reshape(value["shape"])
+
+
+def _names(value: dict[str, Any]) -> Any:
+    names = [_decode(name) for name in value["names"]]
+    if not all(isinstance(name, (str, int, float)) for name in names):
+        raise ValueError("names are text or numbers")
+    return names_array(names)
 
 
 def _curve(value: dict[str, Any]) -> Any:
@@ -193,8 +260,11 @@ def _curve(value: dict[str, Any]) -> Any:
         getattr(curve, "scores", getattr(curve, "knots", None)),
         getattr(curve, "rates", getattr(curve, "heights", None)),
     )
-    if at is not None and heights is not None and (len(at) != len(heights) or (np.diff(at) < 0).any()):
-        raise ValueError("a curve whose points do not rise")
+    if at is not None and heights is not None:
+        if not (np.isfinite(at).all() and np.isfinite(heights).all()):
+            raise ValueError("a curve with points that are no numbers")
+        if len(at) != len(heights) or (np.diff(at) < 0).any():
+            raise ValueError("a curve whose points do not rise")
     return curve
 
 
@@ -206,6 +276,7 @@ def _unfitted(value: dict[str, Any]) -> CalibrationMap:
 READERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "number": lambda value: {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}[value["number"]],
     "array": _array,
+    "names": _names,
     "tuple": lambda value: tuple(_decode(item) for item in value["tuple"]),
     "mapping": lambda value: {_decode(key): _decode(item) for key, item in value["mapping"]},
     "map": lambda value: _from_state(value["map"]),

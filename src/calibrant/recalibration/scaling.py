@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 LEAST, MOST = 1e-3, 1e3
 # Up to this many classes a matrix is found by Newton steps, whose curvature has K^4 entries.
 NEWTON_CLASSES = 20
+# What an ensemble leaves at least to parts that tell the classes apart.
+LEAST_SHARE = 1e-9
 # Enough rows to start near the optimum of all of them.
 WARM_ROWS = 10_000
 
@@ -381,4 +383,7 @@ def _on_simplex(gram: Floats, linear: Floats) -> Floats:
         loss = float(x @ gram @ x / 2 - linear @ x)
         if (found >= -1e-12).all() and loss < best_loss - 1e-13:
             best, best_loss = np.maximum(x, 0), loss
+    best = best / best.sum()
+    # The uniform distribution alone would make a tie of every row.
+    best[1] += max(LEAST_SHARE - best[0] - best[1], 0.0)
     return np.asarray(best / best.sum())

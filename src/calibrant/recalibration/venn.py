@@ -12,6 +12,7 @@ from ..errors import ArgumentError
 from ..view import View
 from .base import Floats, Input, TrainingData
 from .binary import Curve, Multiclass, ScoreMap
+from .counting import on_scale
 
 __all__ = ["VennAbers"]
 
@@ -69,7 +70,8 @@ class VennAbers(ScoreMap):
         """The probability if the row were a no, and if it were a yes: of the second of two classes, or of each class against the rest."""
         data = self._read(scores)
         if data.k == 2:
-            return self.low_[0](data.score), self.high_[0](data.score)
+            score = on_scale(data, self.scale_).score
+            return self.low_[0](score), self.high_[0](score)
         if self.multiclass != "one_vs_rest":
             raise ArgumentError("multiclass", "must be 'one_vs_rest' for intervals of several classes")
         low, high = (

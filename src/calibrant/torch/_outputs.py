@@ -96,8 +96,10 @@ def arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def row_counts(positional: tuple[Any, ...], named: Mapping[str, Any]) -> list[int]:
-    """How many rows each tensor has that a model is called with."""
-    return [one.shape[0] for one in (*positional, *named.values()) if isinstance(one, Tensor) and one.ndim]
+    """How many rows each tensor has that a model is called with; one dimension of fractions is the features of a single row."""
+    given = [one for one in (*positional, *named.values()) if isinstance(one, Tensor) and one.ndim]
+    rows = [one.shape[0] for one in given if one.ndim > 1 or not one.is_floating_point()]
+    return rows if rows or not given else [1]
 
 
 def moved(value: Any, device: torch.device | None) -> Any:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .._extras import WeightKind, read_weights
 from ..errors import InputError, InputTypeError, LabelError, ShapeError
-from ..recalibration.binary import whole_total
+from ..recalibration.counting import whole_total
 
 __all__ = [
     "TrainingRows",
@@ -101,8 +101,9 @@ def as_classes(output: Tensor, argument: str = "output", *, rows: Sequence[int] 
     if output.ndim == 1 and rows and not any(output.shape[0] == count for count in rows):
         raise ShapeError(
             argument,
-            f"has shape {tuple(output.shape)}, and {rows[0]} rows went in; logits of one row are no rows of one logit",
-            "add a batch dimension to a single row: x[None]; a single output for each row may come as a column",
+            f"has shape {tuple(output.shape)}, and {rows[0]} row{'s' * (rows[0] != 1)} went in; "
+            "logits of one row are no rows of one logit",
+            "add a batch dimension to a single row: x[None]; a single number for each row comes as a column: x[:, None]",
         )
     if output.ndim == 1 or (output.ndim == 2 and output.shape[1] == 1):
         z = output.reshape(-1)

@@ -71,7 +71,8 @@ def predict_with_threshold(
     """Predict one batch and abstain where the largest probability is below the threshold.
 
     Runs in evaluation mode without gradients; the mode of the model is restored. Probabilities are those that `calibrant.Predictions` makes of
-    the same logits, in double precision and to the last bit, so that a threshold chosen by the library accepts here what it accepted there.
+    the same logits, in double precision and to the last bit, so that a threshold chosen by the library accepts here what it accepted there. A
+    single output z for each row counts as the columns 0 and z, as in `collect`.
 
     Parameters
     ----------

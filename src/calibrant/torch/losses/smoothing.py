@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ...errors import ArgumentError
@@ -28,9 +29,9 @@ def label_smoothing_loss(
     """Cross-entropy against targets that give every class a little.
 
     Use it in place of cross-entropy. It helps networks that fit their training rows perfectly and grow ever surer. It
-    costs nothing to compute. The best forecast under it is less sure than the truth by design, so a model that was
-    not overconfident becomes underconfident; and it takes away information that temperature scaling could have used.
-    A class that is shut out of a row by a logit of -inf, or 10,000 below the largest, gets no share of it.
+    costs two more passes over the logits. The best forecast under it is less sure than the truth by design, so a model
+    that was not overconfident becomes underconfident; and it takes away information that temperature scaling could have
+    used. A class that is shut out of a row by a logit of -inf, or 10,000 below the largest, gets no share of it.
 
     Parameters
     ----------
@@ -59,26 +60,38 @@ def label_smoothing_loss(
         raise ArgumentError("spread", f"must be 'all' or 'others'; got {spread!r}")
     rows = gather_rows(input, target, weight, ignore_index, reduction)
     classes = rows.logits.shape[1]
-    among_open = _among_open(rows, amount, spread == "others")
-    if spread == "others":
-        amount *= classes / (classes - 1)
-        if amount > 1:
-            raise ArgumentError(
-                "smoothing", f"must leave the true class its even share, {1 / classes:.3g}; got {smoothing!r}"
-            )
-    return rows.reduce(torch.where(rows.shut.any(1), among_open, rows.cross_entropy(smoothing=amount)))
+    others = spread == "others"
+    if others and amount * classes > classes - 1:
+        raise ArgumentError(
+            "smoothing", f"must leave the true class its even share, {1 / classes:.3g}; got {smoothing!r}"
+        )
+    return rows.reduce(_smoothed(rows, *_kept_and_given(rows, amount, others)))
 
 
-def _among_open(rows: Rows, smoothing: float, others: bool) -> Tensor:
-    """The same for rows with classes shut out, as if these were not there; one class that is left has nobody to give to."""
-    fair = (~rows.shut).to(rows.logits)
-    count = fair.sum(1, keepdim=True).clamp(min=1)
+def _kept_and_given(rows: Rows, smoothing: float, others: bool) -> tuple[Tensor, Tensor]:
+    """(M,) each: what is kept of a target, and what every class open to the row gets; one that is left alone gives nothing."""
+    classes = rows.logits.shape[1]
+    count = classes - rows.shut.sum(1, dtype=rows.logits.dtype)
     amount = smoothing * (count / (count - 1).clamp(min=1) if others else torch.ones_like(count))
     amount = torch.where(count > 1, amount, 0.0).clamp(max=1)
-    targets = (1 - amount) * rows.targets + amount * fair / count
-    if rows.class_weight is not None:
-        targets = targets * rows.class_weight
-    return -(targets * rows.log_probs).sum(1)
+    # Where all are open, the numbers of torch to the last bit: those of Python, rounded once.
+    whole = smoothing * (classes / (classes - 1) if others else 1)
+    open_to_all = count == classes
+    kept = torch.where(open_to_all, 1 - whole, 1 - amount)
+    return kept, torch.where(open_to_all, whole / classes, amount / count.clamp(min=1))
+
+
+def _smoothed(rows: Rows, kept: Tensor, given: Tensor) -> Tensor:
+    """Weighted cross-entropy of each row against its smoothed target, in the steps of torch."""
+    log_probs = F.log_softmax(rows.logits, 1)
+    weight = rows.class_weight
+    if rows.labels is None:
+        targets = rows.targets * kept[:, None] + given[:, None].masked_fill(rows.shut, 0.0)
+        product = log_probs * targets
+        return -(product if weight is None else product * weight).sum(1)
+    own = F.nll_loss(log_probs, rows.labels, weight=weight, reduction="none")
+    spread = log_probs.masked_fill(rows.shut, 0.0)
+    return kept * own - (spread if weight is None else spread * weight).sum(1) * given
 
 
 class LabelSmoothingLoss(LossModule):

@@ -1,0 +1,164 @@
+"""Maps and frames: columns named after the classes are told apart by name, and everything else by position."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import calibrant as cal
+from calibrant.recalibration.adjust import PriorShift, prior_shift_em
+from calibrant.recalibration.grouped import GroupCalibration, MultiCalibration
+from calibrant.recalibration.persistence import load, save
+
+NAMES = np.array(["low", "high", "mid"])  # not in the order of the alphabet
+TURNED = ["mid", "low", "high"]
+FITTED = cal.make_miscalibrated(600, law=(1, 2, 3), warp=cal.simulate.temperature(1.7), rng=0)
+NEW = cal.make_miscalibrated(90, law=(1, 2, 3), warp=cal.simulate.temperature(1.7), rng=1)
+LABELS = NAMES[FITTED.y_true]
+GROUPS = np.arange(600) % 2
+LIBRARIES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "lazy": pl.LazyFrame, "pyarrow": pa.table}
+
+
+def table(probs: Any, names: Any = NAMES, library: str = "pandas") -> Any:
+    content = {name: probs[:, place] for place, name in enumerate(np.asarray(names).tolist())}
+    return LIBRARIES[library](content)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Sums over columns that lie otherwise in memory differ in the last bits."""
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-9, atol=1e-12))
+
+
+def turned(probs: Any) -> pd.DataFrame:
+    return table(probs)[TURNED]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("make", [cal.VectorScaling, cal.DirichletCalibration, cal.TemperatureScaling])
+def test_columns_name_the_classes(make: Any, library: str) -> None:
+    plain = make().fit(FITTED.y_prob, FITTED.y_true)
+    map = make().fit(table(FITTED.y_prob, library=library), LABELS)
+    assert map.classes_.tolist() == NAMES.tolist()
+    probs = plain.predict_proba(NEW.y_prob)
+    forms = [
+        NEW.y_prob,  # what has no names is read by position
+        pd.DataFrame(NEW.y_prob),
+        table(NEW.y_prob, ["p_0", "p_1", "p_2"]),
+        table(NEW.y_prob, library=library),
+        turned(NEW.y_prob),
+    ]
+    for scores in forms:
+        assert same(map.predict_proba(scores), probs)
+        assert np.array_equal(map.predict(scores), NAMES[probs.argmax(axis=1)])
+
+
+def test_the_same_rows_in_another_order_of_columns_are_the_rows_fitted_on() -> None:
+    map = cal.VectorScaling().fit(table(FITTED.y_prob), LABELS)
+    with pytest.warns(cal.FittedOnTheseRowsWarning):
+        map.predict_proba(turned(FITTED.y_prob))
+
+
+def test_names_are_saved_and_evaluated(tmp_path: Path) -> None:
+    map = load(save(cal.VectorScaling().fit(table(FITTED.y_prob), LABELS), tmp_path / "map.json"))
+    probs = map.predict_proba(NEW.y_prob)
+    assert same(map.predict_proba(turned(NEW.y_prob)), probs)
+    names = NAMES[NEW.y_true]
+    for frame in (table(NEW.y_prob), turned(NEW.y_prob)):
+        found = cal.evaluate(names, frame, metrics="nll", map=map)
+        assert found["nll"] == pytest.approx(cal.nll(NEW.y_true, probs), rel=1e-12)
+
+
+def test_sorted_names_find_their_columns_too() -> None:
+    order = np.argsort(NAMES)
+    map = cal.VectorScaling().fit(FITTED.y_prob[:, order], LABELS)  # an array: the classes are in sorted order
+    assert map.classes_.tolist() == sorted(NAMES.tolist())
+    probs = map.predict_proba(NEW.y_prob[:, order])
+    assert same(map.predict_proba(turned(NEW.y_prob)), probs)
+    numbered = cal.VectorScaling().fit(FITTED.y_prob, FITTED.y_true)
+    assert same(numbered.predict_proba(pd.DataFrame(NEW.y_prob)[[2, 0, 1]]), numbered.predict_proba(NEW.y_prob))
+    assert same(numbered.predict_proba(table(NEW.y_prob, [1, 2, 3])), numbered.predict_proba(NEW.y_prob))
+
+
+def test_columns_of_which_only_some_are_classes_are_refused() -> None:
+    map = cal.VectorScaling().fit(table(FITTED.y_prob), LABELS)
+    for names in (["low", "high", "middle"], ["mid", "low", "x"]):
+        with pytest.raises(
+            cal.ColumnError, match=r"scores: has the columns .* fitted on the classes \['low', 'high', 'mid'\]"
+        ):
+            map.predict_proba(table(NEW.y_prob, names))
+    with pytest.raises(cal.ColumnError):
+        map.predict_proba(table(NEW.y_prob)[["high", "low"]])
+
+
+def test_a_class_without_rows_has_a_name() -> None:
+    rows = FITTED.y_true != 1
+    frame = table(FITTED.y_prob[rows])
+    map = cal.TemperatureScaling().fit(frame, LABELS[rows])
+    assert map.classes_.tolist() == NAMES.tolist()
+    assert map.temperature_ == cal.TemperatureScaling().fit(frame.to_numpy(), FITTED.y_true[rows]).temperature_
+    with pytest.raises(cal.LabelError, match="y: holds 2 names, first 'low', and scores have 3 classes"):
+        cal.TemperatureScaling().fit(frame.to_numpy(), LABELS[rows])
+
+
+def test_groups_see_the_same_classes() -> None:
+    inner = cal.VectorScaling()
+    plain = GroupCalibration(inner).fit(FITTED.y_prob, FITTED.y_true, groups=GROUPS)
+    named = GroupCalibration(inner).fit(table(FITTED.y_prob), LABELS, groups=GROUPS)
+    several = MultiCalibration().fit(table(FITTED.y_prob), LABELS, groups=GROUPS)
+    assert named.classes_.tolist() == several.classes_.tolist() == NAMES.tolist()
+    new = np.arange(90) % 2
+    expected = plain.predict_proba(NEW.y_prob, new)
+    for scores in (NEW.y_prob, turned(NEW.y_prob)):
+        assert same(named.predict_proba(scores, new), expected)
+    assert same(
+        several.predict_proba(turned(NEW.y_prob), new),
+        MultiCalibration().fit(FITTED.y_prob, FITTED.y_true, groups=GROUPS).predict_proba(NEW.y_prob, new),
+    )
+
+
+def test_names_in_no_order_are_told_apart_within_groups() -> None:
+    names = np.array(["yes", "no"])  # the second class comes first in the alphabet
+    data = cal.make_miscalibrated(400, warp=cal.simulate.temperature(2.0), rng=2)
+    both = np.column_stack([1 - data.y_prob, data.y_prob])
+    groups = np.arange(400) % 2
+    named = GroupCalibration(cal.PlattScaling()).fit(table(both, names), names[data.y_true], groups=groups)
+    plain = GroupCalibration(cal.PlattScaling()).fit(both, data.y_true, groups=groups)
+    fresh = np.array([[0.3, 0.7], [0.9, 0.1]])
+    assert same(named.predict_proba(fresh, [0, 1]), plain.predict_proba(fresh, [0, 1]))
+
+
+def test_numbers_that_could_be_names_or_positions_are_refused() -> None:
+    rows = FITTED.y_true > 0
+    frame, labels = pd.DataFrame(FITTED.y_prob, columns=[1, 2, 3]), FITTED.y_true
+    with pytest.raises(
+        cal.LabelError, match=r"y: could be names or numbers of the columns of scores.* scores.to_numpy\(\)"
+    ):
+        cal.TemperatureScaling().fit(frame[rows], labels[rows])
+    named = cal.TemperatureScaling().fit(frame, labels + 1)
+    assert named.classes_.tolist() == [1, 2, 3]
+    assert named.temperature_ == cal.TemperatureScaling().fit(FITTED.y_prob, labels).temperature_
+    assert same(named.predict_proba(pd.DataFrame(NEW.y_prob)), named.predict_proba(NEW.y_prob))
+
+
+def test_rows_without_labels_have_columns_without_names() -> None:
+    frame = pd.DataFrame(FITTED.y_prob, columns=[2, 0, 1])
+    before = [0.2, 0.3, 0.5]
+    assert prior_shift_em(frame, before) == prior_shift_em(FITTED.y_prob, before)
+    one, other = (PriorShift(before=before).fit(scores) for scores in (frame, FITTED.y_prob))
+    assert same(one.predict_proba(NEW.y_prob), other.predict_proba(NEW.y_prob))
+
+
+def test_an_index_in_another_order_is_refused_for_names_too() -> None:
+    labels, frame = pd.Series(LABELS), table(FITTED.y_prob)
+    with pytest.raises(
+        cal.InputError, match=r"scores: has the same index as y in another order.*scores.loc\[y.index\]"
+    ):
+        cal.VectorScaling().fit(frame.iloc[::-1], labels)
+    with pytest.raises(cal.InputError, match="groups: has the same index"):
+        GroupCalibration(cal.VectorScaling()).fit(frame, labels, groups=pd.Series(GROUPS).iloc[::-1])
