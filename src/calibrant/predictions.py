@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -81,16 +82,8 @@ class Predictions:
         clip: bool = False,
         sum_tolerance: float | None = None,
     ) -> None:
-        if input not in ("prob", "logit", "confidence"):
-            hint = 'use input="logit"' if input in ("logits", "log_odds", "logodds") else ""
-            raise ArgumentError("input", f"must be 'prob', 'logit' or 'confidence'; got {input!r}", hint)
-        for name, flag in (("soft", soft), ("multilabel", multilabel), ("normalize", normalize), ("clip", clip)):
-            if not isinstance(flag, (bool, np.bool_)):
-                raise ArgumentError(name, f"must be True or False; got {flag!r}")
-        if sum_tolerance is not None and not (is_number(sum_tolerance) and sum_tolerance >= 0):
-            raise ArgumentError(
-                "sum_tolerance", f"must be a number from 0 up; got {sum_tolerance!r}", "for example 1e-3"
-            )
+        flags = {"soft": soft, "multilabel": multilabel, "normalize": normalize, "clip": clip}
+        _check_form(input, flags, sum_tolerance)
         beside = {"sample_weight": sample_weight, "counts": counts, "groups": groups, "features": features}
         check_same_rows(y_true, {"y_prob": y_prob, **beside})
         columns = column_names(y_prob)
@@ -244,6 +237,18 @@ class Predictions:
     def __repr__(self) -> str:
         weights = "" if self.weight is None else f", {self.weight_kind} weights"
         return f"Predictions({self.kind}, n={self.n}, k={self.k}{weights})"
+
+
+def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any) -> None:
+    """Refuse words for the form of the input that have no meaning."""
+    if input not in ("prob", "logit", "confidence"):
+        hint = 'use input="logit"' if input in ("logits", "log_odds", "logodds") else ""
+        raise ArgumentError("input", f"must be 'prob', 'logit' or 'confidence'; got {input!r}", hint)
+    for name, flag in flags.items():
+        if not isinstance(flag, (bool, np.bool_)):
+            raise ArgumentError(name, f"must be True or False; got {flag!r}")
+    if sum_tolerance is not None and not (is_number(sum_tolerance) and sum_tolerance >= 0):
+        raise ArgumentError("sum_tolerance", f"must be a number from 0 up; got {sum_tolerance!r}", "for example 1e-3")
 
 
 def _all_names(value: Any) -> bool:
