@@ -29,7 +29,7 @@ browser:
 
 # The PyTorch tests on a CUDA device, in an environment that has one.
 test-gpu:
-	CALIBRANT_TEST_DEVICE=cuda $(PYTHON) -m pytest -q -p no:cacheprovider tests/torch
+	PYTHONPATH=src CALIBRANT_TEST_DEVICE=cuda $(PYTHON) -m pytest -q -p no:cacheprovider tests/torch
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py

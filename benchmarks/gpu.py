@@ -12,10 +12,12 @@ from typing import Any
 import torch
 
 from calibrant.torch.fused import triton
-from calibrant.torch.objects import MulticlassCalibrationError
+from calibrant.torch.objects import CalibrationMetric, MulticlassCalibrationError
 
 # Rows and classes. The largest of each row is spread over the cells, or half of the rows are certain as a trained model's are.
 SHAPES = ((10_000_000, 10), (100_000, 1000))
+# The host's part changes from second to second: all are timed as often, in turns.
+ROUNDS = 5
 
 
 def milliseconds(call: Callable[[], Any], repeats: int = 20, *, alone: bool = False) -> float:
@@ -66,9 +68,13 @@ def contenders(probs: torch.Tensor, labels: torch.Tensor) -> dict[str, Callable[
     found["calibrant, plain operations"] = lambda: plain.update(probs, labels)
     promised = MulticlassCalibrationError(classes, fused=False, validate_args=False).to("cuda")
     found["calibrant, plain, unchecked"] = lambda: promised.update(probs, labels)
+    every = CalibrationMetric("cwce", classes, fused=False).to("cuda")
+    found["calibrant, plain, every class"] = lambda: every.update(probs, labels)
     if triton is not None:
         fused = MulticlassCalibrationError(classes).to("cuda")
         found["calibrant, fused kernel"] = lambda: fused.update(probs, labels)
+        each = CalibrationMetric("cwce", classes).to("cuda")
+        found["calibrant, fused, every class"] = lambda: each.update(probs, labels)
     try:
         from torchmetrics.functional.classification import multiclass_calibration_error as theirs
     except ImportError:
@@ -92,11 +98,20 @@ def main() -> None:
             probs, labels = drawn(rows, classes, certain)
             read = milliseconds(probs.amax)
             print(f"\n{rows:,} x {classes} float32, {'half certain' if certain else 'spread'}: one read {read:.3f} ms")
-            for name, call in contenders(probs, labels).items():
-                spent, alone, memory = milliseconds(call), milliseconds(call, alone=True), extra_memory(call)
-                reads = f"{spent / read:7.2f} reads, alone {alone / read:7.2f}"
-                print(f"  {name:30} {spent:8.3f} ms  {reads}  {memory:8.1f} MiB beside")
-                figures.append([rows, classes, certain, name, spent, spent / read, alone / read, memory])
+            calls = contenders(probs, labels)
+            rounds = [
+                {
+                    name: (milliseconds(call, 10) / read, milliseconds(call, 10, alone=True) / read)
+                    for name, call in calls.items()
+                }
+                for _ in range(ROUNDS)
+            ]
+            for name, call in calls.items():
+                loop, alone = (sorted(found[name][part] for found in rounds) for part in (0, 1))
+                memory = extra_memory(call)
+                spans = f"{loop[0]:7.2f} to {loop[-1]:7.2f} reads, alone {alone[0]:7.2f} to {alone[-1]:7.2f}"
+                print(f"  {name:30} {spans}  {memory:8.1f} MiB beside", flush=True)
+                figures.append([rows, classes, certain, name, loop, alone, memory])
             del probs, labels
     if path:
         with open(path, "w") as file:

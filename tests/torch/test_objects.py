@@ -180,14 +180,35 @@ def test_ties_go_to_the_lowest_class(fused: bool) -> None:
     assert metric.sketch() == cal.Sketch.of(labels, probs)
 
 
+@ways
 @single_and_double
-def test_every_class_gives_the_bits_of_the_library(dtype: Any) -> None:
-    probs, labels = drawn(dtype=dtype)
-    metric = filled(SketchMetric(5, lenses=("top_label", "classwise")), probs, labels)
-    assert metric.sketches() == cal.Sketches.of(labels, probs, lenses=("top_label", "classwise"), scores=False)
+@pytest.mark.parametrize("k", [3, 5, 33, 300])
+def test_every_class_gives_the_bits_of_the_library(dtype: Any, k: int, fused: bool) -> None:
+    probs, labels = drawn(k=k, n=200 if k > 100 else 2000, dtype=dtype)
+    probs[:100] = np.eye(k)[np.arange(100) % k]  # all and nothing
+    both = ("top_label", "classwise")
+    metric = filled(SketchMetric(k, lenses=both, fused=fused), probs, labels)
+    assert metric.sketches() == cal.Sketches.of(labels, probs, lenses=both, scores=False)
     assert metric.compute() == metric.sketches()
-    alone = filled(SketchMetric(5, lenses="classwise"), probs, labels)
-    assert alone.sketch("class:3") == cal.Sketch.of(labels, probs, lens="class:3")
+    alone = filled(SketchMetric(k, lenses="classwise", fused=fused), probs, labels)
+    assert alone.sketch("class:2") == cal.Sketch.of(labels, probs, lens="class:2")
+
+
+@ways
+@pytest.mark.parametrize("k", [3, 40])
+@pytest.mark.parametrize("dense", [False, True])
+def test_every_class_in_groups(k: int, dense: bool, fused: bool) -> None:
+    flat, labels = drawn(n=4 * 6 * 7, k=k)
+    flat[:80] = np.eye(k)[np.arange(80) % k]
+    groups = np.random.default_rng(3).integers(0, 5, len(flat))
+    expected = cal.Sketches.of(labels, flat, lenses=["top_label", "classwise"], scores=False, groups=groups)
+    preds, target, of_row = put(flat, labels, groups)
+    if dense:
+        preds = preds.reshape(4, 6, 7, k).permute(0, 3, 1, 2).contiguous()
+        target, of_row = target.reshape(4, 6, 7), of_row.reshape(4, 6, 7)
+    metric = SketchMetric(k, lenses=("top_label", "classwise"), num_groups=5, fused=fused)
+    metric.update(preds, target, of_row)
+    assert metric.sketches() == expected
 
 
 @ways
@@ -195,9 +216,10 @@ def test_every_class_gives_the_bits_of_the_library(dtype: Any) -> None:
 def test_half_precision_is_widened_exactly(name: str, fused: bool) -> None:
     probs, labels = drawn(k=4)
     half = torch.as_tensor(probs).to(getattr(torch, name))
-    metric = SketchMetric(4, fused=fused)
+    metric = SketchMetric(4, lenses=("top_label", "classwise"), fused=fused)
     metric.update(half.to(DEVICE), put(labels))
-    assert metric.sketch() == cal.Sketch.of(labels, half.float().numpy(), sum_tolerance=1e-2)
+    for lens in ("top_label", "class:1"):
+        assert metric.sketch(lens) == cal.Sketch.of(labels, half.float().numpy(), sum_tolerance=1e-2, lens=lens)
 
 
 @ways
@@ -213,7 +235,7 @@ def test_batches_orders_and_chunks_change_no_bit(fused: bool, monkeypatch: pytes
     monkeypatch.setattr(sketching, "CHUNK_ENTRIES", 512)
     assert filled(SketchMetric(5, fused=fused), probs, labels).sketch() == whole
     both = ("top_label", "classwise")
-    assert filled(SketchMetric(5, lenses=both), probs, labels).sketches() == cal.Sketches.of(
+    assert filled(SketchMetric(5, lenses=both, fused=fused), probs, labels).sketches() == cal.Sketches.of(
         labels, probs, lenses=both, scores=False
     )
 
@@ -434,7 +456,8 @@ def test_logits_are_said() -> None:
 def test_rows_that_cannot_be_counted(row: Any, label: int, kind: Any, text: str, fused: bool) -> None:
     probs, labels = drawn(n=20, k=3)
     probs[13], labels[13] = row, label
-    for metric in (SketchMetric(3, fused=fused), SketchMetric(3, lenses="classwise"), MulticlassCalibrationError(3)):
+    both = SketchMetric(3, lenses=("top_label", "classwise"), fused=fused)
+    for metric in (SketchMetric(3, fused=fused), SketchMetric(3, lenses="classwise", fused=fused), both):
         filled(metric, probs, labels)
         with pytest.raises(kind, match=f"{text}.*the first is row 13") as caught:
             metric.compute()
@@ -460,8 +483,8 @@ def test_rows_to_ignore(ignore_index: int, fused: bool) -> None:
     kept = labels != ignore_index
     metric = filled(SketchMetric(3, ignore_index=ignore_index, fused=fused), probs, labels)
     assert metric.sketch() == cal.Sketch.of(labels[kept], probs[kept], lens="top_label", classes=[0, 1, 2])
-    every = filled(SketchMetric(3, ignore_index=ignore_index, lenses="classwise"), probs, labels)
-    assert every.sketch("class:0").n == kept.sum()
+    every = filled(SketchMetric(3, ignore_index=ignore_index, lenses="classwise", fused=fused), probs, labels)
+    assert every.sketch("class:0") == cal.Sketch.of(labels[kept], probs[kept], lens="class:0", classes=[0, 1, 2])
 
 
 @pytest.mark.parametrize("kind", ["bool", "uint8", "int32", "int64"])
@@ -647,7 +670,7 @@ def test_memory_beside_the_tensors_is_constant(fused: bool) -> None:
         metric = SketchMetric(10, fused=fused).to(DEVICE)
         probs = torch.rand(rows, 10, device=DEVICE).softmax(dim=1)
         target = torch.zeros(rows, dtype=torch.int64, device=DEVICE)
-        metric.update(probs[:10], target[:10])
+        metric.update(probs, target)
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
@@ -658,11 +681,9 @@ def test_memory_beside_the_tensors_is_constant(fused: bool) -> None:
 
 
 def test_where_the_kernel_is_used() -> None:
-    plan = SketchMetric(3).plan
-    assert not can_fuse(torch.zeros(1), plan)
+    assert not can_fuse(torch.zeros(1))
     if ON_GPU:
-        assert can_fuse(torch.zeros(1, device=DEVICE), plan)
-        assert not can_fuse(torch.zeros(1, device=DEVICE), SketchMetric(3, lenses="classwise").plan)
+        assert can_fuse(torch.zeros(1, device=DEVICE))
 
 
 @pytest.mark.parametrize(("rows", "classes"), [(500, 3), (200, 50)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, Self
 
@@ -28,7 +29,7 @@ from ..sketch import Sketch
 from ..sketches import ALL, GroupSketch, Sketches
 from . import sketching
 from ._given import as_rows
-from .fused import add_top_labels, can_fuse
+from .fused import add_fused, can_fuse
 from .sketching import CARRY_ROWS, MOST_ROWS, NEVER, Cells, Plan, cells_of
 
 __all__ = ["SketchMetric", "SyncError"]
@@ -38,6 +39,15 @@ Input = Literal["prob", "logit"]
 
 class SyncError(CalibrantError, RuntimeError):
     """The processes could not add up what each has seen."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """How many rows a metric was shown."""
+
+    seen: int = 0
+    pending: int = 0
+    """Added since the low parts were last carried; as many as can be, where that is not known."""
 
 
 class SketchMetric(nn.Module):
@@ -121,9 +131,7 @@ class SketchMetric(nn.Module):
         )
         self.register_buffer("sums", sketching.new_sums(self.plan))
         self.register_buffer("first_fault", torch.tensor(NEVER))
-        self._seen = 0
-        # Rows added since the low parts were last carried; as many as can be, where that is not known.
-        self._pending = 0
+        self._rows = Rows()
 
     @property
     def device(self) -> torch.device:
@@ -153,16 +161,18 @@ class SketchMetric(nn.Module):
         with _ordinary():
             rows = as_rows(preds, target, groups, self.plan)
             self._go_to(preds.device)
-            fused = self.fused and can_fuse(preds, self.plan)
-            fill, chunk = (add_top_labels, CARRY_ROWS) if fused else (sketching.add_block, None)
-            rows = rows._replace(start=self._seen)
+            fill, chunk = sketching.add_block, None
+            if self.fused and can_fuse(preds):
+                fill, chunk = add_fused, CARRY_ROWS
+            sums, first_fault, known = self.sums, self.first_fault, self._rows
+            rows = rows._replace(start=known.seen)
             for block in sketching.blocks_of(rows, self.plan, logits=self.input == "logit", chunk=chunk):
                 count = block.target.numel()
-                if self._pending + count > CARRY_ROWS:
+                if known.pending + count > CARRY_ROWS:
                     self._carry()
-                fill(self.sums, self.first_fault, block, self.plan)
-                self._pending += count
-            self._seen += target.numel()
+                fill(sums, first_fault, block, self.plan)
+                known.pending += count
+            known.seen += target.numel()
 
     def forward(self, preds: Tensor, target: Tensor, groups: Tensor | None = None) -> Any:
         """Add a batch and give the value of it alone; waits for the device."""
@@ -172,14 +182,14 @@ class SketchMetric(nn.Module):
         """The sums of a batch, which is added to the rest."""
         with _ordinary():
             before, self.sums = self.sums, torch.zeros_like(self.sums)
-            pending, self._pending = self._pending, 0
+            pending, self._rows.pending = self._rows.pending, 0
             try:
                 self.update(preds, target, groups)
                 self._carry()
             finally:
                 batch, self.sums = self.sums, before.to(self.sums.device)
                 # What the batch left in the low parts is less than one row can.
-                self._pending = pending + 1
+                self._rows.pending = pending + 1
             self.sums += batch
             return batch
 
@@ -191,7 +201,7 @@ class SketchMetric(nn.Module):
         """Forget all rows."""
         self.sums.zero_()
         self.first_fault.fill_(NEVER)
-        self._seen = self._pending = 0
+        self._rows.seen = self._rows.pending = 0
 
     def merge_state(self, incoming: Self | Mapping[str, Tensor]) -> None:
         """Add what another metric of the same kind has seen, or its ``state_dict()``."""
@@ -225,7 +235,7 @@ class SketchMetric(nn.Module):
     def _go_to(self, device: torch.device) -> None:
         if self.sums.device == device:
             return
-        if self._seen:
+        if self._rows.seen:
             raise ArgumentError(
                 "preds", f"are on {device}, and the sums are on {self.sums.device}", f"metric.to({str(device)!r})"
             )
@@ -234,7 +244,7 @@ class SketchMetric(nn.Module):
     def _carry(self) -> None:
         with _ordinary():
             sketching.carry(self.sums)
-        self._pending = 0
+        self._rows.pending = 0
 
     def _kind(self) -> tuple[Any, ...]:
         """What two metrics must share to share their sums."""
@@ -253,8 +263,7 @@ class SketchMetric(nn.Module):
 
     def _follow(self, leader: SketchMetric) -> None:
         """Read the sums of another from now on."""
-        self.sums, self.first_fault = leader.sums, leader.first_fault
-        self._seen, self._pending = leader._seen, leader._pending
+        self.sums, self.first_fault, self._rows = leader.sums, leader.first_fault, leader._rows
 
     def _total(self) -> Tensor:
         """The sums of all processes."""
@@ -303,7 +312,7 @@ class SketchMetric(nn.Module):
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *rest: Any) -> None:
         super()._load_from_state_dict(state_dict, prefix, *rest)
-        self._seen, self._pending = 0, CARRY_ROWS
+        self._rows.seen, self._rows.pending = 0, CARRY_ROWS
 
     def extra_repr(self) -> str:
         """What is asked, for the representation of a module."""

@@ -1,4 +1,4 @@
-"""One kernel that reads rows once and adds their top labels to the sums of a sketch, where Triton is installed.
+"""One kernel that reads rows and adds what is asked about them to the sums of sketches, where Triton is installed.
 
 It gives the same bits as the plain operations, which take its place everywhere else.
 """
@@ -31,21 +31,20 @@ def jit(function: Any) -> Any:
     return triton.jit(function, do_not_specialize=[name for name in CHANGING if name in names])
 
 
-__all__ = ["add_top_labels", "can_fuse"]
+__all__ = ["add_fused", "can_fuse"]
 
 # Up to this many classes a thread reads a row; beyond, the threads of a program share one.
 FEW = 32
-# Rows of one program in the first case, and entries at a time in the second.
-HEIGHT, WIDEST = 128, 1024
+# Rows of one program in the first case, and entries at a time in the second; fewer where each entry is added.
+HEIGHT, WIDEST, NARROWEST = 128, 1024, 128
 
 
-def can_fuse(preds: Tensor, plan: Plan) -> bool:
-    """Whether the kernel knows this kind of rows."""
-    one = plan.classes is None or (plan.top_label and not plan.event)
-    return triton is not None and preds.is_cuda and one and not plan.classwise
+def can_fuse(preds: Tensor) -> bool:
+    """Whether there is a kernel for the device of these rows."""
+    return triton is not None and preds.is_cuda
 
 
-def add_top_labels(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> None:
+def add_fused(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> None:
     """Add a block of rows, in one launch."""
     probs = block.probs
     if probs.device.index == torch.cuda.current_device():
@@ -62,16 +61,17 @@ def _launch(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> None
     by_image, by_class, by_place = probs.stride()
     shared = classes > FEW and by_class == 1
     height = 1 if shared else HEIGHT
+    width = min(1 << (classes - 1).bit_length(), WIDEST) if shared else 1
     rows = count * inner
     _add[(-(-rows // height),)](
         probs, target, target if groups is None else groups, *tables(plan.cells, probs.device), sums, first_fault,
         rows, inner, by_image, by_class, by_place, *target.stride(), *(target if groups is None else groups).stride(),
         start, plan.size, plan.trash, plan.cells.equal, plan.cells.count, plan.group_size, plan.groups,
         tolerance_of(plan, probs.dtype), 0 if plan.ignore_index is None else plan.ignore_index,
-        CLASSES=classes, BINARY=plan.classes is None, IGNORES=plan.ignore_index is not None, GROUPED=groups is not None,
+        CLASSES=classes, BINARY=plan.classes is None, TOP=plan.classes is None or plan.top_label, EVENT=plan.event,
+        EACH=plan.classwise, IGNORES=plan.ignore_index is not None, GROUPED=groups is not None,
         WIDE=tl.float64 if probs.dtype == torch.float64 else tl.float32, CUT=plan.cells.is_grid, HEIGHT=height,
-        WIDTH=min(1 << (classes - 1).bit_length(), WIDEST) if shared else 1, UNROLL=classes <= FEW,
-        PACKED=inner == 1 and by_image == classes, SPREAD=LANES, num_warps=1 if shared else 4,
+        WIDTH=width, NARROW=min(width, NARROWEST), UNROLL=classes <= FEW, PACKED=inner == 1 and by_image == classes, SPREAD=LANES, num_warps=1 if shared else 4,
     )  # fmt: skip
 
 
@@ -109,9 +109,10 @@ def _meet(value, k, best, place, total, least):
 @jit
 def _read(
     origin, there, by_class, tolerance,
-    CLASSES: tl.constexpr, BINARY: tl.constexpr, WIDE: tl.constexpr, HEIGHT: tl.constexpr, UNROLL: tl.constexpr,
+    CLASSES: tl.constexpr, BINARY: tl.constexpr, EVENT: tl.constexpr, WIDE: tl.constexpr, HEIGHT: tl.constexpr,
+    UNROLL: tl.constexpr,
 ):  # fmt: skip
-    """The largest entry of each row, and its class; or, below 0, why the row does not count."""
+    """The largest entry of each row, or the last of two, and its class; or, below 0, why the row does not count."""
     best = tl.full((HEIGHT,), -1.0, WIDE)
     place = tl.zeros((HEIGHT,), tl.int32)
     total = tl.zeros((HEIGHT,), WIDE)
@@ -128,6 +129,9 @@ def _read(
         place = tl.where(tl.abs(total - 1) <= tolerance, place, -4)
     place = tl.where((least < 0) | (best > 1), -3, place)
     place = tl.where(total != total, -2, place)
+    if EVENT:
+        best = value
+        place = tl.where(place < 0, place, 1)
     return best, place
 
 
@@ -156,13 +160,77 @@ def _slot(score, edges, first, equal, CUT: tl.constexpr):
 
 
 @jit
+def _drop(sums, size, place, score, counts):
+    """Add scores as whole numbers of 2^-62 in two parts."""
+    fixed = (score * 4611686018427387904.0).to(tl.int64)
+    higher = fixed >> 38
+    lower = fixed & 274877906943
+    tl.atomic_add(sums + (place + size), higher, mask=counts & (higher > 0), sem="relaxed")
+    tl.atomic_add(sums + (place + size + size), lower, mask=counts & (lower > 0), sem="relaxed")
+
+
+@jit
+def _pile(sums, size, place, score, counts):
+    """Add rows to one place together: thousands of additions at one address would wait for each other."""
+    fixed = tl.where(counts, (score * 4611686018427387904.0).to(tl.int64), 0)
+    rows = tl.sum(counts.to(tl.int64), axis=0)
+    tl.atomic_add(sums + place, rows, mask=rows > 0, sem="relaxed")
+    tl.atomic_add(sums + (place + size), tl.sum(fixed >> 38, axis=0), mask=rows > 0, sem="relaxed")
+    tl.atomic_add(sums + (place + size + size), tl.sum(fixed & 274877906943, axis=0), mask=rows > 0, sem="relaxed")
+
+
+@jit
+def _add_each(
+    sums, size, origin, by_class, start, cells, label, counts, edges, first, equal,
+    CLASSES: tl.constexpr, GROUPED: tl.constexpr, WIDE: tl.constexpr, CUT: tl.constexpr, HEIGHT: tl.constexpr,
+):  # fmt: skip
+    """Add every class of each row against the rest."""
+    one = tl.full((HEIGHT,), 1, tl.int64)
+    for k in range(CLASSES):
+        score = tl.load(origin + k * by_class, mask=counts, other=0.0).to(WIDE).to(tl.float64)
+        slot = _slot(score, edges, first, equal, CUT).to(tl.int64)
+        section = start + 2 * cells * tl.cast(k, tl.int64)
+        hit = label == k
+        some = counts
+        if not GROUPED:
+            # A sure model gives most of its rows all or nothing.
+            nothing = counts & (slot == 0) & (hit == 0)
+            everything = counts & (slot == cells - 1) & hit
+            begin = tl.min(section, axis=0)
+            _pile(sums, size, begin, score, nothing)
+            _pile(sums, size, begin + 2 * cells - 1, score, everything)
+            some = counts & (nothing == 0) & (everything == 0)
+        place = section + 2 * slot + hit.to(tl.int64)
+        tl.atomic_add(sums + place, one, mask=some, sem="relaxed")
+        _drop(sums, size, place, score, some)
+
+
+@jit
+def _share_each(
+    sums, size, origin, start, cells, label, counts, edges, first, equal,
+    CLASSES: tl.constexpr, WIDE: tl.constexpr, CUT: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """Add every class of one row against the rest."""
+    column = tl.arange(0, WIDTH)
+    one = tl.full((WIDTH,), 1, tl.int64)
+    for left in range(0, CLASSES, WIDTH):
+        k = left + column
+        known = (k < CLASSES) & counts
+        score = tl.load(origin + k, mask=known, other=0.0).to(WIDE).to(tl.float64)
+        slot = _slot(score, edges, first, equal, CUT).to(tl.int64)
+        place = start + 2 * (k.to(tl.int64) * cells + slot) + (label == k).to(tl.int64)
+        tl.atomic_add(sums + place, one, mask=known, sem="relaxed")
+        _drop(sums, size, place, score, known)
+
+
+@jit
 def _add(
     probs, target, groups, edges, first, sums, first_fault,
     rows, inner, by_image, by_class, by_place, target_by_image, target_by_place, group_by_image, group_by_place,
     start, size, trash, equal, cells, group_size, group_count, tolerance, ignore_index,
-    CLASSES: tl.constexpr, BINARY: tl.constexpr, IGNORES: tl.constexpr, GROUPED: tl.constexpr, WIDE: tl.constexpr,
-    CUT: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr, UNROLL: tl.constexpr, PACKED: tl.constexpr,
-    SPREAD: tl.constexpr,
+    CLASSES: tl.constexpr, BINARY: tl.constexpr, TOP: tl.constexpr, EVENT: tl.constexpr, EACH: tl.constexpr,
+    IGNORES: tl.constexpr, GROUPED: tl.constexpr, WIDE: tl.constexpr, CUT: tl.constexpr, HEIGHT: tl.constexpr,
+    WIDTH: tl.constexpr, NARROW: tl.constexpr, UNROLL: tl.constexpr, PACKED: tl.constexpr, SPREAD: tl.constexpr,
 ):  # fmt: skip
     """Add rows to their cells, and rows that do not count to the places of their causes, numbered as in `sketching`."""
     begin = tl.program_id(0).to(tl.int64) * HEIGHT
@@ -178,7 +246,7 @@ def _add(
         place = tl.zeros((HEIGHT,), tl.int32) + at
     else:
         origin = probs + image * by_image + within * by_place
-        top, place = _read(origin, there, by_class, tolerance, CLASSES, BINARY, WIDE, HEIGHT, UNROLL)
+        top, place = _read(origin, there, by_class, tolerance, CLASSES, BINARY, EVENT, WIDE, HEIGHT, UNROLL)
     label = tl.load(target + image * target_by_image + within * target_by_place, mask=there, other=0).to(tl.int64)
     hit = label == (1 if BINARY else place)
     cause = tl.where(place < 0, -1 - place, -1)
@@ -191,27 +259,33 @@ def _add(
     if IGNORES:
         cause = tl.where(label == ignore_index, 0, cause)
     counts = (cause < 0) & there
-    score = tl.where(counts, top.to(tl.float64), 0.0)
-    apart = there
-    if not GROUPED:
-        # Many rows may be certain; thousands of additions at one address would wait for each other.
-        certain = counts & (score == 1.0)
-        last = sums + 2 * (cells - 1)
-        wrong = tl.sum((certain & (hit == 0)).to(tl.int64), axis=0)
-        right = tl.sum((certain & hit).to(tl.int64), axis=0)
-        tl.atomic_add(last, wrong, mask=wrong > 0, sem="relaxed")
-        tl.atomic_add(last + 1, right, mask=right > 0, sem="relaxed")
-        tl.atomic_add(last + size, wrong << 24, mask=wrong > 0, sem="relaxed")
-        tl.atomic_add(last + size + 1, right << 24, mask=right > 0, sem="relaxed")
-        apart = there & (certain == 0)
-        counts = counts & (certain == 0)
-        score = tl.where(certain, 0.0, score)
-    slot = _slot(score, edges, first, equal, CUT).to(tl.int64)
-    waste = trash + cause.to(tl.int64) * SPREAD + (row & (SPREAD - 1))
-    where = tl.where(counts, base + 2 * slot + hit.to(tl.int64), waste)
-    fixed = (score * 4611686018427387904.0).to(tl.int64)
-    lower = fixed & 274877906943
-    tl.atomic_add(sums + where, tl.full((HEIGHT,), 1, tl.int64), mask=apart, sem="relaxed")
-    tl.atomic_add(sums + (where + size), fixed >> 38, mask=counts, sem="relaxed")
-    tl.atomic_add(sums + (where + size + size), lower, mask=counts & (lower > 0), sem="relaxed")
     tl.atomic_min(first_fault + row * 0, row + start, mask=there & (cause > 0), sem="relaxed")
+    if EACH:
+        classes = base + (2 * cells if TOP else 0)
+        if WIDTH > 1:
+            _share_each(
+                sums, size, origin, tl.sum(classes, axis=0), cells, tl.sum(label, axis=0),
+                tl.max(counts.to(tl.int32), axis=0) > 0, edges, first, equal, CLASSES, WIDE, CUT, NARROW,
+            )  # fmt: skip
+        else:
+            _add_each(
+                sums, size, origin, by_class, classes, cells, label, counts, edges, first, equal,
+                CLASSES, GROUPED, WIDE, CUT, HEIGHT,
+            )  # fmt: skip
+    waste = trash + cause.to(tl.int64) * SPREAD + (row & (SPREAD - 1))
+    if TOP:
+        score = tl.where(counts, top.to(tl.float64), 0.0)
+        apart = there
+        if not GROUPED:
+            certain = counts & (score == 1.0)
+            _pile(sums, size, 2 * (cells - 1), score, certain & (hit == 0))
+            _pile(sums, size, 2 * (cells - 1) + 1, score, certain & hit)
+            apart = there & (certain == 0)
+            counts = counts & (certain == 0)
+            score = tl.where(certain, 0.0, score)
+        slot = _slot(score, edges, first, equal, CUT).to(tl.int64)
+        where = tl.where(counts, base + 2 * slot + hit.to(tl.int64), waste)
+        tl.atomic_add(sums + where, tl.full((HEIGHT,), 1, tl.int64), mask=apart, sem="relaxed")
+        _drop(sums, size, where, score, counts)
+    else:
+        tl.atomic_add(sums + waste, tl.full((HEIGHT,), 1, tl.int64), mask=there & (cause >= 0), sem="relaxed")

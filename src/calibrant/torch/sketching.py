@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import avg_pool1d, max_pool1d
+from torch.nn.functional import avg_pool2d, max_pool1d, threshold
 
 from .._binsums import BinSums
 from .._grid import CELLS, EQUAL, grid
@@ -39,6 +39,10 @@ __all__ = [
 IGNORED, NOT_A_NUMBER, OUT_OF_RANGE, WRONG_SUM, WRONG_LABEL, WRONG_GROUP = range(6)
 FAULTS = 6
 LANES = 1024
+# A row counts, or counts and has its place behind those of the causes, where rows go whose score is 1: the seventh, as -2 ends in 110.
+COUNTS, CERTAIN = -1, -2
+# Places come in pairs, for outcome 0 and 1.
+PAIRS = LANES // 2
 # A score is 62 bits, kept as 24 high and 38 low ones: as many rows can be added before the low parts must be carried over.
 HALF_BITS = 38
 HALF_MASK = (1 << HALF_BITS) - 1
@@ -53,6 +57,8 @@ CHUNK_ENTRIES = 1 << 23
 FEW_CLASSES = 32
 NEVER = (1 << 63) - 1
 ONE = float(1 << 62)
+# The number below 0 that is nearest to it.
+BELOW_ZERO = {torch.float32: -(2.0**-149), torch.float64: -(2.0**-1074)}
 
 
 @dataclass(frozen=True)
@@ -133,7 +139,7 @@ class Plan:
     @cached_property
     def size(self) -> int:
         """All places."""
-        return self.trash + (FAULTS + 2) * LANES
+        return self.trash + (FAULTS + 1) * LANES
 
     @property
     def spreads(self) -> bool:
@@ -175,7 +181,7 @@ def section_sums(sums: np.ndarray[Any, Any], plan: Plan, group: int | None, sect
     chosen = kept[:, :, section].sum(axis=1) if group is None else kept[:, group, section]
     if plan.spreads:
         chosen = chosen.copy()
-        chosen[:, -1] += sums[:, plan.trash + FAULTS * LANES :].reshape(3, 2, LANES).sum(axis=-1)
+        chosen[:, -1] += sums[:, plan.trash + FAULTS * LANES :].reshape(3, PAIRS, 2).sum(axis=1)
     rows, high, low = chosen[0], chosen[1].sum(axis=-1), chosen[2].sum(axis=-1)
     # From halves of 38 bits to those of the library's sums.
     high += low >> HALF_BITS
@@ -184,12 +190,12 @@ def section_sums(sums: np.ndarray[Any, Any], plan: Plan, group: int | None, sect
 
 
 def blocks_of(rows: Block, plan: Plan, *, logits: bool, chunk: int | None = None) -> Iterator[Block]:
-    """Cut rows into blocks of bounded size, along the first axis or the last; only a softmax is a copy."""
+    """Cut rows into blocks of bounded size, or of a number of rows that is given, along the first axis or the last; only a softmax is a copy."""
     preds, target, groups, start = rows
     count, classes, inner = preds.shape
     if not count or not inner:
         return
-    entries = CHUNK_ENTRIES // 4 if plan.classwise else CHUNK_ENTRIES if logits else NEVER
+    entries = CHUNK_ENTRIES // 4 if plan.classwise and not chunk else CHUNK_ENTRIES if logits else NEVER
     most = max(1, min(chunk or CHUNK_ROWS, entries // classes))
     step = min(inner, most)
     batch = max(1, most // inner)
@@ -215,77 +221,87 @@ def _probabilities(logits: Tensor, plan: Plan) -> Tensor:
 
 def add_block(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> None:
     """Add a block of rows by plain operations of torch, none of which waits for the device."""
-    probs, target = block.probs, block.target.to(torch.int64)
-    number = torch.arange(target.numel(), device=sums.device).view(target.shape)
-    top, hit = _score(probs, target, number, plan)
+    probs, target = block.probs, block.target.reshape(-1).to(torch.int64)
+    score, hit = _score(probs, target, plan)
     if plan.spreads and not (plan.checks or plan.classwise or plan.ignore_index is not None):
-        _add_promised(sums, top, hit, number, plan)
+        _add_promised(sums, score, hit, plan)
         return
-    total, least = (None, top) if plan.classes is None else _sum_and_least(probs)
-    most = probs.amax(dim=1) if plan.event else top
-    cause = _causes(most, least, total, tolerance_of(plan, probs.dtype), target, block.groups, plan)
-    lane = (number & (LANES - 1)).add_(plan.trash)
-    base = None if block.groups is None else block.groups.to(torch.int64) * plan.group_size
-    counts = cause < 0
+    groups = None if block.groups is None else block.groups.reshape(-1)
+    cause = _causes(probs, score, target, groups, plan)
+    _note_first(first_fault, cause, block.start)
+    pair = None if groups is None else groups.to(torch.int64) * (plan.group_size // 2)
     if plan.classes is None or plan.top_label:
-        score = torch.where(counts, top, 0).to(torch.float64).contiguous()
-        apart = torch.where(score == 1, hit.to(torch.int8).add_(FAULTS), cause) if plan.spreads else cause
-        cell = _cell(score, hit, plan)
-        cell = cell if base is None else cell.add_(base)
-        place = torch.where(apart < 0, cell, torch.add(lane, apart, alpha=LANES))
-        _scatter(sums, place, one_on(sums.device).expand(place.numel()), score)
+        cell = _cell(score, plan)
+        cell = cell if pair is None else cell.add_(pair)
+        apart = torch.add(_lanes(plan, cause), cause & 7, alpha=PAIRS)
+        _scatter(sums, torch.where(cause == COUNTS, cell, apart), hit, score, ones_on(sums.device, len(cell)))
     else:
         # Classes are many and a faulty row is one: without the top label it is noted by itself.
-        waste = torch.add(lane, cause.clamp(min=0), alpha=LANES)
-        sums[0].scatter_add_(0, waste.flatten(), (~counts).flatten().to(torch.int64))
+        waste = torch.add(_lanes(plan, cause), cause.clamp(min=0), alpha=PAIRS) * 2
+        sums[0].scatter_add_(0, waste, (cause >= 0).to(torch.int64))
     if plan.classwise:
-        _add_classes(sums, probs, target, base, counts, lane, plan)
-    fault = torch.where(cause > IGNORED, number, NEVER - block.start).amin()
-    torch.minimum(first_fault, fault.add_(block.start) if block.start else fault, out=first_fault)
+        _add_classes(sums, probs, block.target, pair, cause < 0, plan)
 
 
-@lru_cache(maxsize=32)
-def one_on(device: torch.device) -> Tensor:
-    """The number 1 on a device."""
-    return torch.ones((), dtype=torch.int64, device=device)
-
-
-def _add_promised(sums: Tensor, top: Tensor, hit: Tensor, number: Tensor, plan: Plan) -> None:
+def _add_promised(sums: Tensor, score: Tensor, hit: Tensor, plan: Plan) -> None:
     """Add rows that were promised to be probabilities; NaN and what is above 1 fall behind the cells, where `tallies` sees them."""
-    score = top.to(torch.float64, copy=True)
-    apart = torch.add(number & (LANES - 1), hit, alpha=LANES).add_(plan.trash + FAULTS * LANES)
-    place = torch.where(score == 1, apart, _cell(score, hit, plan))
-    _scatter(sums, place, one_on(sums.device).expand(place.numel()), score)
+    pair = torch.where(score == 1, _lanes(plan, score, FAULTS), _cell(score, plan))
+    _scatter(sums, pair, hit, score, ones_on(sums.device, len(pair)))
+
+
+# What is needed again for every batch is made once: where rows are few, the device waits for the host.
+@lru_cache(maxsize=64)
+def ones_on(device: torch.device, count: int) -> Tensor:
+    """As many ones on a device, which take the room of one."""
+    return torch.ones((), dtype=torch.int64, device=device).expand(count)
+
+
+@lru_cache(maxsize=64)
+def _code(device: torch.device, number: int, dtype: torch.dtype) -> Tensor:
+    return torch.tensor(number, dtype=dtype, device=device)
+
+
+@lru_cache(maxsize=8)
+def _lane_table(device: torch.device, first: int, rows: int) -> Tensor:
+    return torch.arange(rows, device=device).bitwise_and_(PAIRS - 1).add_(first)
+
+
+def _lanes(plan: Plan, rows: Tensor, cause: int = 0) -> Tensor:
+    """For each row a pair of places among those of a cause; the next row has another."""
+    count = len(rows)
+    most = max(count, min(1 << count.bit_length(), CHUNK_ROWS))
+    return _lane_table(rows.device, plan.trash // 2 + cause * PAIRS, most)[:count]
 
 
 def _pools(probs: Tensor) -> bool:
     return bool(probs.is_cuda and probs.shape[2] == 1 and probs.shape[1] <= FEW_CLASSES and probs.is_contiguous())
 
 
-def _wide(probs: Tensor) -> torch.dtype:
-    return torch.float64 if probs.dtype == torch.float64 else torch.float32
+def _wide(probs: Tensor) -> Tensor:
+    return probs if probs.dtype == torch.float64 else probs.to(torch.float32)
 
 
-def _score(probs: Tensor, target: Tensor, number: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
+def _score(probs: Tensor, target: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
     """What is asked about each row, the largest entry or that of an event, and whether it is the label's."""
     if plan.classes is None or plan.event:
-        return probs[:, -1], target == 1
-    rows, classes, _ = probs.shape
+        return _wide(probs[:, -1].reshape(-1)).contiguous(), target == 1
     if _pools(probs):
-        top, place = max_pool1d(probs.to(_wide(probs)).view(1, 1, -1), classes, return_indices=True)
-        return top.view(rows, 1), place.view(rows, 1) == torch.add(target, number, alpha=classes)
-    top, place = probs.max(dim=1)
-    return top, place == target
+        top, place = max_pool1d(_wide(probs).view(-1, 1, probs.shape[1]), probs.shape[1], return_indices=True)
+    else:
+        top, place = probs.max(dim=1)
+    return _wide(top.view(-1)), place.view(-1) == target
 
 
-def _sum_and_least(probs: Tensor) -> tuple[Tensor, Tensor]:
-    """Sum and smallest entry of each row."""
-    rows, classes, _ = probs.shape
+def _totals(probs: Tensor) -> tuple[Tensor, Tensor]:
+    """The sum of each row, and whether an entry is below 0 (or not a number)."""
+    classes = probs.shape[1]
     if _pools(probs):
-        flat = probs.to(_wide(probs)).view(1, 1, -1)
-        total, least = avg_pool1d(flat, classes) * classes, -max_pool1d(-flat, classes)
-        return total.view(rows, 1), least.view(rows, 1)
-    return probs.sum(dim=1, dtype=_wide(probs)), probs.amin(dim=1)
+        whole = _wide(probs)
+        whole = threshold(whole, BELOW_ZERO[whole.dtype], torch.nan)
+        total = avg_pool2d(whole.view(-1, 1, 1, classes), (1, classes), divisor_override=1).view(-1)
+        return total, total.isnan()
+    total = probs.sum(dim=1, dtype=torch.float64 if probs.dtype == torch.float64 else torch.float32)
+    return total.view(-1), probs.amin(dim=1).view(-1) < 0
 
 
 def tolerance_of(plan: Plan, dtype: torch.dtype) -> float:
@@ -295,22 +311,21 @@ def tolerance_of(plan: Plan, dtype: torch.dtype) -> float:
     return {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 1e-2)
 
 
-def _causes(
-    most: Tensor,
-    least: Tensor,
-    total: Tensor | None,
-    tolerance: float,
-    target: Tensor,
-    groups: Tensor | None,
-    plan: Plan,
-) -> Tensor:
-    """Why each row does not count, or -1."""
-    cause = torch.full(target.shape, -1, dtype=torch.int8, device=target.device)
-    if total is not None:
-        off = ~((total - 1).abs() <= tolerance)
-        cause.masked_fill_(off, WRONG_SUM)
-    cause.masked_fill_((least < 0) | (most > 1), OUT_OF_RANGE)
-    cause.masked_fill_((most if total is None else total).isnan(), NOT_A_NUMBER)
+def _causes(probs: Tensor, score: Tensor, target: Tensor, groups: Tensor | None, plan: Plan) -> Tensor:
+    """Why each row does not count, or below 0 that it does."""
+    device, most = target.device, probs.amax(dim=1).reshape(-1) if plan.event else score
+    if plan.spreads:
+        cause = torch.where(score == 1, _code(device, CERTAIN, torch.int8), _code(device, COUNTS, torch.int8))
+    else:
+        cause = torch.full(target.shape, COUNTS, dtype=torch.int8, device=device)
+    if plan.classes is None:
+        negative = score < 0
+    else:
+        total, negative = _totals(probs)
+        cause.masked_fill_((total - 1).abs_() > tolerance_of(plan, probs.dtype), WRONG_SUM)
+    cause.masked_fill_(negative, OUT_OF_RANGE)
+    cause.masked_fill_(most > 1, OUT_OF_RANGE)
+    cause.masked_fill_(most.isnan(), NOT_A_NUMBER)
     if groups is not None:
         cause.masked_fill_(groups.clamp(0, plan.groups - 1) != groups, WRONG_GROUP)
     cause.masked_fill_(target.clamp(0, 1 if plan.classes is None else plan.classes - 1) != target, WRONG_LABEL)
@@ -319,31 +334,47 @@ def _causes(
     return cause
 
 
-def _cell(score: Tensor, hit: Tensor, plan: Plan) -> Tensor:
-    """The place of each score within its section: its cell and outcome."""
-    edges, _ = tables(plan.cells, score.device)
-    return torch.add(hit, torch.bucketize(score, edges[1:]), alpha=2)
+def _note_first(first_fault: Tensor, cause: Tensor, start: int) -> None:
+    """Keep the number of the first row that should have counted."""
+    some, row = (cause > IGNORED).max(dim=0)
+    never = _code(cause.device, NEVER, torch.int64)
+    torch.minimum(first_fault, torch.where(some, row + start, never), out=first_fault)
 
 
-def _scatter(sums: Tensor, place: Tensor, rows: Tensor, score: Tensor) -> None:
-    """Add rows and their scores, which are spoilt, as whole numbers of 2^-62 in two parts."""
-    fixed = score.mul_(ONE).to(torch.int64).flatten()
-    place = place.flatten()
-    sums[0].scatter_add_(0, place, rows)
-    sums[1].scatter_add_(0, place, fixed >> HALF_BITS)
-    sums[2].scatter_add_(0, place, fixed & HALF_MASK)
+@lru_cache(maxsize=32)
+def _ends(cells: Cells, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """Where cells end, in the precision of the scores: the last number that is in the cell."""
+    edges = cells.edges[1:]
+    if dtype == torch.float32:
+        near = edges.astype(np.float32)
+        edges = np.where(near > edges, np.nextafter(near, np.float32(0)), near)
+    return torch.from_numpy(edges.copy()).to(device)
 
 
-def _add_classes(
-    sums: Tensor, probs: Tensor, target: Tensor, base: Tensor | None, counts: Tensor, lane: Tensor, plan: Plan
-) -> None:
+def _cell(score: Tensor, plan: Plan) -> Tensor:
+    """The cell of each score within its section."""
+    return torch.bucketize(score, _ends(plan.cells, score.device, score.dtype))
+
+
+def _scatter(sums: Tensor, pair: Tensor, hit: Tensor, score: Tensor, counts: Tensor) -> None:
+    """Add rows, and their scores as whole numbers of 2^-62 in two parts; what is added to the scores of a fault is never read."""
+    place = torch.add(hit, pair, alpha=2)
+    fixed = (score * ONE).to(torch.int64)
+    rows, high, low = sums.unbind()
+    rows.scatter_add_(0, place, counts)
+    high.scatter_add_(0, place, fixed >> HALF_BITS)
+    low.scatter_add_(0, place, fixed & HALF_MASK)
+
+
+def _add_classes(sums: Tensor, probs: Tensor, target: Tensor, pair: Tensor | None, counts: Tensor, plan: Plan) -> None:
     """Add every class against the rest; a row that does not count adds zeros."""
     own = torch.arange(probs.shape[1], device=probs.device).view(1, -1, 1)
-    start = (own + int(plan.top_label)) * plan.section_size
-    if base is not None:
-        start = start + base.unsqueeze(1)
-    spread = counts.unsqueeze(1).expand_as(probs)
-    score = torch.where(spread, probs, 0).to(torch.float64).contiguous()
-    cell = _cell(score, own == target.unsqueeze(1), plan)
-    place = torch.where(spread, cell + start, lane.unsqueeze(1))
-    _scatter(sums, place, spread.flatten().to(torch.int64), score)
+    start = (own + int(plan.top_label)) * plan.cells.count
+    lane = _lanes(plan, counts).view_as(target).unsqueeze(1)
+    if pair is not None:
+        start = start + pair.view_as(target).unsqueeze(1)
+    spread = counts.view_as(target).unsqueeze(1).expand_as(probs)
+    score = _wide(torch.where(spread, probs, 0)).contiguous()
+    pairs = torch.where(spread, _cell(score, plan) + start, lane)
+    hit = own == target.unsqueeze(1)
+    _scatter(sums, pairs.flatten(), hit.flatten(), score.flatten(), spread.flatten().to(torch.int64))
