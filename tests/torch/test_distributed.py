@@ -85,11 +85,25 @@ def fail(rank: int, folder: str, how: str) -> None:
     Path(folder, f"{how}_{rank}").write_text(f"{time.monotonic() - start}\n{told}")
 
 
+def train(rank: int, folder: str) -> None:
+    """Count rows while a model that holds the metric is trained on both processes; write the value."""
+    join(rank, folder, "train")
+    preds, target = share(rank, 200)
+    net = torch.nn.ModuleDict({"layer": torch.nn.Linear(4, 4), "ece": MulticlassCalibrationError(4)})
+    net.forward = lambda x: net["layer"](x)
+    model = torch.nn.parallel.DistributedDataParallel(net)
+    for x, y, p in zip(preds[:200].split(50), target[:200].split(50), preds[:200].split(50), strict=True):
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        net["ece"].update(p, y)
+    np.save(f"{folder}/trained_{rank}.npy", float(net["ece"].compute()))
+
+
 def process(rank: int, folder: str) -> None:
     """Everything that one process does; starting it takes longer than the rest."""
     torch.set_num_threads(1)
     for split in SPLITS:
         add_up(rank, folder, split)
+    train(rank, folder)
     for how in ("faulty", "late", "dies"):
         fail(rank, folder, how)
     os._exit(0)
@@ -125,6 +139,12 @@ def test_two_processes_give_the_bits_of_one(split: int, written: Path) -> None:
         assert cwce == cal.cwce(sketches)
         assert own == (split if rank == 0 else 501 - split)
         assert cal.Sketch.from_bytes((written / f"sketch{split}_{rank}").read_bytes()) == sketches["top_label"]
+
+
+def test_a_model_that_is_trained_on_both_leaves_the_sums_of_each(written: Path) -> None:
+    probs, labels = drawn()
+    value = cal.ece(cal.Sketches.of(labels[:400], probs[:400], lenses=["top_label"], scores=False))
+    assert [float(np.load(written / f"trained_{rank}.npy")) for rank in range(2)] == [value, value]
 
 
 @pytest.mark.parametrize("how", ["late", "dies"])

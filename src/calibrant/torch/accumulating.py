@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal, Self
+from functools import wraps
+from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 import numpy as np
 import torch
@@ -14,31 +15,38 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from .._checks import check_whole
-from ..errors import (
-    ArgumentError,
-    CalibrantError,
-    GroupError,
-    InputTypeError,
-    LabelError,
-    LensError,
-    ProbabilityError,
-    UndefinedMetricError,
-)
+from ..errors import ArgumentError, CalibrantError, InputTypeError, ProbabilityError, UndefinedMetricError
 from ..sketch import Sketch
 from ..sketches import ALL, GroupSketch, Sketches
 from . import sketching
-from ._given import as_rows
+from ._given import as_rows, check_arguments, check_lenses, refusal_of
 from .fused import add_fused, can_fuse
 from .sketching import CARRY_ROWS, MOST_ROWS, NEVER, Cells, Plan, cells_of
 
 __all__ = ["SketchMetric", "SyncError"]
 
 Input = Literal["prob", "logit"]
+# What `state_dict` holds.
+KEPT = ("sums", "first_fault")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class SyncError(CalibrantError, RuntimeError):
     """The processes could not add up what each has seen."""
+
+
+def untraced(method: Callable[P, T]) -> Callable[P, T]:
+    """Left as it is by `torch.compile`, which would make the tables of a sketch anew, in single precision."""
+
+    @wraps(method)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        if torch.compiler.is_compiling():
+            # Decorating with it at once would import the compiler, which takes as long as torch.
+            return torch.compiler.disable(method)(*args, **kwargs)  # type: ignore[no-untyped-call]
+        return method(*args, **kwargs)
+
+    return run
 
 
 @dataclass(slots=True)
@@ -92,6 +100,7 @@ class SketchMetric(nn.Module):
     Sketch(top_label, 2 rows in 2 cells)
     """
 
+    # No buffers: a model that is trained on several processes sends those of the first to all, over what the others have counted.
     sums: Tensor
     first_fault: Tensor
 
@@ -112,8 +121,8 @@ class SketchMetric(nn.Module):
         validate_args: bool = True,
     ) -> None:
         super().__init__()
-        num_classes, ignore_index, num_groups = _arguments(num_classes, input, ignore_index, num_groups)
-        names = _lenses(lenses, num_classes)
+        num_classes, ignore_index, num_groups = check_arguments(num_classes, input, ignore_index, num_groups)
+        names = check_lenses(lenses, num_classes)
         self.num_classes, self.input, self.ignore_index, self.num_groups = num_classes, input, ignore_index, num_groups
         self.sync_on_compute, self.process_group, self.sync_timeout = sync_on_compute, process_group, sync_timeout
         self.fused = fused
@@ -129,8 +138,8 @@ class SketchMetric(nn.Module):
             validate_args,
             event,
         )
-        self.register_buffer("sums", sketching.new_sums(self.plan))
-        self.register_buffer("first_fault", torch.tensor(NEVER))
+        with _ordinary():
+            self.sums, self.first_fault = sketching.new_sums(self.plan), torch.tensor(NEVER)
         self._rows = Rows()
 
     @property
@@ -146,6 +155,7 @@ class SketchMetric(nn.Module):
         names = ("binary",) if self.plan.event else ("top_label",) if self.plan.top_label else ()
         return names + (tuple(f"class:{k}" for k in range(self.num_classes)) if self.plan.classwise else ())
 
+    @untraced
     def update(self, preds: Tensor, target: Tensor, groups: Tensor | None = None) -> None:
         """Add a batch; nothing waits for the device.
 
@@ -174,6 +184,7 @@ class SketchMetric(nn.Module):
                 known.pending += count
             known.seen += target.numel()
 
+    @untraced
     def forward(self, preds: Tensor, target: Tensor, groups: Tensor | None = None) -> Any:
         """Add a batch and give the value of it alone; waits for the device."""
         return self._value(self._added(preds, target, groups))
@@ -193,8 +204,9 @@ class SketchMetric(nn.Module):
             self.sums += batch
             return batch
 
+    @untraced
     def compute(self) -> Any:
-        """The sketches of all rows of all processes."""
+        """The value for all rows of all processes; of this class, the sketches."""
         return self._value(self._total())
 
     def reset(self) -> None:
@@ -228,11 +240,14 @@ class SketchMetric(nn.Module):
         """The sketch of one question, of all rows or of a group."""
         return self.sketches().sketch(lens, group)
 
+    @untraced
     def sketches(self) -> Sketches:
         """All sketches, of all processes; they stand wherever labels and probabilities do."""
         return self._sketches(self._total())
 
     def _go_to(self, device: torch.device) -> None:
+        if self.sums.is_inference():  # a copy that was made there
+            self.sums, self.first_fault = self.sums.clone(), self.first_fault.clone()
         if self.sums.device == device:
             return
         if self._rows.seen:
@@ -281,7 +296,7 @@ class SketchMetric(nn.Module):
                 "preds", f"{faults[0]} rows hold NaN or an entry above 1", "validate_args=True says which"
             )
         if any(faults[1:]):
-            raise _refusal(faults, int(self.first_fault), self.input)
+            raise refusal_of(faults, int(self.first_fault), self.input)
         kept: NDArray[np.int64] = sums.cpu().numpy()
         if kept[0, : self.plan.trash].sum() > MOST_ROWS * self.plan.sections:
             raise UndefinedMetricError("compute", f"has seen more than {MOST_ROWS} rows", "call reset() in between")
@@ -310,8 +325,33 @@ class SketchMetric(nn.Module):
     def _value(self, sums: Tensor) -> Any:
         return self._sketches(sums)
 
-    def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *rest: Any) -> None:
-        super()._load_from_state_dict(state_dict, prefix, *rest)
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self.sums, self.first_fault = fn(self.sums), fn(self.first_fault)
+        return self
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination |= {prefix + name: getattr(self, name) for name in KEPT}
+
+    def _load_from_state_dict(
+        self, state_dict: Mapping[str, Any], prefix: str, metadata: Any, strict: bool,
+        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
+        given = {name: state_dict[prefix + name] for name in KEPT if prefix + name in state_dict}
+        rest = {key: value for key, value in state_dict.items() if key not in (prefix + name for name in KEPT)}
+        super()._load_from_state_dict(rest, prefix, metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        # Weights from before the model had a metric bring no rows.
+        if not given and prefix:
+            return
+        missing_keys += [prefix + name for name in KEPT if name not in given]
+        with _ordinary():
+            for name, value in given.items():
+                mine = getattr(self, name)
+                if value.shape == mine.shape:
+                    mine.copy_(value)
+                else:
+                    error_msgs.append(f"{prefix}{name} is of another kind of metric: {value.shape}, not {mine.shape}")
         self._rows.seen, self._rows.pending = 0, CARRY_ROWS
 
     def extra_repr(self) -> str:
@@ -342,62 +382,3 @@ def added_over_ranks(sums: Tensor, group: Any, timeout: float | None) -> Tensor:
             "see whether one has ended or hangs; sync_timeout= says how long to wait",
         ) from error
     return total
-
-
-def _arguments(
-    num_classes: Any, input: Any, ignore_index: Any, num_groups: Any
-) -> tuple[int | None, int | None, int | None]:
-    """Numbers of classes, the label to ignore and number of groups, as plain integers."""
-    if input not in ("prob", "logit"):
-        raise ArgumentError("input", f"must be 'prob' or 'logit'; got {input!r}", "the scale is said, never guessed")
-    if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, (int, np.integer))):
-        raise ArgumentError("ignore_index", f"must be a whole number or None; got {ignore_index!r}")
-    return (
-        None if num_classes is None else check_whole(num_classes, "num_classes", 2),
-        None if ignore_index is None else int(ignore_index),
-        None if num_groups is None else check_whole(num_groups, "num_groups"),
-    )
-
-
-def _lenses(lenses: Iterable[str] | str | None, num_classes: int | None) -> tuple[str, ...]:
-    known: tuple[str, ...] = ("binary",) if num_classes is None else ("top_label", "classwise")
-    if num_classes == 2:
-        known = ("binary", *known)
-    names = known[:1] if lenses is None else (lenses,) if isinstance(lenses, str) else tuple(lenses)
-    for name in names:
-        if name not in known:
-            remedy = "use lens='binary', or num_classes= for one of several classes" if num_classes is None else ""
-            raise LensError("lenses", f"must be of {', '.join(known)}; got {name!r}", remedy)
-    if not names:
-        raise LensError("lenses", "is empty", f"name at least one of {', '.join(known)}")
-    if num_classes == 2 and {"binary", "top_label"} <= set(names):
-        raise LensError("lenses", "has both binary and top_label", "make a metric for each")
-    return names
-
-
-def _refusal(faults: list[int], first: int, input: str) -> CalibrantError:
-    """The error for rows that could not be counted."""
-    _, nan, outside, wrong_sum, label, group = faults
-    found = {
-        "hold NaN": nan,
-        "hold entries outside 0 and 1": outside,
-        "do not sum to 1": wrong_sum,
-        "have a label that is no class": label,
-        "have a group that is none": group,
-    }
-    causes = ", ".join(f"{count} {cause}" for cause, count in found.items() if count)
-    where = "the first is on another process" if first == NEVER else f"the first is row {first}"
-    if label:
-        return LabelError(
-            "target", f"rows could not be counted: {causes}; {where}", "ignore_index= leaves rows out", row=_row(first)
-        )
-    if group:
-        return GroupError(
-            "groups", f"rows could not be counted: {causes}; {where}", "num_groups= says how many", row=_row(first)
-        )
-    remedy = "check the model's output" if input == "logit" else "pass input='logit' if these are logits"
-    return ProbabilityError("preds", f"rows could not be counted: {causes}; {where}", remedy, row=_row(first))
-
-
-def _row(first: int) -> int | None:
-    return None if first == NEVER else first

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, InputTypeError
-from .accumulating import SketchMetric
+from .accumulating import SketchMetric, untraced
 
 __all__ = ["MetricCollection"]
 
@@ -23,9 +23,11 @@ class MetricCollection(nn.Module):
     Parameters
     ----------
     metrics
-        A mapping from names to metrics, or metrics alone, named after the catalogue or their class; or one metric.
+        A mapping from names to metrics, or metrics alone, named after the catalogue or their class; or one metric, and `others` after it.
     prefix, postfix
         What to put before and after the names in results.
+    compute_groups
+        Taken as torchmetrics does, and changes nothing: sums are shared wherever they are the same.
 
     Examples
     --------
@@ -41,14 +43,17 @@ class MetricCollection(nn.Module):
     def __init__(
         self,
         metrics: Mapping[str, SketchMetric] | Iterable[SketchMetric] | SketchMetric,
-        *,
-        prefix: str = "",
-        postfix: str = "",
+        *others: SketchMetric,
+        prefix: str | None = None,
+        postfix: str | None = None,
+        compute_groups: Any = True,
     ) -> None:
         super().__init__()
         alone = isinstance(metrics, nn.Module) and not isinstance(metrics, Iterable)
-        named = _named([metrics] if alone else metrics)
-        self.prefix, self.postfix = prefix, postfix
+        if others and not alone:
+            raise InputTypeError("others", "come after one metric", "pass all metrics in one list or mapping")
+        named = _named([metrics, *others] if alone else metrics)
+        self.prefix, self.postfix = _affix(prefix, "prefix"), _affix(postfix, "postfix")
         self.metrics = nn.ModuleDict(named)
         leaders: dict[Any, str] = {}
         self._leader = {name: leaders.setdefault(metric._shared(), name) for name, metric in named.items()}
@@ -61,18 +66,21 @@ class MetricCollection(nn.Module):
                 )
         self._join()
 
+    @untraced
     def update(self, preds: Tensor, target: Tensor, groups: Tensor | None = None) -> None:
         """Add a batch to all."""
         for metric in self._leading():
             metric.update(preds, target, groups)
         self._join()
 
+    @untraced
     def forward(self, preds: Tensor, target: Tensor, groups: Tensor | None = None) -> dict[str, Any]:
         """Add a batch and give the values of it alone; waits for the device."""
         batch = {name: self[name]._added(preds, target, groups) for name in self._led()}
         self._join()
         return {self._label(name): self[name]._value(batch[lead]) for name, lead in self._leader.items()}
 
+    @untraced
     def compute(self) -> dict[str, Any]:
         """The values of all rows of all processes."""
         self._join()
@@ -117,6 +125,30 @@ class MetricCollection(nn.Module):
 
     def __len__(self) -> int:
         return len(self.metrics)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.metrics)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self.metrics
+
+    def keys(self) -> Iterable[str]:
+        """The names of the metrics, without prefix and postfix."""
+        return self.metrics.keys()
+
+    def values(self) -> Iterable[SketchMetric]:
+        """The metrics."""
+        return [self[name] for name in self]
+
+    def items(self) -> Iterable[tuple[str, SketchMetric]]:
+        """Names and metrics."""
+        return [(name, self[name]) for name in self]
+
+
+def _affix(text: Any, argument: str) -> str:
+    if text is not None and not isinstance(text, str):
+        raise InputTypeError(argument, f"must be text or None; got {type(text).__name__}")
+    return text or ""
 
 
 def _same_rows(one: SketchMetric, other: SketchMetric) -> bool:

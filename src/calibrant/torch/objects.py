@@ -75,7 +75,8 @@ class CalibrationMetric(SketchMetric):
 
     def compute(self) -> Tensor:
         """The value for all rows of all processes: a tensor with one number, on the device of the sums."""
-        return self._value(self._total())
+        found: Tensor = super().compute()
+        return found
 
     def _value(self, sums: Tensor) -> Tensor:
         sketches = self._sketches(sums)
@@ -90,11 +91,16 @@ class CalibrationMetric(SketchMetric):
         """The value of each group, or of each class against the rest; those without rows are left out."""
         sketches = self.sketches()
         if what == "groups":
+            self._check_groups()
             return {group: self._tensor(self._of_sketches(sketches.group(group))) for group in sketches.groups}
         if what != "classes" or self.lens != "classwise":
             raise ArgumentError("what", f"must be 'groups', or 'classes' with lens='classwise'; got {what!r}")
         found = enumerate(sketches.sketches_of("classwise"))
         return {k: self._tensor(self.metric(one.view(), **self.options)) for k, one in found if one.n}
+
+    def _check_groups(self) -> None:
+        if self.num_groups is None:
+            raise ArgumentError("what", "is 'groups', and none were kept", "say how many: num_groups=")
 
     def _tensor(self, value: float) -> Tensor:
         return torch.tensor(value, dtype=torch.float64, device=self.sums.device)
@@ -144,6 +150,7 @@ class _BinnedError(CalibrationMetric):
         """The value of each group; those without rows are left out."""
         if what != "groups":
             raise ArgumentError("what", f"must be 'groups'; got {what!r}", "CalibrationMetric('cwce', ...) has classes")
+        self._check_groups()
         kept = self._checked(self._total())
         views = ((group, self._view(kept, group)) for group in range(self.plan.groups))
         return {group: self._tensor(self._of_view(view)) for group, view in views if len(view.score)}
