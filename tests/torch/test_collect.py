@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from dataclasses import FrozenInstanceError
 from typing import Any
 
@@ -119,6 +120,97 @@ def test_features_are_flat_and_their_layer_must_be_reached() -> None:
     with pytest.raises(ArgumentError, match="layer: 'pol' is no part of the model; some of its parts: pool"):
         ct.collect(model, loader, layer="pol")
     assert not any(part._forward_hooks for part in model.modules())
+
+
+def test_features_are_safe_from_a_later_layer_that_works_in_place() -> None:
+    x, y = rows()
+    model = nn.Sequential(nn.Linear(5, 8), nn.ReLU(inplace=True), nn.Linear(8, 3)).to(DEVICE)
+    found = ct.collect(model, [(x, y)], layer="0")
+    with torch.no_grad():
+        wanted = model[0](x.to(DEVICE)).cpu()
+    assert (wanted < 0).any()
+    assert torch.equal(found.features, wanted)
+
+
+class Sometimes(nn.Module):
+    """Goes through one of its parts for large inputs alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.part = nn.Identity()
+
+    def forward(self, x: Any) -> Any:
+        return self.part(x) if x.max() > 10 else x
+
+
+def test_features_are_never_those_of_another_batch() -> None:
+    x, y = rows()
+    with pytest.raises(ArgumentError, match="layer: 'part' was not reached"):
+        ct.collect(Sometimes(), [(x + 20, y), (x, y)], layer="part")
+
+
+@pytest.mark.parametrize("kind", ["tensor", "array"])
+def test_a_loader_may_fill_the_same_memory_again(kind: str) -> None:
+    x, y = rows(24)
+
+    def loader() -> Any:
+        inputs, labels = torch.empty(8, 5), torch.empty(8, dtype=torch.int64)
+        for start in range(0, 24, 8):
+            inputs.copy_(x[start : start + 8])
+            labels.copy_(y[start : start + 8])
+            yield inputs, labels if kind == "tensor" else labels.numpy()
+
+    for model in (nn.Identity(), lambda x: x):
+        found = ct.collect(model, loader(), layer="" if isinstance(model, nn.Module) else None)
+        assert torch.equal(found.labels, y)
+        assert torch.equal(found.logits, x)
+        assert found.features is None or torch.equal(found.features, x)
+
+
+def test_a_model_may_write_into_the_same_memory_again() -> None:
+    x, y = rows(24)
+    answer, noise = torch.empty(8, 3), torch.Generator().manual_seed(0)
+    found = ct.collect(lambda x: answer.copy_(x[:, :3]), list(zip(x.split(8), y.split(8), strict=True)))
+    assert torch.equal(found.logits, x[:, :3])
+    # The first run is compared as it was, and not as the second has left it.
+    with pytest.warns(ct.UnstableOutputsWarning, match="different outputs"):
+        ct.collect(lambda x: answer.normal_(generator=noise), [(x[:8], y[:8])])
+
+
+def test_labels_are_read_before_a_model_writes_into_its_inputs() -> None:
+    whole = torch.cat([torch.arange(12.0).reshape(4, 3), torch.tensor([[0.0], [1.0], [2.0], [0.0]])], dim=1)
+    found = ct.collect(
+        lambda x: x[:, :3].clone() + x.zero_()[:, :3], [whole], unpack=lambda x: (x, x[:, 3]), check=False
+    )
+    assert found.labels.tolist() == [0, 1, 2, 0]
+
+
+def exported(model: Any) -> Any:
+    batch = torch.export.Dim("batch")
+    return torch.export.export(model, (torch.zeros(4, 5, device=DEVICE),), dynamic_shapes=({0: batch},)).module()
+
+
+def test_an_exported_program_is_collected_and_parts_around_it_keep_their_modes() -> None:
+    x, y = rows()
+    model = net().eval()
+    program = exported(model)
+    wanted = ct.collect(model, [(x, y)]).logits
+    assert torch.allclose(ct.collect(program, [(x, y)]).logits, wanted, atol=1e-6)
+    around = nn.Sequential(program, nn.Dropout(0.5))  # its eval stops at the program, before the dropout
+    assert torch.allclose(ct.collect(around, [(x, y)]).logits, wanted, atol=1e-6)
+    assert around[1].training
+    kept = ct.Collected(wanted, y)
+    halved = exported_map()
+    assert ct.evaluate(kept, map=halved)["nll"] == pytest.approx(compact(wanted / 2, y)["nll"], abs=1e-6)
+
+
+def exported_map() -> Any:
+    class Halved(nn.Module):
+        def forward(self, z: Any) -> Any:
+            return z / 2
+
+    shapes = ({0: torch.export.Dim("batch")},)
+    return torch.export.export(Halved(), (torch.zeros(4, 3),), dynamic_shapes=shapes).module()
 
 
 def test_every_part_gets_its_own_mode_back() -> None:
@@ -333,6 +425,58 @@ def test_other_datasets() -> None:
     assert ct.collect(nn.Identity(), DataLoader(Named(), sampler=["a", "b"], batch_size=2)).labels.tolist() == [0, 1]  # type: ignore[arg-type]
 
 
+class Holed(Jittered):
+    """Has a row that cannot be read, and which must not be asked for."""
+
+    def __init__(self, random: bool, error: type[Exception] = FileNotFoundError) -> None:
+        super().__init__(random)
+        self.error = error
+
+    def __getitem__(self, row: int) -> Any:
+        if row == 0:
+            raise self.error("row 0")
+        return super().__getitem__(int(row))
+
+
+@pytest.mark.parametrize("random", [False, True])
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"sampler": range(1, 23), "batch_size": 5},
+        {"sampler": torch.utils.data.SubsetRandomSampler(range(1, 23)), "batch_size": 5},
+        {"sampler": torch.utils.data.SubsetRandomSampler(torch.arange(1, 23)), "batch_size": 5},
+        {"batch_sampler": [list(range(1, 12)), list(range(12, 23))]},
+    ],
+    ids=["range", "subset", "tensor", "batches"],
+)
+def test_the_rows_looked_at_are_rows_of_the_loader(words: Any, random: bool) -> None:
+    loader = DataLoader(Holed(random), **words)
+    if random:
+        with pytest.warns(ct.UnstableOutputsWarning, match="use transforms without randomness"):
+            found = ct.collect(nn.Identity(), loader, unpack=taken)
+    else:
+        found = ct.collect(nn.Identity(), loader, unpack=taken)
+    assert len(found) == 22
+
+
+class Ahead(torch.utils.data.Sampler[int]):
+    """Tells its rows only while it is run through."""
+
+    runs = 0
+
+    def __iter__(self) -> Any:
+        self.runs += 1
+        return iter(range(1, 23))
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError, AttributeError, RuntimeError, ZeroDivisionError])
+def test_what_was_collected_is_not_lost_to_a_row_that_cannot_be_read_here(error: type[Exception]) -> None:
+    sampler = Ahead()
+    loader = DataLoader(Holed(False, error), sampler=sampler, batch_size=5)
+    assert torch.equal(ct.collect(nn.Identity(), loader, unpack=taken).labels, rows()[1][1:])
+    assert sampler.runs == 1  # a sampler draws, and its next epoch must be what it would have been
+
+
 # What is refused.
 
 
@@ -359,8 +503,8 @@ def test_loaders_that_cannot_be_used(loader: Any, error: type[Exception], messag
 
 
 def test_the_device_is_where_the_model_is() -> None:
-    with pytest.raises(ArgumentError, match=r"device: is meta, and the model lies on .*model.to\('meta'\)"):
-        ct.collect(net(), [rows()], device="meta")
+    with pytest.raises(ArgumentError, match=r"device: is xpu, and the model lies on .*model.to\('xpu'\)"):
+        ct.collect(net(), [rows()], device="xpu")
     with pytest.raises(InputTypeError, match="model: must be a module or a function"):
         ct.collect("resnet50", [rows()])
 
@@ -468,6 +612,30 @@ def test_a_map_is_measured_and_its_own_rows_are_noticed() -> None:
     for map in (module, module.to_map()):
         with pytest.warns(FittedOnTheseRowsWarning, match="fitted on these very rows"):
             ct.evaluate(kept, map=map)
+
+
+def test_a_map_is_measured_in_evaluation_mode_and_gets_its_mode_back() -> None:
+    x, y = rows(200, classes=5)
+    kept = ct.Collected(x, y)
+    map = nn.Sequential(nn.Dropout(0.5), nn.Identity())
+    map[1].eval()
+    found = ct.evaluate(kept, map=map)
+    assert found["nll"] == pytest.approx(compact(x, y)["nll"], abs=1e-6)
+    assert [part.training for part in map.modules()] == [True, True, False]
+    assert torch.is_grad_enabled()
+
+
+def test_every_line_that_measures_a_map_on_its_own_rows_is_told() -> None:
+    x, y = rows(200, classes=5)
+    kept = ct.Collected(x, y)
+    module = ct.VectorModule(5).fit(x, y)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")  # once for each line, as Python does by itself
+        ct.evaluate(kept, map=module)
+        ct.evaluate(kept, map=module)
+    told = [one for one in caught if issubclass(one.category, FittedOnTheseRowsWarning)]
+    assert [one.filename for one in told] == [__file__, __file__]
+    assert told[1].lineno == told[0].lineno + 1
 
 
 def test_a_stream_is_evaluated_and_a_missing_loader_is_named() -> None:

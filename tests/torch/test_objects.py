@@ -256,7 +256,7 @@ def test_low_parts_are_carried_before_they_overflow(fused: bool, monkeypatch: py
 
 
 @ways
-@pytest.mark.parametrize("layout", ["contiguous", "channels_last", "sliced"])
+@pytest.mark.parametrize("layout", ["contiguous", "channels_last", "sliced", "turned"])
 def test_dense_outputs(layout: str, fused: bool) -> None:
     flat, labels = drawn(n=2 * 6 * 7, k=3)
     probs = np.moveaxis(flat.reshape(2, 6, 7, 3), -1, 1)
@@ -267,9 +267,11 @@ def test_dense_outputs(layout: str, fused: bool) -> None:
         wide = torch.zeros(2, 3, 6, 14, device=DEVICE)
         wide[..., ::2] = dense
         dense = wide[..., ::2]
-    metric = SketchMetric(3, fused=fused)
+    if layout == "turned":
+        dense = dense.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0)
+    metric = SketchMetric(3, lenses=("top_label", "classwise"), fused=fused)
     metric.update(dense, target)
-    assert metric.sketch() == cal.Sketch.of(labels, flat)
+    assert metric.sketches() == cal.Sketches.of(labels, flat, lenses=["top_label", "classwise"], scores=False)
 
 
 @ways

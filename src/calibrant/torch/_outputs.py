@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..errors import ArgumentError, InputError, InputTypeError
 
-__all__ = ["Output", "Unpack", "arguments", "chosen_output", "moved", "row_counts", "unpacked"]
+__all__ = [
+    "Output",
+    "Unpack",
+    "arguments",
+    "chosen_output",
+    "label_tensor",
+    "moved",
+    "own_copy",
+    "row_counts",
+    "unpacked",
+]
 
 Output = int | str | Callable[[Any], Tensor] | None
 Unpack = Callable[[Any], tuple[Any, Any]] | None
@@ -51,6 +62,13 @@ def _only(given: Any) -> Any:
 
 
 def _at(given: Any, output: int | str) -> Any:
+    if isinstance(given, Tensor) and (isinstance(output, str) or given.ndim < 3):
+        raise ArgumentError(
+            "output",
+            f"is {output!r}, and the model gave a single tensor, of shape {tuple(given.shape)}"
+            + ("" if isinstance(output, str) else ": that would be one of its rows"),
+            "leave output out, or pass a function",
+        )
     if isinstance(output, str) and hasattr(given, output) and not isinstance(given, Mapping):
         return getattr(given, output)
     try:
@@ -84,6 +102,34 @@ def unpacked(batch: Any, unpack: Unpack, number: int) -> tuple[Any, Any]:
     else:
         problem = f"batch {number} is a {type(batch).__name__}, and inputs and labels are needed"
     raise InputError("loader", problem, "take it apart with unpack=lambda batch: (inputs, labels)")
+
+
+def label_tensor(labels: Any, number: int) -> Tensor:
+    """The labels of a batch as a tensor of their own."""
+    if not isinstance(labels, Tensor):
+        try:
+            labels = torch.as_tensor(np.asarray(labels))
+        except (TypeError, ValueError):
+            raise InputTypeError(
+                "labels",
+                f"of batch {number} must be class numbers; got {_described(labels)}",
+                "number the classes from 0, in the dataset or by unpack=lambda batch: (inputs, labels)",
+            ) from None
+    return own_copy(labels)
+
+
+def _described(labels: Any) -> str:
+    if isinstance(labels, Mapping):
+        return _kind(labels)
+    plain = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    if isinstance(plain, (tuple, list)) and plain:
+        return f"entries such as {repr(plain[0])[:40]}"
+    return repr(plain)[:40]
+
+
+def own_copy(tensor: Tensor) -> Tensor:
+    """The numbers on the CPU, in memory that nobody else writes to."""
+    return tensor.detach().to("cpu", copy=True)
 
 
 def arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -12,23 +12,24 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, IterableDataset
 
 from .._labels import class_names
 from .._results import frame_of
-from ..errors import ArgumentError, CalibrantWarning, InputError, InputTypeError, ShapeError, warn_caller
+from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
 from ..predictions import Predictions
-from ._outputs import Output, Unpack, arguments, chosen_output, moved, unpacked
+from ._outputs import Output, Unpack, arguments, chosen_output, label_tensor, moved, own_copy, unpacked
 from ._rows import as_classes, at_least_single, read_labels
+from ._stability import UnstableOutputsWarning, check_dataset, compare, same_random_state
 
-__all__ = ["Collected", "CollectedArrays", "UnstableOutputsWarning", "collect", "evaluating", "named_labels"]
-
-# How many rows of a dataset are read twice, to see whether they come out the same.
-LOOKED_AT = 4
-
-
-class UnstableOutputsWarning(CalibrantWarning):
-    """The same rows give different outputs: transforms are random, or something like dropout is still on."""
+__all__ = [
+    "Collected",
+    "CollectedArrays",
+    "UnstableOutputsWarning",
+    "collect",
+    "evaluating",
+    "named_labels",
+    "without_input",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,7 @@ class Collected:
 
         Labels are numbers of classes here, and ``classes=`` gives their names.
         """
-        arrays = self.numpy()
+        arrays, words = self.numpy(), without_input(words)
         if arrays.features is not None:
             words.setdefault("features", arrays.features)
         labels = named_labels(arrays.labels, words.get("classes"), self.n_classes)
@@ -89,6 +90,17 @@ class Collected:
         features = "" if self.features is None else f", {self.features.shape[1]} features"
         accuracy = float((self.logits.argmax(dim=1) == self.labels).double().mean())
         return f"Collected({len(self):,} rows, {self.n_classes} classes{features}, accuracy {accuracy:.4f})"
+
+
+def without_input(words: dict[str, Any]) -> dict[str, Any]:
+    """Keywords of `Predictions` less ``input``, which is known here."""
+    if words.get("input", "logit") != "logit":
+        raise ArgumentError(
+            "input",
+            f"is {words['input']!r}, and what is collected are logits",
+            "of a model that gives probabilities collect their logarithms: output=lambda p: p.log()",
+        )
+    return {word: value for word, value in words.items() if word != "input"}
 
 
 def named_labels(labels: NDArray[np.int64], classes: Any, count: int) -> NDArray[Any]:
@@ -159,7 +171,7 @@ def collect(
         for number, batch in enumerate(_followed(loader, progress)):
             parts.append(runner.batch(number, batch, kept, check and number == 0))
     if check:
-        _check_dataset(loader)
+        check_dataset(loader)
     return _joined(parts, layer)
 
 
@@ -170,35 +182,56 @@ class _Runner:
         self.model, self.device, self.output, self.unpack = model, device, output, unpack
 
     def batch(self, number: int, batch: Any, kept: dict[str, Any], twice: bool) -> tuple[Tensor, Tensor, Tensor | None]:
-        inputs, labels = unpacked(batch, self.unpack, number)
-        logits = self._logits(inputs)
+        inputs, given = unpacked(batch, self.unpack, number)
+        # Copies, and in this order: loaders fill one buffer again and again, models write into inputs and outputs of earlier calls.
+        labels = label_tensor(given, number)
+        logits = own_copy(self._logits(inputs))
         features = _features(kept, len(logits), number)
         if twice:
-            with _same_random_state(self.device):
-                again = self._logits(inputs)
-            _compare(logits, again)
-        if not isinstance(labels, Tensor):
-            labels = torch.as_tensor(np.asarray(labels))
-        if labels.numel() != len(logits) and labels.shape[:1] == logits.shape[:1]:
-            raise ShapeError(
-                "labels", f"of batch {number} have shape {tuple(labels.shape)}, and one class number per row is needed"
-            )
-        if labels.numel() != len(logits):
-            raise ShapeError("labels", f"of batch {number} are {labels.numel()}, and the model gave {len(logits)} rows")
-        return at_least_single(logits).cpu(), labels.detach().reshape(-1).cpu(), features
+            with same_random_state(self.device):
+                compare(logits, own_copy(self._logits(inputs)))
+            kept.pop("value", None)
+        _check_fit(labels, logits, number)
+        return at_least_single(logits), labels.reshape(-1), features
 
     def _logits(self, inputs: Any) -> Tensor:
         positional, named = arguments(moved(inputs, self.device))
         return as_classes(chosen_output(self.model(*positional, **named), self.output))
 
 
+def _check_fit(labels: Tensor, logits: Tensor, number: int) -> None:
+    """One label for each row of logits."""
+    if labels.numel() == len(logits):
+        return
+    if labels.shape[:1] == logits.shape[:1]:
+        raise ShapeError(
+            "labels",
+            f"of batch {number} have shape {tuple(labels.shape)}, and one class number per row is needed",
+            "pass labels.argmax(dim=1), in the loader or by unpack=" if labels.shape == logits.shape else "",
+        )
+    raise ShapeError(
+        "labels",
+        f"of batch {number} are {labels.numel()}, and the model gave {len(logits)} rows",
+        "squeeze() takes its dimension from a batch of one row, and squeeze(-1) does not"
+        if labels.numel() == 1
+        else "",
+    )
+
+
 def _device_of(model: Any, device: Any) -> torch.device | None:
     """Where batches go; the model must have something there."""
     tensors = [*model.parameters(), *model.buffers()] if isinstance(model, nn.Module) else []
     homes = list(dict.fromkeys(tensor.device for tensor in tensors))
+    if homes and all(home.type == "meta" for home in homes):
+        raise ArgumentError(
+            "model",
+            "lies on meta, where tensors hold no numbers",
+            "load its weights: model.to_empty(device='cpu'), then model.load_state_dict(...)",
+        )
+    homes = [home for home in homes if home.type != "meta"]
     if device is None:
         return homes[0] if homes else None
-    wanted = torch.device(device)
+    wanted = _read_device(device)
     near = [home for home in homes if home.type == wanted.type and wanted.index in (None, home.index)]
     if homes and not near:
         raise ArgumentError(
@@ -207,17 +240,37 @@ def _device_of(model: Any, device: Any) -> torch.device | None:
     return near[0] if near else wanted
 
 
+def _read_device(device: Any) -> torch.device:
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise ArgumentError(
+            "device", f"{device!r} is no device of torch", "name one such as 'cpu', 'cuda', 'cuda:1' or 'mps'"
+        ) from None
+    if found.type == "meta":
+        raise ArgumentError("device", "is meta, where tensors hold no numbers", "name one such as 'cpu' or 'cuda'")
+    return found
+
+
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
     """Evaluation mode; every part of the model gets its own mode back, whatever happens."""
     modes = [(part, part.training) for part in model.modules()] if isinstance(model, nn.Module) else []
     try:
         if modes:
-            model.eval()
+            _set_evaluation(model, modes)
         yield
     finally:
         for part, mode in modes:
             part.training = mode
+
+
+def _set_evaluation(model: nn.Module, modes: list[tuple[nn.Module, bool]]) -> None:
+    try:
+        model.eval()
+    except NotImplementedError:  # an exported program keeps the mode it was exported in; parts around it have their own
+        for part, _ in modes:
+            part.training = False
 
 
 @contextmanager
@@ -231,32 +284,48 @@ def _hooked(model: Any, layer: str | None) -> Iterator[dict[str, Any]]:
     if layer not in names:
         near = get_close_matches(layer, names, 3) or [name for name in names if name][-3:]
         raise ArgumentError("layer", f"{layer!r} is no part of the model", f"some of its parts: {', '.join(near)}")
-    kept["layer"] = layer
-    hook = names[layer].register_forward_hook(lambda part, given, out: kept.__setitem__("value", out))
+    kept |= {"layer": layer, "remedy": _way_to_a_layer(names.values())}
+    try:
+        hook = names[layer].register_forward_hook(lambda part, given, out: kept.__setitem__("value", _held(out)))
+    except RuntimeError as error:  # scripted modules refuse
+        raise ArgumentError("layer", f"{layer!r} takes no hook: {error}", kept["remedy"]) from None
     try:
         yield kept
     finally:
         hook.remove()
 
 
+def _way_to_a_layer(parts: Iterable[nn.Module]) -> str:
+    frozen = (torch.jit.ScriptModule, torch.fx.GraphModule)
+    for part in parts:
+        if isinstance(part, frozen) or hasattr(part, "_orig_mod") or getattr(part, "_compiled_call_impl", None):
+            return "pass the model that this one was made of: where it is compiled, scripted or exported, hooks are passed by"
+    return "name another layer"
+
+
+def _held(out: Any) -> Any:
+    """What a layer gave, safe from a later layer that works in place."""
+    if isinstance(out, (tuple, list)) and len(out) == 1:
+        out = out[0]
+    return out.detach().clone() if isinstance(out, Tensor) else out
+
+
 def _features(kept: dict[str, Any], rows: int, number: int) -> Tensor | None:
     if "layer" not in kept:
         return None
-    value = kept.pop("value", None)
-    if isinstance(value, (tuple, list)) and len(value) == 1:
-        value = value[0]
+    value, layer = kept.pop("value", None), kept["layer"]
+    if value is None:
+        raise ArgumentError("layer", f"{layer!r} was not reached by the model", kept["remedy"])
     if not isinstance(value, Tensor):
-        what = (
-            "was not reached by the model"
-            if value is None
-            else f"gave a {type(value).__name__}, and a tensor is needed"
+        raise ArgumentError(
+            "layer", f"{layer!r} gave a {type(value).__name__}, and a tensor is needed", "name another layer"
         )
-        raise ArgumentError("layer", f"{kept['layer']!r} {what}", "name another layer")
     if value.ndim == 0 or len(value) != rows:
         raise ShapeError(
-            "layer", f"{kept['layer']!r} gave shape {tuple(value.shape)} in batch {number}, and there are {rows} rows"
+            "layer", f"{layer!r} gave shape {tuple(value.shape)} in batch {number}, and there are {rows} rows"
         )
-    return at_least_single(value.detach()).flatten(1).cpu() if value.ndim > 1 else at_least_single(value)[:, None].cpu()
+    flat = value.flatten(1) if value.ndim > 1 else value[:, None]
+    return at_least_single(flat).cpu()
 
 
 def _precision(autocast: bool | torch.dtype | None, device: torch.device | None) -> Any:
@@ -268,14 +337,6 @@ def _precision(autocast: bool | torch.dtype | None, device: torch.device | None)
     if isinstance(autocast, bool):
         return torch.autocast(kind, enabled=autocast)
     return torch.autocast(kind, dtype=autocast)
-
-
-@contextmanager
-def _same_random_state(device: torch.device | None) -> Iterator[None]:
-    """What is drawn in here is not missed afterwards."""
-    devices = [device] if device is not None and device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
-        yield
 
 
 def _followed(loader: Iterable[Any], progress: bool) -> Iterator[Any]:
@@ -305,45 +366,3 @@ def _joined(parts: list[tuple[Tensor, Tensor, Tensor | None]], layer: str | None
     if len({part.shape[1] for part in features}) > 1:
         raise ShapeError("layer", f"{layer!r} gives rows of different lengths", "name a layer behind the pooling")
     return Collected(torch.cat([part[0] for part in parts]), labels, torch.cat(features) if features else None)
-
-
-def _compare(first: Tensor, again: Tensor) -> None:
-    # Sums on a device may be added in another order; a dropped unit changes far more than that.
-    near = 1e-2 if first.dtype in (torch.float16, torch.bfloat16) else 1e-4
-    one, two = at_least_single(first), at_least_single(again)
-    scale = float(one[torch.isfinite(one)].abs().max()) if bool(torch.isfinite(one).any()) else 1.0
-    if one.shape != two.shape or not torch.allclose(one, two, rtol=near, atol=near * scale, equal_nan=True):
-        _warn(
-            "the model gives different outputs for the same batch in evaluation mode; look for dropout applied by a function"
-        )
-
-
-def _check_dataset(loader: Any) -> None:
-    """Read a few rows twice, after the workers are done: a file opened before them would be shared by all."""
-    if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
-        return
-    dataset: Any = loader.dataset
-    with _same_random_state(None):
-        try:
-            rows = range(min(LOOKED_AT, len(dataset)))
-            unstable = any(_differ(dataset[row], dataset[row]) for row in rows)
-        except (TypeError, KeyError, IndexError):  # its rows have other names than numbers
-            return
-    if unstable:
-        _warn("the dataset gives the same rows differently each time; use transforms without randomness")
-
-
-def _differ(one: Any, two: Any) -> bool:
-    if isinstance(one, Tensor) and isinstance(two, Tensor):
-        return one.shape != two.shape or not bool(torch.isclose(one, two, rtol=0, atol=0, equal_nan=True).all())
-    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
-        return _differ(torch.as_tensor(one), torch.as_tensor(two)) if one.dtype.kind in "biuf" else False
-    if isinstance(one, dict) and isinstance(two, dict):
-        return one.keys() != two.keys() or any(_differ(one[key], two[key]) for key in one)
-    if isinstance(one, (tuple, list)) and isinstance(two, (tuple, list)):
-        return len(one) != len(two) or any(map(_differ, one, two))
-    return False
-
-
-def _warn(problem: str) -> None:
-    warn_caller(f"{problem}, or what is measured changes from run to run", UnstableOutputsWarning)

@@ -13,7 +13,7 @@ from ..evaluation import Evaluation
 from ..evaluation import evaluate as evaluate_arrays
 from ..recalibration.base import fingerprint
 from ._outputs import Output, Unpack
-from .collecting import Collected, collect, named_labels
+from .collecting import Collected, collect, evaluating, named_labels, without_input
 from .modules import MapModule
 
 __all__ = ["COMPACT", "evaluate"]
@@ -61,6 +61,7 @@ def evaluate(
     >>> found.header.accuracy, round(found["nll"], 4)
     (0.5, 0.7201)
     """
+    words = without_input(words)
     rows = model if isinstance(model, Collected) else None
     if rows is None:
         if loader is None:
@@ -76,7 +77,6 @@ def evaluate(
     return evaluate_arrays(labels, logits.numpy(), input="logit", metrics=metrics, map=map, **words)
 
 
-@torch.no_grad()
 def _calibrated(rows: Collected, module: nn.Module) -> torch.Tensor:
     known = module.fit_record if isinstance(module, MapModule) else None
     if known is not None and known.fingerprint and known.fingerprint == fingerprint(rows.logits.double().numpy()):
@@ -86,5 +86,7 @@ def _calibrated(rows: Collected, module: nn.Module) -> torch.Tensor:
             FittedOnTheseRowsWarning,
         )
     home = next(iter([*module.parameters(), *module.buffers()]), rows.logits).device
-    found: torch.Tensor = module(rows.logits.to(home))
+    # No decorator: the warning above looks for the caller, and would stop at torch's own frame.
+    with evaluating(module), torch.no_grad():
+        found: torch.Tensor = module(rows.logits.to(home))
     return found.cpu()

@@ -289,7 +289,7 @@ def _score(probs: Tensor, target: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
         top, place = max_pool1d(_wide(probs).view(-1, 1, probs.shape[1]), probs.shape[1], return_indices=True)
     else:
         top, place = probs.max(dim=1)
-    return _wide(top.view(-1)), place.view(-1) == target
+    return _wide(top.reshape(-1)), place.reshape(-1) == target
 
 
 def _totals(probs: Tensor) -> tuple[Tensor, Tensor]:
@@ -301,7 +301,7 @@ def _totals(probs: Tensor) -> tuple[Tensor, Tensor]:
         total = avg_pool2d(whole.view(-1, 1, 1, classes), (1, classes), divisor_override=1).view(-1)
         return total, total.isnan()
     total = probs.sum(dim=1, dtype=torch.float64 if probs.dtype == torch.float64 else torch.float32)
-    return total.view(-1), probs.amin(dim=1).view(-1) < 0
+    return total.reshape(-1), probs.amin(dim=1).reshape(-1) < 0
 
 
 def tolerance_of(plan: Plan, dtype: torch.dtype) -> float:

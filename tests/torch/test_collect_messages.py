@@ -1,0 +1,150 @@
+"""What collect and evaluate refuse, and the remedies that they name."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="NO TORCH: pip install 'calibrant[torch]' to test the modules")
+
+from torch import nn  # noqa: E402
+
+import calibrant.torch as ct  # noqa: E402
+from calibrant.errors import ArgumentError, InputTypeError, ShapeError  # noqa: E402
+
+
+def rows(n: int = 12, classes: int = 4) -> tuple[Any, Any]:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(n, classes, generator=generator), torch.randint(classes, (n,), generator=generator)
+
+
+def net() -> Any:
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4)).eval()
+
+
+def test_a_squeezed_batch_of_one_row() -> None:
+    x, y = rows()
+    loader = [(x, y % 2), (x[:1], y[:1] % 2)]
+    with pytest.raises(ShapeError, match=r"output: is a single number, and has no dimension for rows; squeeze\(-1\)"):
+        ct.collect(lambda x: x[:, :1].squeeze(), loader)
+    assert len(ct.collect(lambda x: x[:, :1].squeeze(-1), loader)) == 13
+    with pytest.raises(ShapeError, match=r"labels: of batch 1 are 1, and the model gave 4 rows; .*squeeze\(-1\)"):
+        ct.collect(lambda x: x.squeeze(), loader)
+    assert len(ct.collect(lambda x: x.squeeze(-1), loader)) == 13
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("made", ["compiled", "scripted", "traced"])
+def test_a_layer_of_a_model_that_passes_hooks_by(made: str) -> None:
+    x, y = rows()
+    plain = net()
+    torch.compiler.reset()
+    if made == "compiled":
+        model = torch.compile(net(), backend="eager")
+    else:
+        model = torch.jit.script(plain) if made == "scripted" else torch.jit.trace(plain, x)
+    assert torch.allclose(ct.collect(model, [(x, y)]).logits, ct.collect(plain, [(x, y)]).logits)
+    with pytest.raises(
+        ArgumentError, match=r"layer: '.*1' .*pass the model that this one was made of: where it is comp"
+    ):
+        ct.collect(model, [(x, y)], layer="_orig_mod.1" if made == "compiled" else "1")
+    assert ct.collect(plain, [(x, y)], layer="1").features.shape == (12, 8)
+
+
+def test_a_layer_of_a_model_that_is_compiled_in_place_is_right_or_refused() -> None:
+    x, y = rows()
+    torch.compiler.reset()
+    model = net()
+    model.compile(backend="eager")
+    ct.collect(model, [(x, y)])
+    with suppress(ArgumentError):  # which of both depends on torch
+        found = ct.collect(model, [(x, y)], layer="1").features
+        assert torch.allclose(found, ct.collect(net(), [(x, y)], layer="1").features)
+
+
+def test_what_is_collected_are_logits() -> None:
+    x, y = rows()
+    kept = ct.collect(nn.Softmax(dim=1), [(x, y)], output=lambda p: p.log())
+    message = r"input: is 'prob', and what is collected are logits.*output=lambda p: p.log\(\)"
+    with pytest.raises(ArgumentError, match=message):
+        kept.predictions(input="prob")
+    with pytest.raises(ArgumentError, match=message):
+        ct.evaluate(nn.Softmax(dim=1), iter(()), input="prob")  # before anything is run
+    direct = ct.evaluate(nn.Identity(), [(x, y)])["nll"]
+    assert ct.evaluate(kept, input="logit")["nll"] == pytest.approx(direct, abs=1e-6)
+    assert np.allclose(kept.predictions(input="logit").probs, torch.softmax(x.double(), 1), atol=1e-6)
+    certain = torch.tensor([[1.0, 0.0], [0.5, 0.5]])
+    kept = ct.collect(nn.Identity(), [(certain, torch.tensor([0, 1]))], output=lambda p: p.log())
+    assert kept.predictions().probs.tolist() == certain.tolist()
+
+
+@pytest.mark.parametrize(
+    ("labels", "got"),
+    [
+        (["ant"] * 12, "entries such as 'ant'"),
+        (np.array(["ant"] * 12), "entries such as 'ant'"),
+        (np.array("ant"), "'ant'"),
+        ([None] * 12, "entries such as None"),
+        (None, "None"),
+        ({"left": 1, "right": 2}, "entries named 'left', 'right'"),
+        ([[1], [2, 3]], r"entries such as \[1\]"),
+    ],
+    ids=["names", "array of names", "one name", "nones", "none", "mapping", "ragged"],
+)
+def test_labels_that_are_no_numbers(labels: Any, got: str) -> None:
+    x, y = rows()
+    with pytest.raises(
+        InputTypeError, match=f"labels: of batch 1 must be class numbers; got {got}; number the classes"
+    ):
+        ct.collect(nn.Identity(), [(x, y), (x, labels)])
+
+
+def test_one_column_of_labels_for_each_class() -> None:
+    x, y = rows()
+    with pytest.raises(ShapeError, match=r"labels: of batch 0 have shape \(12, 4\).*pass labels.argmax\(dim=1\)"):
+        ct.collect(nn.Identity(), [(x, nn.functional.one_hot(y, 4))])
+    with pytest.raises(ShapeError, match=r"one class number per row is needed$"):
+        ct.collect(nn.Identity(), [(x, torch.zeros(12, 7))])
+
+
+def test_devices() -> None:
+    x, y = rows()
+    for device in ("gpu", 1.5):
+        with pytest.raises(ArgumentError, match=f"device: {device!r} is no device of torch; name one such as 'cpu'"):
+            ct.collect(net(), [(x, y)], device=device)
+    with pytest.raises(ArgumentError, match="device: is meta, where tensors hold no numbers"):
+        ct.collect(nn.Identity(), [(x, y)], device="meta")
+    for words in ({}, {"device": "cpu"}):
+        with pytest.raises(ArgumentError, match="model: lies on meta, where tensors hold no numbers; load its weights"):
+            ct.collect(nn.Linear(4, 4, device="meta"), [(x, y)], **words)
+
+
+def test_one_tensor_is_not_several_outputs() -> None:
+    x, y = rows(4)
+    # Four rows of four classes: a row of them would pass for the outputs of four rows.
+    message = (
+        r"output: is 0, and the model gave a single tensor, of shape \(4, 4\): that would be one of its rows; leave"
+    )
+    for call in (
+        lambda: ct.collect(nn.Identity(), [(x, y % 2)], output=0),
+        lambda: ct.predict_with_threshold(nn.Identity(), x, 0.5, output=0),
+        lambda: ct.CalibratedModule(nn.Identity(), nn.Identity(), output=0)(x),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            call()
+    for name in ("logits", "T"):
+        with pytest.raises(ArgumentError, match=f"output: is {name!r}, and the model gave a single tensor.*leave"):
+            ct.collect(nn.Identity(), [(x, y)], output=name)
+    members = ct.collect(lambda x: torch.stack([x, 2 * x]), [(x, y)], output=1)
+    assert torch.equal(members.logits, 2 * x)
+
+
+def test_a_forward_that_changes_its_inputs_is_among_the_suspects() -> None:
+    x, y = rows()
+    with pytest.warns(ct.UnstableOutputsWarning, match="a forward that changes its inputs in place"):
+        found = ct.collect(lambda x: x.mul_(2), [(x.clone(), y)])
+    assert torch.equal(found.logits, 2 * x)
