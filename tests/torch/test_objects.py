@@ -25,6 +25,7 @@ from calibrant.errors import (  # noqa: E402
     UndefinedMetricError,
 )
 from calibrant.torch import accumulating, sketching  # noqa: E402
+from calibrant.torch import fused as fused_kernel  # noqa: E402
 from calibrant.torch.accumulating import SketchMetric  # noqa: E402
 from calibrant.torch.collection import MetricCollection  # noqa: E402
 from calibrant.torch.fused import can_fuse  # noqa: E402
@@ -686,6 +687,24 @@ def test_where_the_kernel_is_used() -> None:
     assert not can_fuse(torch.zeros(1))
     if ON_GPU:
         assert can_fuse(torch.zeros(1, device=DEVICE))
+
+
+def test_without_a_compiler_plain_operations_count_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> None:
+        raise RuntimeError("Failed to find C compiler.\nPlease specify via CC environment variable")
+
+    monkeypatch.setattr(fused_kernel, "KERNEL", fused_kernel.Kernel())
+    monkeypatch.setattr(fused_kernel, "_launch_there", fails)
+    monkeypatch.setattr(accumulating, "can_fuse", lambda preds: fused_kernel.KERNEL.works is not False)
+    probs, labels = drawn()
+    metric = SketchMetric(5)
+    with pytest.warns(cal.errors.CalibrantWarning, match=r"compiled here \(Failed to find C compiler\.\); plain"):
+        filled(metric, probs[:2000], labels[:2000])
+    filled(metric, probs[2000:], labels[2000:])  # said once
+    assert metric.sketch() == cal.Sketch.of(labels, probs)
+    fused_kernel.KERNEL.works = True
+    with pytest.raises(RuntimeError, match="C compiler"):  # what worked before has failed for another reason
+        filled(metric, probs, labels)
 
 
 @pytest.mark.parametrize(("rows", "classes"), [(500, 3), (200, 50)])

@@ -6,12 +6,14 @@ It gives the same bits as the plain operations, which take its place everywhere 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from .sketching import LANES, Block, Plan, tables, tolerance_of
+from ..errors import warn_caller
+from .sketching import LANES, Block, Plan, add_block, tables, tolerance_of
 
 try:
     import triton
@@ -39,18 +41,43 @@ FEW = 32
 HEIGHT, WIDEST, NARROWEST = 128, 1024, 128
 
 
+@dataclass
+class Kernel:
+    """What is known of the kernel in this process."""
+
+    works: bool | None = None
+    """None until it was tried: it is compiled at the first launch, for which an image may lack a C compiler or a header."""
+
+
+KERNEL = Kernel()
+
+
 def can_fuse(preds: Tensor) -> bool:
     """Whether there is a kernel for the device of these rows."""
-    return triton is not None and preds.is_cuda
+    return triton is not None and preds.is_cuda and KERNEL.works is not False
 
 
 def add_fused(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> None:
-    """Add a block of rows, in one launch."""
-    probs = block.probs
-    if probs.device.index == torch.cuda.current_device():
+    """Add a block of rows, in one launch; by plain operations where the kernel cannot be compiled."""
+    try:
+        _launch_there(sums, first_fault, block, plan)
+        KERNEL.works = True
+    except Exception as error:
+        if KERNEL.works:
+            raise
+        KERNEL.works = False
+        warn_caller(
+            f"the kernel for {block.probs.device} cannot be compiled here ({str(error).splitlines()[0]}); "
+            "plain operations count the same, and take several times as long; fused=False asks for them"
+        )
+        add_block(sums, first_fault, block, plan)
+
+
+def _launch_there(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> None:
+    if block.probs.device.index == torch.cuda.current_device():
         _launch(sums, first_fault, block, plan)
     else:
-        with torch.cuda.device(probs.device):
+        with torch.cuda.device(block.probs.device):
             _launch(sums, first_fault, block, plan)
 
 
@@ -71,7 +98,8 @@ def _launch(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> None
         CLASSES=classes, BINARY=plan.classes is None, TOP=plan.classes is None or plan.top_label, EVENT=plan.event,
         EACH=plan.classwise, IGNORES=plan.ignore_index is not None, GROUPED=groups is not None,
         WIDE=tl.float64 if probs.dtype == torch.float64 else tl.float32, CUT=plan.cells.is_grid, HEIGHT=height,
-        WIDTH=width, NARROW=min(width, NARROWEST), UNROLL=classes <= FEW, PACKED=inner == 1 and by_image == classes, SPREAD=LANES, num_warps=1 if shared else 4,
+        WIDTH=width, NARROW=min(width, NARROWEST), UNROLL=classes <= FEW, PACKED=inner == 1 and by_image == classes,
+        SPREAD=LANES, num_warps=1 if shared else 4,
     )  # fmt: skip
 
 
