@@ -314,6 +314,21 @@ def test_rows_of_a_wider_tolerance_are_fitted() -> None:
     assert found.gain == pytest.approx(exact.gain, abs=1e-3)
 
 
+def test_rows_without_one_class_are_told_what_to_do() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random((200, 3))
+    y = (rng.random((200, 3)) < p).astype(int)
+    with pytest.raises(
+        cal.UndefinedMetricError, match=r"one class for each row; fit a map for each label: recalibrate"
+    ):
+        cal.recalibrate(y, p, multilabel=True)
+    assert cal.recalibrate(y[:, 1], p[:, 1], method="none").method == "none"  # as it says
+    with pytest.raises(cal.UndefinedMetricError, match="one class for each row; pass the class of each row"):
+        cal.recalibrate(p[:, 0], p[:, 1], soft=True)
+    with pytest.raises(cal.UndefinedMetricError, match='drop input="confidence"'):
+        cal.recalibrate(y[:, 0], p[:, 0], input="confidence")
+
+
 def test_what_is_not_looked_at_is_refused() -> None:
     y, p = np.array([0, 1] * 20), np.array([0.3, 0.6] * 20)
     with pytest.raises(cal.ArgumentError, match=r"groups: .*GroupCalibration"):

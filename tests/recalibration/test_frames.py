@@ -162,3 +162,24 @@ def test_an_index_in_another_order_is_refused_for_names_too() -> None:
         cal.VectorScaling().fit(frame.iloc[::-1], labels)
     with pytest.raises(cal.InputError, match="groups: has the same index"):
         GroupCalibration(cal.VectorScaling()).fit(frame, labels, groups=pd.Series(GROUPS).iloc[::-1])
+
+
+@pytest.mark.parametrize("make", [cal.BetaCalibration, cal.IsotonicCalibration, cal.PlattScaling, cal.VennAbers])
+def test_names_without_columns_are_refused(make: Any) -> None:
+    """The alphabet does not know of which class a score is the probability."""
+    score = NEW.y_prob[:, 0]
+    outcome = np.where(NEW.y_true == 0, "default", "ok")
+    with pytest.raises(cal.errors.LabelError, match=r"nothing says of which class the scores are; .*y == 'default'") as told:
+        make().fit(score, outcome)
+    assert told.value.row == 0
+    assert make().fit(score, outcome == "default").predict_proba([0.2, 0.9])[:, 1].argmax() == 1
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_names_of_other_columns_are_refused(library: str) -> None:
+    named = table(FITTED.y_prob, [f"p_{name}" for name in NAMES], library)
+    with pytest.raises(cal.errors.LabelError, match=r"no columns of scores.*'p_low', 'p_high', 'p_mid'.*sorted order"):
+        cal.VectorScaling().fit(named, LABELS)
+    order = np.argsort(NAMES)
+    map = cal.VectorScaling().fit(FITTED.y_prob[:, order], LABELS)  # as scikit-learn's predict_proba has them
+    assert map.classes_.tolist() == sorted(NAMES)

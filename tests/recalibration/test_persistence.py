@@ -45,14 +45,15 @@ def test_a_map_comes_back_bit_for_bit(name: str, data: Any, tmp_path: Path) -> N
 
 def test_names_of_classes_are_kept(tmp_path: Path) -> None:
     names = np.array(["no", "yes"])[BINARY.y_true]
-    map = cal.TemperatureScaling().fit(BINARY.y_prob, names)
+    map = cal.TemperatureScaling().fit(np.column_stack([1 - BINARY.y_prob, BINARY.y_prob]), names)
     again = load(save(map, tmp_path / "map.json"))
     assert again.classes_.tolist() == ["no", "yes"]
     assert set(again.predict(NEW[2])) == {"no", "yes"}
 
 
 def test_names_that_came_as_objects_are_kept(tmp_path: Path) -> None:
-    map = cal.TemperatureScaling().fit(BINARY.y_prob, np.array(["no", "yes"], dtype=object)[BINARY.y_true])
+    both = np.column_stack([1 - BINARY.y_prob, BINARY.y_prob])
+    map = cal.TemperatureScaling().fit(both, np.array(["no", "yes"], dtype=object)[BINARY.y_true])
     again = load(save(map, tmp_path / "map.json"))
     assert map.predict(NEW[2]).tolist() == again.predict(NEW[2]).tolist()
     assert save(again, tmp_path / "again.json").exists()
@@ -253,7 +254,8 @@ def test_a_scale_below_one_is_refused(tmp_path: Path) -> None:
 
 def test_a_length_of_text_asks_for_no_memory(tmp_path: Path) -> None:
     names = np.array(["no", "yes"])[BINARY.y_true]
-    path = save(cal.TemperatureScaling().fit(BINARY.y_prob, names), tmp_path / "map.json")
+    both = np.column_stack([1 - BINARY.y_prob, BINARY.y_prob])
+    path = save(cal.TemperatureScaling().fit(both, names), tmp_path / "map.json")
     again = load(changed(path, lambda d: d["content"]["classes"].update(dtype="<U500000000")))
     assert again.classes_.tolist() == ["no", "yes"]
     assert again.classes_.dtype == np.dtype("U3")
@@ -282,7 +284,7 @@ def test_fitted_values_of_a_wrong_shape_or_type_are_refused(change: Any, tmp_pat
 
 def test_names_as_a_frame_holds_them_are_saved(tmp_path: Path) -> None:
     names = np.array(["no", "yes"], dtype=object)[BINARY.y_true]
-    map = cal.TemperatureScaling().fit(BINARY.y_prob, names)
+    map = cal.TemperatureScaling().fit(np.column_stack([1 - BINARY.y_prob, BINARY.y_prob]), names)
     map.classes_ = np.array(["no", "yes"], dtype=object)
     again = load(save(map, tmp_path / "map.json"))
     assert again.classes_.tolist() == ["no", "yes"]

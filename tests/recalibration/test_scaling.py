@@ -265,3 +265,53 @@ def test_an_ensemble_is_never_uniform_alone():
     assert (after.argmax(axis=1) == new.argmax(axis=1)).all()
     assert np.ptp(after, axis=1).min() > 0
     assert _on_simplex(np.eye(3), np.array([0.0, 0.0, 5.0]))[1] == pytest.approx(1e-9)
+
+
+def test_the_bias_is_that_of_the_scale_in_use():
+    """Logits that point away from the labels, around offsets: the best scale is below 0, and the bias that goes with it is wrong here."""
+    rng = np.random.default_rng(0)
+    away = rng.normal(size=(500, 3))
+    labels = (-0.3 * away + rng.gumbel(size=away.shape)).argmax(axis=1)
+    map = cal.BiasCorrectedTemperature(input="logit")
+    with pytest.warns(CalibrantWarning, match="say less than nothing about the labels"):
+        map.fit(away + np.array([8.0, 0, -8]), labels)
+    assert map.temperature_ == 1000
+    # With the scale fixed, the loss is least where the mean probability of each class is its share of the labels.
+    found = map.apply(map._read(away + np.array([8.0, 0, -8]))).mean(axis=0)
+    assert found == pytest.approx(np.bincount(labels, minlength=3) / 500, abs=1e-6)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-4])
+def test_labels_that_a_bias_separates(size):
+    """At 1000 times the logits either nothing is left to gain, or the bias is the best one there."""
+    logits = size * np.random.default_rng(0).normal(size=(200, 3))
+    labels = (logits + np.array([size, 0, 0])).argmax(axis=1)
+    map = cal.BiasCorrectedTemperature(input="logit")
+    with pytest.warns(CalibrantWarning, match=r"can be told apart without error|lies below 0.001"):
+        map.fit(logits, labels)
+    assert 0.001 <= map.temperature_ <= 1
+    found = map.apply(map._read(logits))
+    assert size != 1 or (found.argmax(axis=1) == labels).all()
+    assert found.mean(axis=0) == pytest.approx(np.bincount(labels, minlength=3) / 200, abs=1e-6)
+
+
+@pytest.mark.parametrize("objective", ["nll", "brier"])
+@pytest.mark.parametrize(("factor", "side"), [(1e-4, "below 0.001: multiply"), (1e4, "above 1000: divide")])
+def test_an_unusual_scale_is_called_so(objective, factor, side):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(500, 3))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    with pytest.warns(CalibrantWarning, match=f"the best temperature lies {side} the logits by a number first"):
+        TemperatureScaling(input="logit", objective=objective).fit(factor * logits, labels)
+    with pytest.warns(CalibrantWarning, match=f"the best temperature lies {side} the logits by a number first"):
+        cal.BiasCorrectedTemperature(input="logit").fit(factor * logits, labels)
+
+
+def test_a_piece_is_never_flatter_than_the_largest_temperature():
+    rng = np.random.default_rng(3)
+    probs = rng.dirichlet([1, 1, 1], 400)
+    map = cal.IntraOrderPreserving().fit(probs, rng.integers(0, 3, 400))
+    slopes = np.diff(map.heights_) / np.diff(map.knots_)
+    assert slopes.min() == pytest.approx(1e-3)
+    new = rng.dirichlet([1, 1, 1], 2000)
+    assert (map.predict_proba(new).astype(np.float32).argmax(axis=1) == new.argmax(axis=1)).mean() > 0.999

@@ -140,6 +140,12 @@ def test_graphs_and_gradients() -> None:
         (lambda: ct.ood_variance(tensor(E)[:1], input="prob"), UndefinedMetricError, "needs at least two members"),
         (lambda: ct.ood_variance(tensor(Z)), ShapeError, "must be members, rows and classes"),
         (lambda: ct.ood_variance([tensor(Z), tensor(Z)[:2]]), ShapeError, "differ in shape"),
+        (
+            lambda: ct.ood_variance([np.zeros((2, 3))] * 2),
+            InputTypeError,
+            "members: must be torch tensors; got ndarray",
+        ),
+        (lambda: ct.ood_variance(None), InputTypeError, "members: must be torch tensors; got NoneType"),
     ],
 )
 def test_outputs_that_cannot_be_scored(call: Any, error: type[Exception], message: str) -> None:
@@ -189,6 +195,18 @@ def test_neighbours_are_those_of_arrays(dtype: Any, columns: int, normalise: boo
         expected = array.score(asked.cpu().double().numpy(), exclude_self=exclude_self)
         found = ct.ood_knn(k=k, normalise=normalise).fit(known).score(asked, exclude_self=exclude_self)
         assert found.cpu().numpy() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("normalise", [False, True])
+@pytest.mark.parametrize("far", [[1e6], [0.0, 1e6]], ids=["one offset", "two clusters"])
+def test_neighbours_far_from_the_origin_are_the_nearest(far: list[float], normalise: bool) -> None:
+    """Distances of 0.01 between features of 1,000,000: a difference of squares holds no digit of them."""
+    rng = np.random.default_rng(0)
+    known, asked = (np.concatenate([rng.normal(size=(n, 6)) / 100 + place for place in far]) for n in (200, 40))
+    read = [one / np.linalg.norm(one, axis=1, keepdims=True) if normalise else one for one in (known, asked)]
+    every = np.sqrt(np.square(read[1][:, None] - read[0]).sum(axis=2))
+    found = ct.ood_knn(k=3, normalise=normalise).fit(tensor(known)).score(tensor(asked)).cpu().numpy()
+    assert found == pytest.approx(np.sort(every, axis=1)[:, 2], rel=1e-6)
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

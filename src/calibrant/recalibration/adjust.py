@@ -14,7 +14,8 @@ from .._convert import column
 from .._results import frame_of
 from ..errors import ArgumentError
 from ..predictions import Predictions
-from .base import CalibrationMap, Floats, Input, Scores, TrainingData, as_rows, named_as, normalised
+from .base import CalibrationMap, Floats, Input, Scores, TrainingData, normalised
+from .reading import as_rows, named_as
 from .solving import minimised, softmax
 
 __all__ = [

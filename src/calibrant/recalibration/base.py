@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
@@ -15,38 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._blocks import map_blocks, rows_per_block
-from .._convert import column, is_frame
-from .._frames import check_same_rows, classes_of_columns, column_names
-from .._labels import encode_labels
+from .._frames import check_same_rows
 from .._logistic import logit
 from ..errors import (
     ArgumentError,
-    CalibrantError,
-    ColumnError,
     FittedOnTheseRowsWarning,
-    LabelError,
     NotFittedError,
     ShapeError,
-    SwappedArgumentsError,
     UnknownArgumentError,
     warn_caller,
 )
 from ..predictions import Predictions
+from .reading import in_order, named_as, read_rows
 
-__all__ = ["CalibrationMap", "Scores", "TrainingData", "as_rows", "names_array", "normalised", "read_rows"]
+__all__ = ["CalibrationMap", "Scores", "TrainingData", "normalised"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Input = Literal["prob", "logit"]
-
-# What `Predictions` offers and a map does not take, and what to do here instead; the first that is named counts.
-REMEDIES = (
-    ("count columns from 0", "pass scores.to_numpy(), and give each row the number of its column, from 0 up"),
-    ("normalize=", 'divide each row by its sum, or make the map with input="logit" if these are logits'),
-    ("clip=", "clip them to [0, 1] if this is rounding"),
-    ("label= and prob=", "pass a list, array, column or tensor"),
-    *((word, "give each row the number of its class, from 0 up") for word in ("soft=", "classes=", "pos_label=")),
-)
 
 # The smallest probability whose logarithm is taken: a 0 then costs a row no more than what a double resolves near 1.
 SMALLEST = 1e-16
@@ -207,7 +191,7 @@ class CalibrationMap:
         if not hasattr(self, "fit_record_"):
             raise NotFittedError(type(self).__name__, "is not fitted yet", "call fit(scores, y) first")
         with named_as(y_true="scores"):
-            scores = _in_order(scores, self.classes_.tolist())
+            scores = in_order(scores, self.classes_.tolist())
             length = len(scores) if hasattr(scores, "__len__") else 1
             data = Scores(Predictions(np.zeros(length, np.int64), scores, input=self._input()))
         if data.k != len(self.classes_):
@@ -308,90 +292,3 @@ def _short(value: Any) -> str:
     if isinstance(value, tuple) and value:
         return f"{len(value)} {'curves' if is_dataclass(value[0]) else 'values'}"
     return repr(value)
-
-
-@contextmanager
-def named_as(y_prob: str = "scores", y_true: str = "y") -> Iterator[None]:
-    """Checks speak of y_true and y_prob; what they raise inside is raised under the names that the caller knows."""
-    try:
-        yield
-    except SwappedArgumentsError:
-        raise SwappedArgumentsError(
-            y_prob,
-            f"and {y_true} look swapped: {y_true} holds fractions, and labels are none",
-            f"call fit({y_prob}, {y_true}): scores first, labels second",
-        ) from None
-    except CalibrantError as error:
-        argument, problem, remedy = (
-            text.replace("y_prob", y_prob).replace("y_true", y_true)
-            for text in (error.argument, error.problem, error.remedy)
-        )
-        remedy = next((here for word, here in REMEDIES if word in remedy), remedy)
-        raise type(error)(argument, problem, remedy, row=error.row) from None
-
-
-def as_rows(scores: Any) -> Any:
-    """A frame as an array, whose columns have no names; anything else as it is."""
-    return column(scores, "y_prob").array if is_frame(scores) else scores
-
-
-def names_array(names: Sequence[Any]) -> Array:
-    """Names as they are: NumPy would write a number beside text as text."""
-    found = np.asarray(names)
-    if found.ndim == 1 and [type(name) for name in found.tolist()] == [type(name) for name in names]:
-        return found
-    found = np.empty(len(names), dtype=object)
-    found[:] = names
-    return found
-
-
-def _in_order(scores: Any, known: list[Any]) -> Any:
-    """Scores in the order of the classes known, where the columns of a frame are named after these; else by position."""
-    names, rows = column_names(scores), as_rows(scores)
-    if names is None or names in (tuple(known), tuple(range(len(names)))) or set(names).isdisjoint(known):
-        return rows
-    if len(names) == len(known) and set(names) == set(known):
-        return rows[:, [names.index(name) for name in known]]
-    if known == list(range(len(known))):  # the map knows no names
-        return rows
-    raise ColumnError(
-        "scores",
-        f"has the columns {list(names)}, and the map was fitted on the classes {known}",
-        "name the columns after the classes, or pass an array in their order",
-    )
-
-
-def read_rows(y: Any, scores: Any) -> tuple[Array | None, Any, Any]:
-    """Names of the classes, labels as their numbers, and scores without names.
-
-    The columns of a frame name the classes where every label is one of them; else they are in sorted order. Whole numbers from 0 up stay
-    as they are, and have no names.
-    """
-    came, rows = column(y, "y_true"), as_rows(scores)
-    names = classes_of_columns(column_names(scores), None, came.array)
-    if names is not None:
-        return names_array(names), encode_labels(came, len(names), names, None, np.empty(0)), rows
-    return *_sorted_classes(came.array, y, np.shape(rows)[1] if np.ndim(rows) == 2 else 2), rows
-
-
-def _sorted_classes(labels: Array, y: Any, columns: int) -> tuple[Array | None, Any]:
-    """Class names in sorted order and labels as their numbers; whole numbers from 0 up stay as they are."""
-    if labels.ndim != 1:
-        return None, y
-    if labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() < columns:
-        return None, y
-    if labels.dtype.kind == "f":
-        return None, y
-    try:
-        names, codes = np.unique(labels, return_inverse=True)
-    except TypeError:  # values of several types, of which Predictions names the first
-        return None, y
-    if len(names) == columns:
-        return names, codes
-    if labels.dtype.kind in "US" or isinstance(names[0], str):
-        raise LabelError(
-            "y",
-            f"holds {len(names)} {'name' if len(names) == 1 else 'names'}, first {str(names[0])!r}, and scores have {columns} classes",
-            "where a class has no rows, give each row the number of its class, from 0 up",
-        )
-    return None, y  # Predictions says what is wrong

@@ -21,7 +21,8 @@ from ..predictions import Predictions
 from ..registry import catalogue
 from ..sketch import Sketch
 from ..view import VectorView, View
-from .base import CalibrationMap, Floats, Input, Scores, TrainingData, names_array
+from .base import CalibrationMap, Floats, Input, Scores, TrainingData
+from .reading import names_array
 
 __all__ = ["Candidate", "Identity", "Recalibration", "recalibrate"]
 
@@ -200,12 +201,21 @@ def _read(y_true: Any, y_prob: Any, words: Mapping[str, Any], folds: int) -> tup
         raise InputTypeError("y_true", problem, "pass the Predictions, or (y_true, y_prob)")
     p = as_predictions(y_true, y_prob, words)
     if p.labels is None or p.kind not in ("binary", "multiclass"):
-        raise UndefinedMetricError("recalibrate", "needs one class for each row")
+        raise UndefinedMetricError("recalibrate", "needs one class for each row", _remedy(p))
     if (p.labels == p.labels[0]).all():
         raise UndefinedMetricError("recalibrate", "needs rows of two classes, and all labels are the same")
     if p.n < 2 * folds:
         raise UndefinedMetricError("recalibrate", f"needs at least {2 * folds} rows for {folds} folds; there are {p.n}")
     return _summing_to_one(p), p.classes
+
+
+def _remedy(p: Predictions) -> str:
+    """How to get one class for each row."""
+    if p.kind == "multilabel":
+        return "fit a map for each label: recalibrate(y_true[:, k], y_prob[:, k])"
+    if p.kind == "confidence":
+        return 'pass all probabilities, or drop input="confidence": being right is then the class'
+    return "pass the class of each row; where several people labelled a row, repeat it for each of them"
 
 
 def _summing_to_one(p: Predictions) -> Predictions:

@@ -12,7 +12,7 @@ from .._extras import WeightKind
 from .._logistic import LARGEST_LOGIT
 from .base import SMALLEST, Array, CalibrationMap, Floats, Scores, TrainingData
 
-__all__ = ["CountingMap", "on_scale", "scale_of", "whole_total"]
+__all__ = ["CountingMap", "on_scale", "scale_of", "scale_of_odds", "whole_total"]
 
 Rows = TypeVar("Rows", bound=Scores)
 # Log-odds that a probability cannot hold are divided until they lie within this, where it still tells them apart to nine digits.
@@ -45,7 +45,12 @@ def scale_of(data: Scores) -> float:
     """1, or the power of two that brings log-odds too large for a probability within reach of one."""
     if data.k != 2 or data._p.logits is None:
         return 1.0
-    size = np.abs(_given_odds(data._p.logits))
+    return scale_of_odds(_given_odds(data._p.logits))
+
+
+def scale_of_odds(odds: Floats) -> float:
+    """The same for log-odds."""
+    size = np.abs(odds)
     size = size[np.isfinite(size)]
     if not len(size):
         return 1.0

@@ -14,9 +14,10 @@ from .._convert import column, numbers
 from .._frames import check_same_rows
 from .._logistic import logit
 from ..errors import ArgumentError, CalibrantError, GroupError, warn_caller
-from .base import CalibrationMap, Floats, Input, Scores, TrainingData, named_as, normalised, read_rows
+from .base import CalibrationMap, Floats, Input, Scores, TrainingData, normalised
 from .counting import CountingMap
 from .groupnames import NEEDED, UNKNOWN, known_groups, learnt_groups, name_at
+from .reading import named_as, read_rows
 
 __all__ = ["GroupCalibration", "MultiCalibration"]
 

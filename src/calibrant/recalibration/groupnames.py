@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .._extras import read_groups
 from ..errors import GroupError
-from .base import names_array
+from .reading import names_array
 
 __all__ = ["NEEDED", "UNKNOWN", "known_groups", "learnt_groups", "name_at"]
 

@@ -21,8 +21,8 @@ from .solving import softmax
 __all__ = ["ConsistencyCalibration", "IntraOrderPreserving"]
 
 Noise = Literal["gaussian", "uniform"]
-# A flat piece would make a tie of classes that differ.
-LEAST_SLOPE = 1e-9
+# A flat piece would make a tie of classes that differ; a slope as of the largest temperature keeps them apart in single precision too.
+LEAST_SLOPE = 1e-3
 # Where the largest of the noisy logits can lie around the largest logit, in widths of the noise, and the step between nodes: for a smooth
 # bell the sum over equidistant nodes is exact to rounding.
 NODES = np.arange(-36, 37) / 4

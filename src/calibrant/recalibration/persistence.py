@@ -17,10 +17,11 @@ import numpy as np
 from .. import __version__, curves
 from ..errors import CalibrantError, FileError, InputTypeError, NotFittedError
 from ..files import read_limited, write_atomic
-from .base import CalibrationMap, FitRecord, names_array
+from .base import CalibrationMap, FitRecord
 from .choosing import Recalibration
 from .counting import CountingMap
 from .grouped import GroupedScores
+from .reading import names_array
 
 __all__ = ["load", "save"]
 

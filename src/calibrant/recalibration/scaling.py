@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._blocks import map_blocks, rows_per_block
-from ..errors import ArgumentError, warn_caller
+from .._convert import is_number
+from ..errors import ArgumentError
 from .base import CalibrationMap, Input, Scores, TrainingData
+from .scales import best_scale, bias_corrected, safe_start, searched_scale
 from .solving import LinearSoftmax, by_newton, minimised, softmax, some_rows
 
 __all__ = [
@@ -24,14 +25,10 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-# 1/T is kept within these bounds: beyond them nothing changes that a double could show.
-LEAST, MOST = 1e-3, 1e3
 # Up to this many classes a matrix is found by Newton steps, whose curvature has K^4 entries.
 NEWTON_CLASSES = 20
 # What an ensemble leaves at least to parts that tell the classes apart.
 LEAST_SHARE = 1e-9
-# Enough rows to start near the optimum of all of them.
-WARM_ROWS = 10_000
 
 
 class TemperatureScaling(CalibrationMap):
@@ -60,116 +57,11 @@ class TemperatureScaling(CalibrationMap):
             raise ArgumentError("objective", f"must be 'nll', 'brier' or 'ecd'; got {self.objective!r}")
 
     def _fit(self, data: TrainingData) -> None:
-        scale = _searched_scale(data) if self.objective == "brier" else best_scale(data)
+        scale = searched_scale(data) if self.objective == "brier" else best_scale(data)
         self.temperature_ = 1 / scale
 
     def _predict(self, data: Scores) -> Floats:
         return softmax(data.logits / self.temperature_)
-
-
-class _Moments:
-    """Loss, slope and curvature of the mean negative log likelihood of softmax(u z)."""
-
-    def __init__(self, logits: Floats, labels: NDArray[Any], weight: Floats) -> None:
-        self.z = logits - logits.max(axis=1, keepdims=True)
-        self.own = self.z[np.arange(len(labels)), labels]
-        self.weight = weight / weight.sum()
-
-    def __call__(self, u: float) -> tuple[float, float, float]:
-        def work(start: int, stop: int) -> tuple[float, float, float]:
-            z, weight = self.z[start:stop], self.weight[start:stop]
-            with np.errstate(under="ignore"):
-                power = np.exp(u * z)
-            total = power.sum(axis=1)
-            first = np.einsum("ij,ij->i", power, z) / total
-            power *= z
-            second = np.einsum("ij,ij->i", power, z) / total
-            own = self.own[start:stop]
-            # Not `@`: the threads that the linear algebra library starts for a product this short wait longer than they work.
-            return (
-                float(np.einsum("i,i->", weight, np.log(total) - u * own)),
-                float(np.einsum("i,i->", weight, first - own)),
-                float(np.einsum("i,i->", weight, second - first * first)),
-            )
-
-        parts = map_blocks(work, len(self.z), rows_per_block(self.z.shape[1]), columns=self.z.shape[1])
-        return tuple(math.fsum(column) for column in zip(*parts, strict=True))  # type: ignore[return-value]
-
-
-def best_scale(data: TrainingData) -> float:
-    """u = 1/T of least negative log likelihood, with a warning where it lies at a bound."""
-    return _bounded(_likeliest_scale(data.logits, data.labels, data.weight))
-
-
-def safe_start(linear: LinearSoftmax) -> float:
-    """A scale to start from at which no row is all but certain of another class than its label: there a loss has no curvature."""
-    return min(1.0, max(_likeliest_scale(linear.z, linear.labels, linear.weight), LEAST))
-
-
-def _likeliest_scale(logits: Floats, labels: NDArray[Any], weight: Floats) -> float:
-    """The loss is convex in u: Newton steps kept inside a bracket."""
-    moments = _Moments(logits, labels, weight)
-    if not moments.own.any() and moments.z.any():
-        return MOST
-    start = 1.0
-    if len(labels) > 4 * WARM_ROWS:
-        step = len(labels) // WARM_ROWS
-        start = _newton(_Moments(logits[::step], labels[::step], weight[::step]), 1.0, 1e-3)
-    return _newton(moments, start, 1e-6)
-
-
-def _newton(moments: _Moments, start: float, tolerance: float) -> float:
-    """The last step is shorter than `tolerance`, so what is left is of the order of its square."""
-    low, high, u = LEAST, MOST, start
-    for _ in range(100):
-        _, slope, curvature = moments(u)
-        if slope == 0 and curvature == 0:  # logits that differ nowhere: any temperature is as good
-            return 1.0
-        low, high = (u, high) if slope < 0 else (low, u)
-        # In ln u, where the step is as safe for small u as for large.
-        bend = u * u * curvature + u * slope
-        step = math.exp(min(max(-u * slope / bend, -2.0), 2.0)) if bend > 0 else (2.0 if slope < 0 else 0.5)
-        new = u * step
-        if not low < new < high:
-            new = math.sqrt(low * high)
-        if abs(new / u - 1) < tolerance:
-            return new
-        u = new
-    return u
-
-
-def _bounded(u: float) -> float:
-    if u > MOST * 0.999:
-        _warn("every label has the largest logit of its row, so the best temperature is 0", 1 / MOST)
-    elif u < LEAST * 1.001:
-        _warn("the logits say less than nothing about the labels, so the best temperature is infinite", 1 / LEAST)
-    return min(max(u, LEAST), MOST)
-
-
-def _warn(why: str, used: float) -> None:
-    warn_caller(f"{why}; {used:g} is used")
-
-
-def _searched_scale(data: TrainingData) -> float:
-    """The scale of least Brier score, by Brent's search in ln u."""
-    from scipy.optimize import minimize_scalar
-
-    logits, labels = data.logits, data.labels
-    weight = data.weight / data.weight.sum()
-    rows = np.arange(data.n)
-
-    def loss(t: float) -> float:
-        probs = softmax(math.exp(t) * logits)
-        return float(weight @ (np.square(probs).sum(axis=1) - 2 * probs[rows, labels] + 1))
-
-    grid = np.linspace(math.log(LEAST), math.log(MOST), 41)
-    tried = [loss(t) for t in grid]
-    if min(tried) < 1e-12:  # nothing is left to gain, and more of the same would still help
-        return _bounded(MOST)
-    best = int(np.argmin(tried))
-    low, high = grid[max(best - 1, 0)], grid[min(best + 1, 40)]
-    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
-    return _bounded(math.exp(float(found.x)))
 
 
 class BiasCorrectedTemperature(CalibrationMap):
@@ -183,22 +75,8 @@ class BiasCorrectedTemperature(CalibrationMap):
     def _fit(self, data: TrainingData) -> None:
         self._warn_of_absent(data)
         linear = LinearSoftmax(data)
-        k = linear.k
-        # The factors of all classes are one, and the bias of the first class is 0.
-        lift = np.zeros((2 * k, k))
-        lift[:k, 0] = 1
-        lift[k + 1 :, 1:] = np.eye(k - 1)
-
-        def loss(x: Floats) -> tuple[float, Floats, Floats]:
-            whole = lift @ x
-            value, slope, shift = linear(whole[:k], whole[k:])
-            curvature = linear.diagonal_curvature(whole[:k], whole[k:])
-            return value, np.concatenate([slope, shift]) @ lift, lift.T @ curvature @ lift
-
-        x = by_newton(loss, np.append(safe_start(linear), np.zeros(k - 1)))
-        if x[0] < LEAST or x[0] > MOST:
-            _bounded(float(x[0]))
-        self.temperature_, self.bias_ = 1 / min(max(float(x[0]), LEAST), MOST), np.append(0.0, x[1:])
+        scale, self.bias_ = bias_corrected(linear, safe_start(linear))
+        self.temperature_ = 1 / scale
 
     def _predict(self, data: Scores) -> Floats:
         return softmax(data.logits / self.temperature_ + self.bias_)
@@ -256,7 +134,7 @@ class MatrixScaling(CalibrationMap):
         super()._check_params()
         for name in ("off_diagonal", "intercept"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, float)) and 0 <= value < math.inf):
+            if value is not None and not (is_number(value) and 0 <= value < math.inf):
                 raise ArgumentError(name, f"must be None or a number from 0 up; got {value!r}")
 
     def _features(self, data: Scores) -> Floats:
@@ -352,7 +230,7 @@ class EnsembleTemperature(CalibrationMap):
         self.input = input
 
     def _fit(self, data: TrainingData) -> None:
-        self.temperature_ = 1 / _searched_scale(data)
+        self.temperature_ = 1 / searched_scale(data)
         parts = self._parts(data)
         target = np.zeros((data.n, data.k))
         target[np.arange(data.n), data.labels] = 1

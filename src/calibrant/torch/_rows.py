@@ -18,6 +18,7 @@ __all__ = [
     "TrainingRows",
     "as_classes",
     "as_given",
+    "as_numbers",
     "at_least_single",
     "blocks",
     "check_logits",
@@ -108,6 +109,12 @@ def as_classes(output: Tensor, argument: str = "output", *, rows: Sequence[int] 
     if output.ndim == 1 or (output.ndim == 2 and output.shape[1] == 1):
         z = output.reshape(-1)
         return torch.stack([torch.zeros_like(z), z], dim=-1)
+    if output.ndim == 0:
+        raise ShapeError(
+            argument,
+            "is a single number, and has no dimension for rows",
+            "squeeze(-1) leaves one to a single row, and squeeze() does not",
+        )
     if output.ndim != 2:
         raise ShapeError(
             argument,
@@ -117,10 +124,28 @@ def as_classes(output: Tensor, argument: str = "output", *, rows: Sequence[int] 
     return output
 
 
+def as_numbers(labels: Any, argument: str) -> Tensor:
+    """Class numbers in any common form as a tensor; names are refused."""
+    remedy = "number the classes from 0 up, in the order of the columns"
+    if isinstance(labels, Tensor):
+        if labels.is_complex():
+            raise InputTypeError(argument, f"must be class numbers; got {labels.dtype}", remedy)
+        return labels
+    try:
+        array = np.asarray(labels)
+    except (TypeError, ValueError):
+        raise InputTypeError(
+            argument, f"must be a tensor or a list of class numbers; got {type(labels).__name__}"
+        ) from None
+    if array.size and array.dtype.kind not in "biuf":
+        first = array.reshape(-1)[:1].tolist()[0]
+        raise InputTypeError(argument, f"must be class numbers; row 0 is {first!r}", remedy)
+    return torch.as_tensor(array.astype(np.float64 if array.dtype.kind == "f" else np.int64))
+
+
 def read_labels(labels: Any, rows: int, classes: int, *, argument: str = "labels") -> Tensor:
     """Class numbers as int64, one for each row."""
-    if not isinstance(labels, Tensor):
-        labels = torch.as_tensor(np.asarray(labels))
+    labels = as_numbers(labels, argument)
     if labels.ndim > 1 and labels.shape == (rows, classes):
         raise ShapeError(
             argument, f"have {classes} columns, and one class number per row is needed", "pass labels.argmax(dim=1)"
@@ -128,8 +153,6 @@ def read_labels(labels: Any, rows: int, classes: int, *, argument: str = "labels
     if labels.numel() != rows:
         raise ShapeError(argument, f"have shape {tuple(labels.shape)}, and there are {rows} rows of logits")
     labels = labels.detach().reshape(-1)
-    if labels.is_complex():
-        raise InputTypeError(argument, f"must be class numbers; got {labels.dtype}")
     codes = labels.to(torch.int64)
     bad = (codes < 0) | (codes >= classes)
     if labels.is_floating_point():

@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..recalibration.scaling import LEAST, MOST, MatrixScaling, _bounded, _newton
+from ..recalibration.scales import LEAST, MOST, bias_corrected, bounded, newton
+from ..recalibration.scaling import MatrixScaling
 from ..recalibration.solving import LinearSoftmax, by_newton
 from ._rows import TrainingRows, blocks
 
@@ -50,12 +51,13 @@ def _likeliest_scale(logits: Tensor, labels: Tensor, weight: Tensor) -> float:
     if not bool(moments.own.any()) and bool(moments.z.any()):
         return MOST
     # The same Newton steps inside a bracket as for arrays; what they ask of the loss is only its value at u.
-    return _newton(moments, 1.0, 1e-6)  # type: ignore[arg-type]
+    return newton(moments, 1.0, 1e-6)  # type: ignore[arg-type]
 
 
 def best_scale(rows: TrainingRows) -> float:
     """u = 1/T of least negative log likelihood, within [0.001, 1000], with a warning where it lies at a bound."""
-    return _bounded(_likeliest_scale(rows.logits, rows.labels, rows.weight))
+    given = rows.logits, rows.labels, rows.weight
+    return bounded(_likeliest_scale(*given), lambda: Moments(*given))  # type: ignore[arg-type,return-value]
 
 
 class DeviceSoftmax(LinearSoftmax):
@@ -140,20 +142,7 @@ class DeviceSoftmax(LinearSoftmax):
 def best_bias_corrected(rows: TrainingRows) -> tuple[float, Floats]:
     """The scale and the bias of softmax(u z + b); the bias of the first class is 0."""
     linear = DeviceSoftmax(rows.logits, rows.labels, rows.weight)
-    k = linear.k
-    lift = np.zeros((2 * k, k))
-    lift[:k, 0] = 1
-    lift[k + 1 :, 1:] = np.eye(k - 1)
-
-    def loss(x: Floats) -> tuple[float, Floats, Floats]:
-        whole = lift @ x
-        value, slope, shift = linear(whole[:k], whole[k:])
-        curvature = linear.diagonal_curvature(whole[:k], whole[k:])
-        return value, np.concatenate([slope, shift]) @ lift, lift.T @ curvature @ lift
-
-    x = by_newton(loss, np.append(linear.start(), np.zeros(k - 1)))
-    scale = float(x[0])
-    return _bounded(scale) if scale < LEAST or scale > MOST else scale, np.append(0.0, x[1:])
+    return bias_corrected(linear, linear.start())
 
 
 def best_vector(rows: TrainingRows) -> tuple[Floats, Floats]:

@@ -10,11 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from .. import curves
-from .._logistic import CLIP
+from .._logistic import CLIP, SeparatedError
 from ..errors import ArgumentError
 from ..recalibration.binary import BetaCalibration, _view
+from ._counting import CountingModule
+from ._reading import absent_classes, host
 from ._rows import TrainingRows
-from .modules import Input, MapModule, host
+from .modules import Input
 
 __all__ = ["BetaModule"]
 
@@ -22,9 +24,10 @@ SMALL, LARGE = math.log(CLIP), math.log1p(-CLIP)
 # A curvature this much smaller than that of even odds: the labels are separated, or nearly, and sorting has to tell.
 FLAT = 1e-7
 STEPS = 60
+REMEDY = "use a module that treats all classes alike, such as TemperatureModule"
 
 
-class BetaModule(MapModule):
+class BetaModule(CountingModule):
     """a ln p - b ln(1 - p) + c for each class, as log-odds (Kull et al. 2017); rows of more than two classes are divided by their sum.
 
     For two classes one curve is fitted, for the second; for more, one for each class against the rest.
@@ -51,7 +54,7 @@ class BetaModule(MapModule):
             odds = torch.cat([-odds, odds], dim=-1)
         return nn.functional.logsigmoid(odds)
 
-    def _fit(self, rows: TrainingRows) -> None:
+    def _fit_scaled(self, rows: TrainingRows) -> None:
         low, high = beta_features(rows.logits)
         found = []
         for c in [1] if rows.logits.shape[1] == 2 else range(rows.logits.shape[1]):
@@ -72,12 +75,14 @@ class BetaModule(MapModule):
         return super()._like(map)
 
     def _take(self, map: Any) -> None:
+        super()._take(map)
         for name in "abc":
             self._set(name, [getattr(curve, name) for curve in map.curves_])
 
     def _fitted_values(self) -> dict[str, Any]:
         values = (host(self.a), host(self.b), host(self.c))
-        return {"curves_": tuple(curves.Beta(*map(float, one)) for one in zip(*values, strict=True))}
+        found = tuple(curves.Beta(*map(float, one)) for one in zip(*values, strict=True))
+        return super()._fitted_values() | {"curves_": found}
 
 
 def beta_features(z: Tensor) -> tuple[Tensor, Tensor]:
@@ -128,5 +133,12 @@ def _on_host(rows: TrainingRows, c: int) -> tuple[float, float, float]:
     score = host(torch.softmax(rows.logits, dim=1)[:, c])
     outcome = (rows.labels == c).cpu().numpy()
     weight = None if rows.kind == "unit" else host(rows.weight)
-    curve = curves.beta(_view(np.asarray(score), outcome, weight, "unit" if weight is None else "importance"))
+    try:
+        curve = curves.beta(_view(np.asarray(score), outcome, weight, "unit" if weight is None else "importance"))
+    except SeparatedError as error:
+        absent = absent_classes(rows)
+        if absent:
+            problem = f"{absent}, so only one outcome occurs and the coefficients are infinite"
+            raise SeparatedError("labels", problem, f"fit on rows of every class, or {REMEDY}") from None
+        raise SeparatedError("labels", f"of class {c}: {error.problem}", REMEDY) from None
     return curve.a, curve.b, curve.c

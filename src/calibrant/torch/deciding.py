@@ -16,7 +16,7 @@ from .._results import frame_of
 from ..decision.thresholds import ThresholdChoice
 from ..errors import ArgumentError, UndefinedMetricError
 from ._outputs import Output, arguments, chosen_output, row_counts
-from ._rows import as_classes, read_labels, wide
+from ._rows import as_classes, as_numbers, read_labels, wide
 from .collecting import evaluating
 
 __all__ = ["ThresholdedPrediction", "predict_with_threshold"]
@@ -44,8 +44,10 @@ class ThresholdedPrediction:
         """Share of right answers among those given."""
         if not bool(self.accepted.any()):
             raise UndefinedMetricError("selective_accuracy", "no row is accepted", "use a lower threshold")
-        most = max(int(self.label.max()), int(torch.as_tensor(labels).max())) + 1
-        true = read_labels(labels, len(self), max(most, 2)).to(self.label.device)
+        numbers = as_numbers(labels, "labels")
+        known = numbers[torch.isfinite(numbers)]
+        most = max(int(self.label.max()), int(known.max()) if len(known) else 0) + 1
+        true = read_labels(numbers, len(self), max(most, 2)).to(self.label.device)
         return float((self.label == true)[self.accepted].double().mean())
 
     def to_dict(self) -> dict[str, Any]:

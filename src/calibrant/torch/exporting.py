@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputTypeError, MissingDependencyError
+from ..errors import InputTypeError, MissingDependencyError, ShapeError
 from ..files import write_atomic
 from .collecting import evaluating
 
@@ -64,12 +64,26 @@ def _check(module: Any, example: tuple[Any, ...]) -> None:
 
 
 def _shapes(module: nn.Module, example: tuple[Tensor, ...], dynamic: bool) -> Any:
-    if not dynamic:
+    """Which axes stay open: the first of every tensor with as many rows as the first that has any."""
+    try:
+        given = inspect.signature(module.forward).bind(*example).arguments
+    except TypeError as error:
+        raise InputTypeError("example", f"does not fit the forward of {type(module).__name__}: {error}") from None
+    counts = [len(tensor) for tensor in example if tensor.ndim]
+    if not dynamic or not counts:
         return None
+    if counts[0] < 2:
+        raise ShapeError(
+            "example",
+            f"has {counts[0]} row{'s' * (counts[0] != 1)}, and from two on their number can be left open",
+            "pass two rows, or dynamic_batch=False",
+        )
     rows = torch.export.Dim("rows")
-    given = inspect.signature(module.forward).bind(*example).arguments
-    # A forward that takes *inputs has one parameter that holds them all.
-    return {
-        name: tuple({0: rows} for _ in value) if isinstance(value, tuple) else {0: rows}
-        for name, value in given.items()
-    }
+
+    def axes(value: Any) -> Any:
+        # A forward that takes *inputs has one parameter that holds them all.
+        if isinstance(value, tuple):
+            return tuple(axes(one) for one in value)
+        return {0: rows} if value.ndim and len(value) == counts[0] else None
+
+    return {name: axes(value) for name, value in given.items()}

@@ -12,8 +12,17 @@ import torch
 from torch import Tensor
 
 from .._checks import check_positive, check_whole
-from ..errors import ArgumentError, InputError, NotFittedError, ProbabilityError, ShapeError, UndefinedMetricError
-from ._rows import at_least_single, blocks, check_logits, wide
+from ..errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    NotFittedError,
+    ProbabilityError,
+    ShapeError,
+    UndefinedMetricError,
+)
+from ._reading import check_flat
+from ._rows import as_numbers, at_least_single, blocks, check_logits, wide
 
 __all__ = [
     "ood_energy",
@@ -90,7 +99,7 @@ def _log_probs(values: Tensor, input: str, check: bool, argument: str) -> Tensor
         raise ArgumentError("input", f"must be 'prob' or 'logit'; got {input!r}")
     check_logits(values, argument=argument)
     if argument == "logits":
-        _check_flat(values)
+        check_flat(values)
     numbers = at_least_single(values)
     if input == "logit":
         if check:
@@ -105,16 +114,6 @@ def _log_probs(values: Tensor, input: str, check: bool, argument: str) -> Tensor
     return torch.log(numbers)
 
 
-def _check_flat(logits: Tensor) -> None:
-    """Of dense outputs the last axis is a width, and a softmax over it would be a number without a meaning."""
-    if logits.ndim > 2:
-        raise ShapeError(
-            "logits",
-            f"must be rows and classes; the shape is {tuple(logits.shape)}",
-            "of dense logits make each place a row: logits.movedim(1, -1).flatten(0, -2)",
-        )
-
-
 def _check_rows(fine: Tensor, argument: str, problem: str, kind: type[InputError] = InputError) -> None:
     if not bool(fine.all()):
         row = int((~fine).flatten().to(torch.int8).argmax())
@@ -123,7 +122,7 @@ def _check_rows(fine: Tensor, argument: str, problem: str, kind: type[InputError
 
 def _logits(values: Tensor, check: bool) -> Tensor:
     check_logits(values)
-    _check_flat(values)
+    check_flat(values)
     logits = at_least_single(values)
     if not check or not len(logits):
         return logits
@@ -142,9 +141,13 @@ def _logits(values: Tensor, check: bool) -> Tensor:
 
 def _members(members: Any, input: str, check: bool, who: str) -> Tensor:
     if not isinstance(members, Tensor):
-        if len({tuple(member.shape) for member in members}) > 1:
+        given = list(members) if isinstance(members, (list, tuple)) else [members]
+        odd = [type(member).__name__ for member in given if not isinstance(member, Tensor)]
+        if odd:
+            raise InputTypeError("members", f"must be torch tensors; got {odd[0]}", "use torch.as_tensor(...)")
+        if len({tuple(member.shape) for member in given}) > 1:
             raise ShapeError("members", "differ in shape", "give the same rows and classes for each member")
-        members = torch.stack(list(members)) if len(members) else torch.empty(0, 0, 0)
+        members = torch.stack(given) if given else torch.empty(0, 0, 0)
     if members.ndim != 3:
         raise ShapeError("members", f"must be members, rows and classes; the shape is {tuple(members.shape)}")
     if len(members) < 2:
@@ -196,7 +199,7 @@ class Mahalanobis:
     def fit(self, features: Tensor, y: Any) -> Self:
         """Learn class means and covariance from training features and their classes."""
         f = _features(features)
-        labels = torch.as_tensor(y).to(f.device)
+        labels = as_numbers(y, "y").to(f.device)
         if labels.ndim != 1 or len(labels) != len(f):
             raise ShapeError("y", f"must hold one class for each of the {len(f)} rows")
         self.classes_, place = torch.unique(labels, return_inverse=True)
@@ -306,13 +309,11 @@ class Neighbours:
         most = len(self.features_) - (1 if exclude_self else 0)
         if most < 1:
             raise UndefinedMetricError("ood_knn", "a single training row has no neighbour but itself")
-        k, known = min(self.k, most) + (1 if exclude_self else 0), self.features_.to(f)
-        parts = []
-        for part in blocks(len(f), len(known)):
-            near = torch.cdist(f[part], known).topk(k, dim=1, largest=False).indices[:, -1]
-            # A product of matrices finds the neighbour; its distance is then taken without loss.
-            parts.append(torch.linalg.vector_norm(f[part] - known[near], dim=1))
-        return torch.cat(parts)
+        k = min(self.k, most) + (1 if exclude_self else 0)
+        # Seen from the middle of the training rows, so that little is lost when squares are subtracted.
+        known, middle = self.features_.to(f), self.features_.to(f).mean(dim=0)
+        known, f = known - middle, f - middle
+        return torch.cat([_kth_distance(f[part], known, k) for part in blocks(len(f), len(known))])
 
     def _read(self, f: Tensor) -> Tensor:
         if not self.normalise:
@@ -323,6 +324,19 @@ class Neighbours:
 
     def __repr__(self) -> str:
         return f"ood_knn(k={self.k}, normalise={self.normalise})"
+
+
+def _kth_distance(f: Tensor, known: Tensor, k: int) -> Tensor:
+    """A product of matrices finds the neighbour; where its rounding is not far below the distance, all distances are taken without it."""
+    near = torch.cdist(f, known).topk(k, dim=1, largest=False).indices[:, -1]
+    found = torch.linalg.vector_norm(f - known[near], dim=1)
+    eps = torch.finfo(f.dtype).eps
+    rounding = eps * f.shape[1] * (f.square().sum(dim=1) + known.square().sum(dim=1).max())
+    loose = rounding > math.sqrt(eps) * found.square()
+    if bool(loose.any()):
+        exact = torch.cdist(f[loose], known, compute_mode="donot_use_mm_for_euclid_dist")
+        found[loose] = exact.topk(k, dim=1, largest=False).values[:, -1]
+    return found
 
 
 ood_mahalanobis = Mahalanobis

@@ -7,15 +7,15 @@ back. `CalibratedModule` puts one behind a model.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._checks import check_whole
+from .._checks import check_positive, check_whole
 from ..errors import ArgumentError, InputTypeError, NotFittedError
-from ..recalibration.base import SMALLEST, CalibrationMap, FitRecord, fingerprint
+from ..recalibration.base import CalibrationMap, FitRecord, fingerprint
 from ..recalibration.scaling import (
     BiasCorrectedTemperature,
     DirichletCalibration,
@@ -24,6 +24,15 @@ from ..recalibration.scaling import (
     VectorScaling,
 )
 from ._outputs import Output, chosen_output, row_counts
+from ._reading import (
+    LOG_SMALLEST,
+    check_flat,
+    host,
+    of_probabilities,
+    ruled_out_read,
+    warn_of_absent,
+    without_autocast,
+)
 from ._rows import TrainingRows, as_classes, as_given, classes_last, softmax_of_classes
 from ._solving import DeviceSoftmax, best_bias_corrected, best_matrix, best_scale, best_vector
 from .collecting import evaluating
@@ -39,8 +48,15 @@ __all__ = [
 ]
 
 Input = Literal["logit", "prob"]
-LOG_SMALLEST = math.log(SMALLEST)
 TWINS: dict[type[CalibrationMap], type[MapModule]] = {}
+
+
+class _Origin(NamedTuple):
+    """What a map knows beside the numbers that a module holds: a module made of one gives it back, until it is fitted itself."""
+
+    parameters: dict[str, Any]
+    classes: Any
+    columns: int
 
 
 class MapModule(nn.Module):
@@ -70,6 +86,7 @@ class MapModule(nn.Module):
         self.n_classes = n_classes
         self.input: Input = input
         self.fit_record: FitRecord | None = None
+        self._origin: _Origin | None = None
 
     def forward(self, logits: Tensor) -> Tensor:
         """Calibrated logits, in the wider of the precisions of `logits` and of this module; never less than float32 for a module of float32.
@@ -84,14 +101,16 @@ class MapModule(nn.Module):
 
     def fit(self, logits: Tensor, labels: Any, sample_weight: Any = None) -> Self:
         """Fit to the logits and labels of validation rows that the model was not trained on, on the device of the logits."""
+        check_flat(logits)
         rows = TrainingRows.read(logits, labels, sample_weight, self.n_classes)
         self.to(rows.logits.device)
         with torch.no_grad():
-            self._fit(rows if self.input == "logit" else _of_probabilities(rows))
+            self._fit(rows if self.input == "logit" else of_probabilities(rows))
         self.n_classes = int(rows.logits.shape[1])
         # A map knows its rows again, so that it can warn; of probabilities the bits differ with who computed them.
         name = fingerprint(host(logits)) if self.input == "logit" else ""
         self.fit_record = FitRecord(len(logits), rows.total, name)
+        self._origin = None
         return self
 
     @classmethod
@@ -107,15 +126,16 @@ class MapModule(nn.Module):
         with torch.no_grad():
             module._take(map)
         module.fit_record = map.fit_record_
+        module._origin = _Origin(map.get_params(deep=False), map.classes_, map.n_features_in_)
         return module
 
     def to_map(self) -> CalibrationMap:
         """The map of the library with the same parameters; it can be saved with `calibrant.save` and used without torch."""
         if self.n_classes is None:
             raise ArgumentError("n_classes", "is not known yet", "fit the module, or give n_classes to its constructor")
-        map = self.map_type(**self._map_parameters())
-        map.classes_ = np.arange(self.n_classes)
-        map.n_features_in_ = self.n_classes
+        like = self._origin or _Origin(self._map_parameters(), np.arange(self.n_classes), self.n_classes)
+        map = self.map_type(**like.parameters)
+        map.classes_, map.n_features_in_ = like.classes, like.columns
         for name, value in self._fitted_values().items():
             setattr(map, name, value)
         map.fit_record_ = self.fit_record or FitRecord(0, 0.0, "")
@@ -154,20 +174,10 @@ class MapModule(nn.Module):
 
     def _read(self, logits: Tensor) -> Tensor:
         z = logits.to(torch.promote_types(logits.dtype, self._own_dtype()))
-        return z if self.input == "logit" else torch.log_softmax(z, dim=-1).clamp(min=LOG_SMALLEST)
+        return ruled_out_read(z) if self.input == "logit" else torch.log_softmax(z, dim=-1).clamp(min=LOG_SMALLEST)
 
     def _set(self, name: str, value: Any) -> None:
         getattr(self, name).copy_(torch.as_tensor(value, dtype=torch.float64))
-
-
-def _of_probabilities(rows: TrainingRows) -> TrainingRows:
-    logs = torch.log_softmax(rows.logits, dim=1).clamp(min=LOG_SMALLEST)
-    return TrainingRows(logs, rows.labels, rows.weight, rows.kind, rows.effective_size, rows.total)
-
-
-def host(tensor: Tensor) -> Any:
-    """A tensor as an array of doubles."""
-    return tensor.detach().cpu().double().numpy()
 
 
 class TemperatureModule(MapModule):
@@ -188,9 +198,8 @@ class TemperatureModule(MapModule):
 
     def __init__(self, n_classes: int | None = None, *, temperature: float = 1.0, input: Input = "logit") -> None:
         super().__init__(n_classes, input=input)
-        if not (isinstance(temperature, (int, float)) and 0 < temperature < math.inf):
-            raise ArgumentError("temperature", f"must be a finite number above 0; got {temperature!r}")
-        self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature)))
+        start = math.log(check_positive(temperature, "temperature"))
+        self.log_temperature = nn.Parameter(torch.tensor(start))
 
     @property
     def temperature(self) -> float:
@@ -224,6 +233,7 @@ class BiasCorrectedTemperatureModule(TemperatureModule):
         return z * torch.exp(-self.log_temperature) + self.bias
 
     def _fit(self, rows: TrainingRows) -> None:
+        warn_of_absent(rows)
         scale, bias = best_bias_corrected(rows)
         self._set("log_temperature", -math.log(scale))
         self._set("bias", bias)
@@ -252,6 +262,7 @@ class VectorModule(MapModule):
         return z * self.weight + self.bias
 
     def _fit(self, rows: TrainingRows) -> None:
+        warn_of_absent(rows)
         weight, bias = best_vector(rows)
         self._set("weight", weight)
         self._set("bias", bias)
@@ -301,13 +312,11 @@ class MatrixModule(MapModule):
     def _calibrated(self, z: Tensor) -> Tensor:
         z = self._features(z)
         weight, bias = self.weight.to(z.dtype), self.bias.to(z.dtype)
-        # Mixed precision would do this product in half; what is calibrated to the fourth digit needs more.
-        if torch.is_autocast_enabled(z.device.type):
-            with torch.autocast(z.device.type, enabled=False):
-                return nn.functional.linear(z, weight, bias)
-        return nn.functional.linear(z, weight, bias)
+        with without_autocast(z):
+            return nn.functional.linear(z, weight, bias)
 
     def _fit(self, rows: TrainingRows) -> None:
+        warn_of_absent(rows)
         linear = DeviceSoftmax(self._features(rows.logits), rows.labels, rows.weight)
         weight, bias, penalty = best_matrix(linear, self.off_diagonal, self.intercept)
         self._set("weight", weight)
@@ -366,13 +375,13 @@ class CalibratedModule(nn.Module):
         self.output = output
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
-        """Calibrated logits."""
+        """Calibrated logits; dense ones, (N, classes, ...), in the shape they came in."""
         found = chosen_output(self.model(*inputs, **named), self.output)
-        logits = as_classes(found, rows=row_counts(inputs, named))
+        logits = found if found.ndim > 2 else as_classes(found, rows=row_counts(inputs, named))
         calibrated: Tensor = self.map_module(logits)
         return calibrated
 
     def predict_proba(self, *inputs: Any, **named: Any) -> Tensor:
         """Calibrated probabilities, in evaluation mode: the softmax of what `forward` gives then; the mode is restored."""
         with evaluating(self):
-            return torch.softmax(self(*inputs, **named), dim=-1)
+            return softmax_of_classes(self(*inputs, **named))

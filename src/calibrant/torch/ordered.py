@@ -16,9 +16,11 @@ from .._logistic import CLIP
 from ..curves import NODE_RIDGE
 from ..errors import ArgumentError, UndefinedMetricError
 from ..recalibration.ordered import LEAST_SLOPE, IntraOrderPreserving
+from ._counting import CountingModule
+from ._reading import check_flat, host, ruled_out_read, without_autocast
 from ._rows import TrainingRows, as_given, blocks, classes_last, softmax_of_classes
 from ._solving import best_scale
-from .modules import Input, MapModule, host
+from .modules import Input
 
 __all__ = ["IntraOrderPreservingModule", "OrderPreservingNetwork"]
 
@@ -27,8 +29,10 @@ LOG_CLIP = math.log(CLIP)
 LEAST_FACTOR = 1e-3
 
 
-class IntraOrderPreservingModule(MapModule):
+class IntraOrderPreservingModule(CountingModule):
     """One rising function of straight pieces for the log-probabilities of all classes: the diagonal form, by greatest likelihood.
+
+    Calibrated logits are seen from the largest of their row, which is 0, so that small steps near it are not rounded away.
 
     Parameters
     ----------
@@ -40,48 +44,47 @@ class IntraOrderPreservingModule(MapModule):
 
     map_type = IntraOrderPreserving
     knots: Tensor
-    heights: Tensor
+    slopes: Tensor
 
     def __init__(self, n_classes: int, *, pieces: int = 5, input: Input = "logit") -> None:
         super().__init__(n_classes, input=input)
         self.pieces = check_whole(pieces, "pieces")
         line = torch.linspace(LOG_CLIP, 0.0, self.pieces + 1)
         self.register_buffer("knots", line)
-        self.register_buffer("heights", line.clone())
+        # Not heights: of these a small slope would be lost in single precision.
+        self.register_buffer("slopes", torch.ones(self.pieces))
 
     def _calibrated(self, z: Tensor) -> Tensor:
         x = torch.log_softmax(z, dim=-1).clamp(LOG_CLIP, 0.0)
-        width = self.knots.diff()
-        slope = self.heights.diff() / width
-        out = self.heights[0] + torch.zeros_like(x)
-        last = len(width) - 1
+        top = x.amax(dim=-1, keepdim=True)
+        out = torch.zeros_like(x)
+        last = len(self.slopes) - 1
         # Piece by piece, the first and the last continued beyond the knots: no search, which exporters do not know.
         for j in range(last + 1):
-            part = x - self.knots[j]
-            part = part if j == 0 else part.clamp(min=0.0)
-            out = out + slope[j] * (part if j == last else torch.minimum(part, width[j]))
+            low = None if j == 0 else self.knots[j]
+            high = None if j == last else self.knots[j + 1]
+            out = out + self.slopes[j] * (_within(x, low, high) - _within(top, low, high))
         return out
 
-    def _fit(self, rows: TrainingRows) -> None:
+    def _fit_scaled(self, rows: TrainingRows) -> None:
         logs = torch.log_softmax(rows.logits, dim=1).clamp(LOG_CLIP, 0.0)
         knots = _knots(logs, rows, self.pieces)
         if len(knots) < 2:  # every forecast is uniform, and stays so
-            self._hold(np.array([LOG_CLIP, 0.0]), np.array([LOG_CLIP, 0.0]))
+            self._hold(np.array([LOG_CLIP, 0.0]), np.ones(1))
             return
-        slopes = np.maximum(_Likelihood(logs, rows, knots).best_slopes(), LEAST_SLOPE)
-        self._hold(knots, np.append(0.0, np.cumsum(slopes * np.diff(knots))))
+        self._hold(knots, np.maximum(_Likelihood(logs, rows, knots).best_slopes(), LEAST_SLOPE))
 
-    def _hold(self, knots: Any, heights: Any) -> None:
-        """Keep new points, of which there may be fewer where many log-probabilities are equal."""
-        for name, values in (("knots", knots), ("heights", heights)):
+    def _hold(self, knots: Any, slopes: Any) -> None:
+        """Keep new pieces, of which there may be fewer where many log-probabilities are equal."""
+        for name, values in (("knots", knots), ("slopes", slopes)):
             old = getattr(self, name)
             setattr(self, name, torch.as_tensor(np.asarray(values)).to(old))
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """Take as many points as were saved."""
-        for name in ("knots", "heights"):
+        """Take as many pieces as were saved."""
+        for name, least in (("knots", 2), ("slopes", 1)):
             saved = state_dict.get(prefix + name)
-            if isinstance(saved, Tensor) and saved.ndim == 1 and len(saved) > 1:
+            if isinstance(saved, Tensor) and saved.ndim == 1 and len(saved) >= least:
                 setattr(self, name, getattr(self, name).new_zeros(len(saved)))
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
@@ -90,13 +93,22 @@ class IntraOrderPreservingModule(MapModule):
         return cls(len(map.classes_), pieces=map.pieces, input=map.input)
 
     def _take(self, map: Any) -> None:
-        self._hold(map.knots_, map.heights_)
+        super()._take(map)
+        self._hold(map.knots_, np.diff(map.heights_) / np.diff(map.knots_))
 
     def _fitted_values(self) -> dict[str, Any]:
-        return {"knots_": host(self.knots), "heights_": host(self.heights)}
+        knots = host(self.knots)
+        heights = np.append(0.0, np.cumsum(host(self.slopes) * np.diff(knots)))
+        return super()._fitted_values() | {"knots_": knots, "heights_": heights}
 
     def _map_parameters(self) -> dict[str, Any]:
         return {"input": self.input, "pieces": self.pieces}
+
+
+def _within(x: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
+    """What lies below or above the piece is put at its end."""
+    x = x if low is None else torch.maximum(x, low)
+    return x if high is None else torch.minimum(x, high)
 
 
 def _knots(logs: Tensor, rows: TrainingRows, pieces: int) -> Any:
@@ -178,7 +190,8 @@ class OrderPreservingNetwork(nn.Module):
     """A network whose calibrated logits keep the order of the classes in every row: the full form of Rahimi et al. 2020.
 
     The gaps between neighbouring sorted logits are multiplied by positive numbers that a network finds from the whole row, and added up
-    again from the smallest. Equal logits stay equal. `forward` gives calibrated logits. There is no map for arrays with the same form.
+    again from the largest down, which stays where it is. Equal logits stay equal. `forward` gives calibrated logits. There is no map for
+    arrays with the same form.
 
     Parameters
     ----------
@@ -222,15 +235,21 @@ class OrderPreservingNetwork(nn.Module):
     def forward(self, logits: Tensor) -> Tensor:
         """Calibrated logits, (N, classes) or (N, classes, ...); each row has its classes in the same order as before."""
         given = classes_last(logits, self.n_classes)
-        z = given.to(torch.promote_types(given.dtype, self.scale.dtype))
+        z = ruled_out_read(given.to(torch.promote_types(given.dtype, self.scale.dtype)))
         ordered, order = torch.sort(z, dim=-1, descending=True)  # equal logits get equal values, whichever comes first
         # Seen from its largest, a row is the same whatever constant was added to it.
         seen = (ordered if self.invariant else z) - ordered[..., :1]
         gaps = ordered[..., :-1] - ordered[..., 1:]
-        wider = gaps * (LEAST_FACTOR + nn.functional.softplus(self.network(seen / self.scale)))
-        above = wider.flip(-1).cumsum(-1).flip(-1)
-        lifted = torch.cat([above, torch.zeros_like(ordered[..., :1])], dim=-1) + ordered[..., -1:]
-        return as_given(torch.zeros_like(z).scatter(-1, order, lifted))
+        wider = gaps * self._factors(seen)
+        # From the largest down: seen from a class masked by -1e9, the others would be rounded to one number.
+        lowered = torch.cat([torch.zeros_like(ordered[..., :1]), wider.cumsum(-1)], dim=-1)
+        return as_given(torch.zeros_like(z).scatter(-1, order, ordered[..., :1] - lowered))
+
+    def _factors(self, seen: Tensor) -> Tensor:
+        """What each gap is multiplied with, found in the precision of the network, never in half."""
+        inputs = (seen / self.scale).to(self.scale.dtype)
+        with without_autocast(inputs):
+            return (LEAST_FACTOR + nn.functional.softplus(self.network(inputs))).to(seen.dtype)
 
     def predict_proba(self, logits: Tensor) -> Tensor:
         """Calibrated probabilities: the softmax of what `forward` gives."""
@@ -253,6 +272,7 @@ class OrderPreservingNetwork(nn.Module):
 
         The same `rng`, device and number of threads give the same network. Nothing touches the global random state.
         """
+        check_flat(logits)
         rows = TrainingRows.read(logits, labels, sample_weight, self.n_classes)
         if not 0 < held_out < 1 or round(held_out * len(rows.logits)) in (0, len(rows.logits)):
             raise ArgumentError(

@@ -1,0 +1,167 @@
+"""One scale for all logits: where the loss is least, within bounds, alone or with a bias for each class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._blocks import map_blocks, rows_per_block
+from ..errors import warn_caller
+from .base import TrainingData
+from .solving import NO_LOSS, LinearSoftmax, by_newton, softmax
+
+__all__ = ["LEAST", "MOST", "best_scale", "bias_corrected", "bounded", "newton", "safe_start", "searched_scale"]
+
+Floats = NDArray[np.float64]
+
+# 1/T is kept within these bounds: beyond them nothing changes for logits of a common size.
+LEAST, MOST = 1e-3, 1e3
+# Enough rows to start near the optimum of all of them.
+WARM_ROWS = 10_000
+
+
+class Moments:
+    """Loss, slope and curvature of the mean negative log likelihood of softmax(u z)."""
+
+    def __init__(self, logits: Floats, labels: NDArray[Any], weight: Floats) -> None:
+        self.z = logits - logits.max(axis=1, keepdims=True)
+        self.own = self.z[np.arange(len(labels)), labels]
+        self.weight = weight / weight.sum()
+
+    def __call__(self, u: float) -> tuple[float, float, float]:
+        def work(start: int, stop: int) -> tuple[float, float, float]:
+            z, weight = self.z[start:stop], self.weight[start:stop]
+            with np.errstate(under="ignore"):
+                power = np.exp(u * z)
+            total = power.sum(axis=1)
+            first = np.einsum("ij,ij->i", power, z) / total
+            power *= z
+            second = np.einsum("ij,ij->i", power, z) / total
+            own = self.own[start:stop]
+            # Not `@`: the threads that the linear algebra library starts for a product this short wait longer than they work.
+            return (
+                float(np.einsum("i,i->", weight, np.log(total) - u * own)),
+                float(np.einsum("i,i->", weight, first - own)),
+                float(np.einsum("i,i->", weight, second - first * first)),
+            )
+
+        parts = map_blocks(work, len(self.z), rows_per_block(self.z.shape[1]), columns=self.z.shape[1])
+        return tuple(math.fsum(column) for column in zip(*parts, strict=True))  # type: ignore[return-value]
+
+
+def best_scale(data: TrainingData) -> float:
+    """u = 1/T of least negative log likelihood, with a warning where it lies at a bound."""
+    rows = data.logits, data.labels, data.weight
+    return bounded(likeliest_scale(*rows), lambda: Moments(*rows))
+
+
+def safe_start(linear: LinearSoftmax) -> float:
+    """A scale to start from at which no row is all but certain of another class than its label: there a loss has no curvature."""
+    return min(1.0, max(likeliest_scale(linear.z, linear.labels, linear.weight), LEAST))
+
+
+def likeliest_scale(logits: Floats, labels: NDArray[Any], weight: Floats) -> float:
+    """The loss is convex in u: Newton steps kept inside a bracket."""
+    moments = Moments(logits, labels, weight)
+    if not moments.own.any() and moments.z.any():
+        return MOST
+    start = 1.0
+    if len(labels) > 4 * WARM_ROWS:
+        step = len(labels) // WARM_ROWS
+        start = newton(Moments(logits[::step], labels[::step], weight[::step]), 1.0, 1e-3)
+    return newton(moments, start, 1e-6)
+
+
+def newton(moments: Moments, start: float, tolerance: float) -> float:
+    """The last step is shorter than `tolerance`, so what is left is of the order of its square."""
+    low, high, u = LEAST, MOST, start
+    for _ in range(100):
+        _, slope, curvature = moments(u)
+        if slope == 0 and curvature == 0:  # logits that differ nowhere: any temperature is as good
+            return 1.0
+        low, high = (u, high) if slope < 0 else (low, u)
+        # In ln u, where the step is as safe for small u as for large.
+        bend = u * u * curvature + u * slope
+        step = math.exp(min(max(-u * slope / bend, -2.0), 2.0)) if bend > 0 else (2.0 if slope < 0 else 0.5)
+        new = u * step
+        if not low < new < high:
+            new = math.sqrt(low * high)
+        if abs(new / u - 1) < tolerance:
+            return new
+        u = new
+    return u
+
+
+def bounded(u: float, moments: Callable[[], Moments] | None = None) -> float:
+    """u within the bounds; the warning where it is not says why, as far as the moments of the scale alone tell."""
+    if u > MOST * 0.999:
+        if moments is not None and not moments().own.any():
+            _warn("every label has the largest logit of its row, so the best temperature is 0", 1 / MOST)
+        else:
+            _warn(f"the best temperature lies below {1 / MOST:g}: multiply the logits by a number first", 1 / MOST)
+    elif u < LEAST * 1.001:
+        if u <= 0 or (moments is not None and moments()(0.0)[1] >= 0):
+            _warn("the logits say less than nothing about the labels, so the best temperature is infinite", 1 / LEAST)
+        else:
+            _warn(f"the best temperature lies above {1 / LEAST:g}: divide the logits by a number first", 1 / LEAST)
+    return min(max(u, LEAST), MOST)
+
+
+def _warn(why: str, used: float) -> None:
+    warn_caller(f"{why}; {used:g} is used")
+
+
+def searched_scale(data: TrainingData) -> float:
+    """The scale of least Brier score, by Brent's search in ln u."""
+    from scipy.optimize import minimize_scalar
+
+    logits, labels = data.logits, data.labels
+    weight = data.weight / data.weight.sum()
+    rows = np.arange(data.n)
+
+    def loss(t: float) -> float:
+        probs = softmax(math.exp(t) * logits)
+        return float(weight @ (np.square(probs).sum(axis=1) - 2 * probs[rows, labels] + 1))
+
+    grid = np.linspace(math.log(LEAST), math.log(MOST), 41)
+    tried = [loss(t) for t in grid]
+    if min(tried) < 1e-12:  # nothing is left to gain, and more of the same would still help
+        return bounded(MOST, lambda: Moments(logits, labels, weight))
+    best = int(np.argmin(tried))
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, 40)]
+    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
+    return bounded(math.exp(float(found.x)), lambda: Moments(logits, labels, weight))
+
+
+def bias_corrected(linear: LinearSoftmax, start: float) -> tuple[float, Floats]:
+    """The scale within its bounds and the bias of softmax(u z + b) of least loss; the bias of the first class is 0."""
+    k = linear.k
+    # The factors of all classes are one.
+    lift = np.zeros((2 * k, k))
+    lift[:k, 0] = 1
+    lift[k + 1 :, 1:] = np.eye(k - 1)
+
+    def loss(x: Floats) -> tuple[float, Floats, Floats]:
+        whole = lift @ x
+        value, slope, shift = linear(whole[:k], whole[k:])
+        curvature = linear.diagonal_curvature(whole[:k], whole[k:])
+        return value, np.concatenate([slope, shift]) @ lift, lift.T @ curvature @ lift
+
+    x = by_newton(loss, np.append(start, np.zeros(k - 1)))
+    if LEAST <= x[0] <= MOST:
+        return float(x[0]), np.append(0.0, x[1:])
+    near = x[1:] * MOST / x[0] if x[0] > MOST else np.zeros(k - 1)
+    if x[0] > MOST and loss(np.append(MOST, near))[0] < NO_LOSS:  # told apart without error, as has been warned
+        return MOST, np.append(0.0, near)
+    scale = bounded(float(x[0]))
+
+    def of_bias(bias: Floats) -> tuple[float, Floats, Floats]:
+        value, slope, curvature = loss(np.append(scale, bias))
+        return value, slope[1:], curvature[1:, 1:]
+
+    # The bias that goes with another scale would be worse than none.
+    return scale, np.append(0.0, by_newton(of_bias, near))
