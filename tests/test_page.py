@@ -89,7 +89,8 @@ def test_picture_is_drawn_from_the_curve() -> None:
     spec = reliability_spec(CURVE)
     points = spec["vconcat"][0]["data"]["values"]
     assert [point["rate"] for point in points] == [rate for rate in CURVE.rate.tolist() if not np.isnan(rate)]
-    assert {point["side"] for point in points} <= {"too sure", "not sure enough"}
+    sides = {True: "score too high", False: "score too low"}
+    assert [point["side"] for point in points] == [sides[point["mean_score"] > point["rate"]] for point in points]
     picture = re.search(r"base64,([A-Za-z0-9+/=]+)", render_page(RESULT, CURVE, title="t"))
     assert picture is not None
     assert base64.b64decode(picture[1]).startswith(b"<svg")
@@ -106,4 +107,40 @@ def test_verdict_never_claims_calibration() -> None:
     for y, p in (([0, 1], [0.5, 0.5]), ([0, 0], [0.9, 0.9]), ([1, 1], [0.6, 0.6])):
         sentence = verdict(cal.evaluate(y, p, metrics="ece"))
         assert not re.search(r"\b(well )?calibrated\b", sentence)
-    assert verdict(cal.evaluate([0, 1], [0.99, 0.99], metrics="ece")).startswith("Overconfident")
+
+
+def test_verdict_speaks_of_the_positive_class() -> None:
+    """A shift hardly changes how often the prediction is right; 58 % said of what happens in 48 % is seen all the same."""
+    rng = np.random.default_rng(6)
+    true = rng.beta(2, 2, 600)
+    y, p = (rng.random(600) < true).astype(int), np.minimum(true + 0.08, 1)
+    header = cal.evaluate(y, p, metrics="ece").header
+    event, sure = verdict(cal.evaluate(y, p, metrics="ece")).split(". ")
+    assert event == f"Probabilities too high: the positive class is given {p.mean():.1%}, happens {y.mean():.1%}"
+    assert sure == f"Says {header.mean_confidence:.1%}, is right {header.accuracy:.1%}: within chance."
+
+
+def test_verdict_puts_what_is_off_first() -> None:
+    """Scores that are too extreme on both sides: the mean of the event is right, being right is not."""
+    p = np.repeat([0.05, 0.95], 200)
+    y = np.tile(np.repeat([1, 0], [40, 160]), 2)
+    y[200:] = 1 - y[:200]
+    sentence = verdict(cal.evaluate(y, p, metrics="ece"))
+    assert sentence.startswith("Overconfident: says 95.0%, is right 80.0%. The positive class is given 50.0%")
+
+
+@pytest.mark.parametrize(("score", "said"), [(0.99, "99.0%"), (0.01, "1.0%")])
+def test_verdict_says_one_thing_once_where_one_class_is_always_predicted(score: float, said: str) -> None:
+    sentence = verdict(cal.evaluate([0, 1] * 50, [score] * 100, metrics="ece"))
+    side = "high" if score > 0.5 else "low"
+    assert sentence == f"Probabilities too {side}: the positive class is given {said}, happens 50.0%."
+
+
+def test_verdict_of_several_classes_and_of_chance() -> None:
+    probs = [[0.9, 0.05, 0.05]] * 100
+    assert verdict(cal.evaluate([0, 1] * 50, probs, metrics="ece")) == "Overconfident: says 90.0%, is right 50.0%."
+    assert verdict(cal.evaluate([0, 1], [0.4, 0.6], metrics="ece")).endswith(
+        "Single regions can still be off; see the diagram."
+    )
+    labels, scores = [[0, 1], [1, 0]], [[0.2, 0.7], [0.6, 0.1]]
+    assert verdict(cal.evaluate(labels, scores, metrics="ece", multilabel=True)).startswith("The table below")

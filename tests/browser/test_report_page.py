@@ -23,6 +23,7 @@ from calibrant.predictions import Predictions
 from calibrant.reporting.content import Report
 from calibrant.reporting.html import render_report
 from calibrant.reporting.interactive import interactive
+from calibrant.reporting.words import percent
 from calibrant.sketch import cell_view
 from calibrant.view import View
 
@@ -185,7 +186,7 @@ def test_threshold_is_the_library_s(binary: Page, many: Page, cut: int) -> None:
             continue
         accuracy = selective_accuracy(rows, threshold=cut / 300)
         assert abs(found["accuracy"] - accuracy) <= 1e-12
-        assert said == f"{accuracy:.1%} right, {coverage:.1%} answered"
+        assert said == f"{percent(accuracy)} right, {percent(coverage)} answered"
         now = page.run("calibrantReport.drawn.last.then(() => calibrantReport.drawn.threshold.data('now'))")
         assert {round(point["value"], 12) for point in now} == {round(accuracy, 12), round(coverage, 12)}
 

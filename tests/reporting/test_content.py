@@ -28,10 +28,11 @@ from calibrant.reporting import measuring, repairs
 from calibrant.reporting.building import report
 from calibrant.reporting.content import Report
 from calibrant.reporting.forms import plain_values
-from calibrant.reporting.judging import _detectable, percents
+from calibrant.reporting.judging import _detectable
 from calibrant.reporting.repairs import sampled_rows
 from calibrant.reporting.tracing import data_fingerprint
 from calibrant.reporting.weaknesses import gap_pvalues, sums_by
+from calibrant.reporting.words import percents
 from calibrant.view import View
 
 RNG = np.random.default_rng(7)
@@ -348,7 +349,7 @@ def test_errors_that_cancel_are_called_mixed() -> None:
     right = np.repeat([1, 0, 1, 0], [350, 150, 400, 100])  # 70 % where 60 % is said, 80 % where 90 % is
     found = report(right, score, metrics=FEW, repair=False, input="confidence").verdict
     assert found.direction == "mixed"
-    assert "on average the difference could be chance: says 75 %, is right 75 %" in found.sentence
+    assert "on average the difference could be chance: says 75%, is right 75%" in found.sentence
 
 
 def test_a_place_that_stands_out_is_not_hidden_by_the_whole() -> None:
@@ -364,7 +365,7 @@ def test_a_place_that_stands_out_is_not_hidden_by_the_whole() -> None:
 @given(st.floats(0, 1), st.floats(0, 1))
 @settings(max_examples=60)
 def test_percents_show_the_difference(first: float, second: float) -> None:
-    one, other = (float(text.removesuffix(" %")) for text in percents(first, second))
+    one, other = (float(text.removesuffix("%")) for text in percents(first, second))
     assert abs(one - 100 * first) <= 0.5
     if abs(first - second) > 2e-6:
         assert abs((one - other) - 100 * (first - second)) <= max(0.3 * abs(100 * (first - second)), 1e-4)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.reporting.html import _percent, _signed
 from calibrant.reporting.measuring import measure
-from calibrant.reporting.plain import percent
+from calibrant.reporting.words import level_text, percent, percents, signed
 
 RNG = np.random.default_rng(3)
 SCORE = np.round(RNG.random(200), 2)
@@ -59,17 +58,13 @@ def test_counts_are_not_drawn_one_by_one_where_rows_would_not_be() -> None:
 
 
 def test_shares_near_the_ends_are_not_rounded_to_them() -> None:
-    assert (percent(0.99987), percent(1.0), percent(1 - 1e-14)) == ("99.987 %", "100 %", "100.0 %")
-    assert (_percent(0.99987), _percent(0.00012), _percent(0.0), _percent(1.0)) == (
-        "99.987%",
-        "0.012%",
-        "0.0%",
-        "100.0%",
-    )
-    assert _percent(0.003, 0) == "0.3%"
-    assert _percent(0.31, 0) == "31%"
-    assert _signed(-0.00012) == "\u22120.00012"
-    assert _signed(0.1) == "+0.100"
+    shown = [percent(value) for value in (0.99987, 0.00012, 0.0, 1.0, 1 - 1e-14, None)]
+    assert shown == ["99.987%", "0.012%", "0.0%", "100.0%", "100.0%", "-"]
+    assert [percent(value, 0) for value in (0.003, 0.31, 0.998, 1.0)] == ["0.3%", "31%", "99.8%", "100%"]
+    assert percents(0.0004, 0.3) == ("0.040%", "30.0%")
+    assert (level_text(0.95), level_text(0.975)) == ("95%", "97.5%")
+    assert signed(-0.00012) == "\u22120.00012"
+    assert signed(0.1) == "+0.100"
 
 
 def test_rare_events_keep_their_digits_on_the_page() -> None:

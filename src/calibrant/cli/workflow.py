@@ -23,7 +23,8 @@ from ..predictions import Predictions
 from ..recalibration.base import Scores
 from ..recalibration.choosing import Recalibration
 from ..recalibration.persistence import save
-from ..reporting.page import Section, render_page
+from ..reporting.page import Section, means_of, render_page
+from ..reporting.words import level_text, percent
 from .fitting import apply_map, check_apart, fit_map, read, rows_in
 from .screen import _finite, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 
@@ -59,11 +60,9 @@ class Outcome:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """One row for each metric, before and after."""
-        rows = []
-        heads = [("accuracy", "accuracy"), ("mean confidence", "mean_confidence")]
-        rows += [
-            [name, _plain(getattr(self.before.header, key)), "", _plain(getattr(self.after.header, key)), ""]
-            for name, key in heads
+        rows = [
+            [name, number(old), "", number(new), ""]
+            for (name, old), (_, new) in zip(_heads(self.before), _heads(self.after), strict=True)
         ]
         for old, new in zip(self.before.results, self.after.results, strict=False):
             rows.append([old.metric, number(old.value), _span(old), number(new.value), _span(new)])
@@ -78,17 +77,32 @@ class Outcome:
         ]
         if self.same_rows:
             lines.append(f"Warning: {SAME_ROWS}.")
+        lines.append(self.choice())
         if self.found.method == "none":
-            lines.append("Leave it alone: no map lowers the held-out loss, so nothing was changed.")
+            lines.append(f"On the test rows: {'; '.join(means_of(self.before.header))}.")
         else:
-            lines.append(
-                f"Map: {self.found.method}, the lowest held-out {self.found.loss} of {len(self.found.candidates)}."
-            )
-        lines.append(f"Before: {self.before.header.direction}. After: {self.after.header.direction}.")
-        if self.found.method != "none":
+            lines += [
+                f"{when}: {'; '.join(means_of(found.header))}."
+                for when, found in (("Before", self.before), ("After", self.after))
+            ]
             lines += [_change(change) for change in self.changes]
             lines += self._disagreement()
         return lines + self._threshold()
+
+    def choice(self) -> str:
+        """Which map, or why none."""
+        fitted = [c for c in self.found.candidates if not c.reason]
+        rivals = len(self.found.candidates) - 1
+        if self.found.method != "none":
+            least = min(c.loss for c in fitted)
+            passed = next(c.loss for c in fitted if c.method == self.found.method) > least
+            among = "those whose fit warns of nothing" if passed else f"{len(fitted)}"
+            return f"Map: {self.found.method}, the lowest held-out {self.found.loss} of {among}."
+        if not rivals:
+            return "No map was tried, so nothing was changed."
+        if len(fitted) == 1:
+            return "No map could be fitted, so nothing was changed."
+        return f"Leave it alone: no map tried lowers the held-out {self.found.loss}, so nothing was changed."
 
     def _disagreement(self) -> list[str]:
         moved = {change.metric: change["after", "before"].difference for change in self.changes}
@@ -109,8 +123,8 @@ class Outcome:
         lines = [f"Threshold {number(self.chosen.threshold)}: {self.chosen.guarantee}."]
         if not self.seen.accepted:
             return [*lines, "It accepts none of the test rows."]
-        right = f"{1 - self.seen.risk:.1%} of them right"
-        return [*lines, f"On the test rows it accepts {self.seen.coverage:.1%}, {right}."]
+        right = f"{percent(1 - self.seen.risk)} of them right"
+        return [*lines, f"On the test rows it accepts {percent(self.seen.coverage)}, {right}."]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for metrics.json."""
@@ -242,33 +256,35 @@ def _change(found: Comparison) -> str:
         return f"{found.metric} {word} from {values}."
     chance = "" if moved.low > 0 or moved.high < 0 else ", which may be chance"
     low, high = (-moved.high, -moved.low) if word == "fell" else (moved.low, moved.high)
-    return f"{found.metric} {word} from {values} (by [{number(low)}, {number(high)}] at {found.level:.0%}{chance})."
+    return f"{found.metric} {word} from {values} (by [{number(low)}, {number(high)}] at {level_text(found.level)}{chance})."
 
 
 def _page(outcome: Outcome, name: str) -> str:
-    """The page of the predictions after the map, with what was before it on top."""
+    """The page of the predictions after the map, with what was before it on top; without a map there is one diagram."""
     headings, rows = outcome.table()
     tried, maps = outcome.found._table()
     sections = [
         Section("Before and after", outcome.sentences(), headings, rows),
-        Section("Maps tried", repr(outcome.found).splitlines()[:1], tried, maps),
-        Section("Before: reliability diagram", curve=calibration_curve(outcome.test, bins=10)),
+        Section("Maps tried", [outcome.choice()], tried, maps),
     ]
-    return render_page(
-        outcome.after,
-        calibration_curve(outcome.mapped, bins=10),
-        title=f"{name}, after the map ({outcome.found.method})",
-        sections=sections,
-        heading="After: reliability diagram",
-    )
+    words = {"title": f"{name}, no map"}
+    if outcome.found.method != "none":
+        words = {"title": f"{name}, after the map ({outcome.found.method})", "heading": "After: reliability diagram"}
+        sections.append(Section("Before: reliability diagram", curve=calibration_curve(outcome.test, bins=10)))
+    return render_page(outcome.after, calibration_curve(outcome.mapped, bins=10), sections=sections, **words)
 
 
 def _span(result: Any) -> str:
     return "" if result.low is None else f"[{number(result.low)}, {number(result.high)}]"
 
 
-def _plain(value: float | None) -> str:
-    return "-" if value is None else number(value)
+def _heads(found: Evaluation) -> list[tuple[str, float | None]]:
+    """What stands above the metrics: being right, and for two classes what happens."""
+    header = found.header
+    rows = [("accuracy", header.accuracy), ("mean confidence", header.mean_confidence)]
+    if header.event_says is not None:
+        rows += [("positive class happens", header.prevalence[1]), ("positive class is given", header.event_says)]
+    return rows
 
 
 def _without_tests(choice: ThresholdChoice) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def _labelled(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
         ("labelled_window_rows", "Labelled predictions in it.", [({}, c.n)]),
         ("window_ece", "Expected calibration error in it.", [({}, c.ece)]),
         ("window_smece", "Smooth calibration error in it.", [({}, c.smece)]),
-        ("window_gap", "Mean score minus rate in it: above 0 it is overconfident.", [({}, c.gap)]),
+        ("window_gap", "Mean score minus rate in it: above 0 the scores are too high.", [({}, c.gap)]),
         ("window_accuracy", "Accuracy in it.", [({}, c.accuracy)]),
     ]
 

@@ -85,7 +85,7 @@ class WindowCalibration:
     rate: float
     """How often it happened, or was right."""
     gap: float
-    """Mean score minus rate: positive for overconfidence."""
+    """Mean score minus rate: above 0 where scores are too high."""
     gap_low: float
     gap_high: float
     """95 % interval of the gap: of mean score minus true rate, given the scores."""

@@ -118,7 +118,7 @@ def report(
     >>> sure = make_miscalibrated(3000, warp=simulate.temperature(2.0), rng=0)
     >>> found = report(sure.y_true, sure.y_prob, metrics=["ece"])
     >>> found.verdict.sentence.split(";")[0]
-    'Overconfident: says 75 %, is right 66 %'
+    'Overconfident: says 75%, is right 66%'
     >>> found.to_markdown().splitlines()[0]
     '# Calibration report'
     """

@@ -16,7 +16,8 @@ from .content import Report
 from .forms import form_of, plain_values, text_in
 from .interactive import shown
 from .judging import rounded_up
-from .plain import chance_cell, escaped, line, per_cent, percent, points, provenance_lines, span, table_of
+from .plain import chance_cell, escaped, line, points, provenance_lines, span, table_of
+from .words import level_text, percent
 
 __all__ = ["ComparedDifference", "ComparedMetric", "ReportComparison", "Side"]
 
@@ -173,7 +174,7 @@ class ReportComparison:
         text = (
             "What was said on average and how often it was so; gaps in percentage points, + is too high. P-values of the verdict's "
             "test are corrected for the number of lines by Holm's method. A mean gap of the size in the column before the last would "
-            "have been noticed by it with a probability of 80 % or more."
+            "have been noticed by it with a probability of 80% or more."
         )
         heads = ["", "rows", "says", "happens", "gap", "corrected p-value", "noticeable gap", "judgement"]
         return Table("Side by side", text, heads, rows, 1, 1)
@@ -190,7 +191,7 @@ class ReportComparison:
                 for id in ids
             ]
             rows.append([report.title, *cells])
-        text = f"Each metric on all rows, with its {per_cent(self.level)} interval."
+        text = f"Each metric on all rows, with its {level_text(self.level)} interval."
         return Table("Metrics", text, ["", *ids], rows, 1)
 
     def _differences(self) -> Table:
@@ -207,7 +208,14 @@ class ReportComparison:
             "Every resample takes the same rows of all. Below 0 the first has the lower value, which is better for a metric whose ideal "
             "is 0 and that has no sign. P-values are corrected for the number of differences of each metric by Holm's method."
         )
-        heads = ["metric", "difference", "value", f"{per_cent(self.level)} interval", "corrected p-value", "judgement"]
+        heads = [
+            "metric",
+            "difference",
+            "value",
+            f"{level_text(self.level)} interval",
+            "corrected p-value",
+            "judgement",
+        ]
         return Table("Differences", text, heads, rows, 2, 1)
 
     def __repr__(self) -> str:

@@ -21,8 +21,9 @@ from .building import OWN_WORDS, Options, build, read_options
 from .compared import ComparedDifference, ComparedMetric, ReportComparison, Side
 from .content import Report
 from .forms import form_of
-from .judging import ALPHA, chance, percents
+from .judging import ALPHA, chance
 from .repairs import most_rows, sampled_rows
+from .words import percents
 
 __all__ = ["compare_parts", "compare_reports"]
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from ..calibration import CalibrationCurve
+from .words import TOO_HIGH, TOO_LOW
 
 __all__ = ["reliability_spec", "svg_of"]
 
@@ -18,7 +19,7 @@ def reliability_spec(curve: CalibrationCurve) -> dict[str, Any]:
     entries = curve.to_dict()
     bins = [dict(zip(entries, values, strict=True)) for values in zip(*entries.values(), strict=True)]
     for entry in bins:
-        entry["side"] = None if entry["gap"] is None else "too sure" if entry["gap"] > 0 else "not sure enough"
+        entry["side"] = None if entry["gap"] is None else TOO_HIGH if entry["gap"] > 0 else TOO_LOW
     axis = {"domain": [0, 1], "nice": False}
     score = "mean score of the bin" if curve.lens != "top_label" else "confidence"
     rate = "how often it happened" if curve.lens != "top_label" else "how often it was right"
@@ -27,7 +28,7 @@ def reliability_spec(curve: CalibrationCurve) -> dict[str, Any]:
     colour = {
         "field": "side",
         "type": "nominal",
-        "scale": {"domain": ["too sure", "not sure enough"], "range": [OVER, UNDER]},
+        "scale": {"domain": [TOO_HIGH, TOO_LOW], "range": [OVER, UNDER]},
         "legend": {"title": None, "orient": "top"},
     }
     layers: list[dict[str, Any]] = [

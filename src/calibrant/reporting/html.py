@@ -5,19 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 import re
 from collections.abc import Iterable
 from functools import cache
 from typing import Any, NamedTuple
 
-from .._evaluated import NOTHING
 from .._evaluated import shown_number as number
 from .content import Diagram, Report
 from .diagram import svg_of
 from .interactive import shown
 from .plain import places_found
-from .specs import ACCURACY, COVERAGE, TOO_HIGH, TOO_LOW, histogram_spec, paper_spec, reliability_spec, threshold_spec
+from .specs import ACCURACY, COVERAGE, histogram_spec, paper_spec, reliability_spec, threshold_spec
+from .words import TOO_HIGH, TOO_LOW, in_words, level_text, percent, sentence, signed
 
 __all__ = ["embedded_json", "render_report"]
 
@@ -63,13 +62,14 @@ def _environment() -> Any:
     )
     environment.filters.update(
         number=number,
-        percent=_percent,
-        signed=_signed,
+        percent=percent,
+        level=level_text,
+        signed=signed,
         pvalue=_pvalue,
         shown=shown,
         amount=_amount,
-        words=_words,
-        sentence=_sentence,
+        words=in_words,
+        sentence=sentence,
         setting=_setting,
         places=places_found,
     )
@@ -192,35 +192,6 @@ def _spans(found: Iterable[tuple[float | None, float | None, float | None]]) -> 
     ]
 
 
-def _percent(value: float | None, digits: int = 1) -> str:
-    """A share as per cent, with more digits where it is so near to 0 or 1 that it would seem to be just that.
-
-    >>> _percent(0.94786), _percent(0.00012), _percent(0.99987), _percent(1.0), _percent(0.003, 0)
-    ('94.8%', '0.012%', '99.987%', '100.0%', '0.3%')
-    """
-    if value is None:
-        return "-"
-    rest = 100 * min(value, 1 - value)
-    return f"{value:.{_digits(rest, digits, digits)}%}"
-
-
-def _signed(value: float | None, digits: int = 3) -> str:
-    """A difference with its sign, and with more digits where it would seem to be none.
-
-    >>> _signed(0.25), _signed(-0.00012), _signed(0.0)
-    ('+0.250', '\u22120.00012', '+0.000')
-    """
-    if value is None:
-        return "-"
-    value = 0.0 if abs(value) < NOTHING else value
-    return f"{value:+.{_digits(abs(value), digits, 1)}f}".replace("-", "\u2212")
-
-
-def _digits(size: float, least: int, more: int) -> int:
-    """Decimals that show something of a number of this size: `more` after its first one; what rounding leaves is nothing."""
-    return least if not 1e-9 < size < 1 else max(least, more - math.floor(math.log10(size)))
-
-
 def _pvalue(value: float | None) -> str:
     if value is None:
         return "-"
@@ -231,25 +202,8 @@ def _amount(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
-QUESTIONS = {
-    "binary": "the probability of the positive class",
-    "top_label": "the confidence in the predicted class",
-    "classwise": "each class against the rest",
-    "canonical": "all probabilities of a row",
-}
-
-
-def _words(id: str) -> str:
-    return QUESTIONS.get(id, id.replace("_", " "))
-
-
 def _setting(value: Any) -> str:
     """An option as it is read aloud."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-
-
-def _sentence(text: str) -> str:
-    """A phrase that stands alone."""
-    return text and text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")

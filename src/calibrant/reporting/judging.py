@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
@@ -19,8 +18,9 @@ from ..predictions import Predictions
 from ..view import View
 from .content import Direction, Repairs, Verdict
 from .weaknesses import gap_pvalues, sums_by
+from .words import percent, percents
 
-__all__ = ["ALPHA", "TEST", "chance", "judge", "percents", "share_of"]
+__all__ = ["ALPHA", "TEST", "chance", "judge"]
 
 ALPHA, POWER = 0.05, 0.8
 # Below this variance of the number of events the normal law says nothing about how small a difference would be noticed.
@@ -89,7 +89,7 @@ def judge(p: Predictions, views: list[View], repairs: Repairs, seed: int, places
     >>> from calibrant.reporting.repairs import no_repairs
     >>> p = Predictions([0, 1] * 50, [0.3, 0.6] * 50)
     >>> judge(p, views_of(p, "binary"), no_repairs(p, 0.95, "not asked for"), 0).sentence
-    'Underconfident: says 65 %, is right 100 %; unlikely to be chance, p = 0.00313.'
+    'Underconfident: says 65%, is right 100%; unlikely to be chance, p = 0.00313.'
     """
     tested = _tested(views, seed)
     mean, other = _means(p, views)
@@ -242,7 +242,7 @@ def _reach(reach: float | None, mean: Mean | None, tested: Tested) -> str:
     which = "between the two" if same else "between the mean probability of the positive class and how often it happens"
     return (
         f" A difference of {rounded_up(100 * reach)} percentage points {which} would have been noticed with a probability of "
-        "80 % or more; smaller ones can hide in this many rows."
+        "80% or more; smaller ones can hide in this many rows."
     )
 
 
@@ -273,16 +273,7 @@ def _repaired(repairs: Repairs) -> list[str]:
     if repairs.pvalue_after is not None:
         left = ", and what is left is " + ("unlikely to be" if repairs.pvalue_after <= ALPHA else "compatible with")
         left += " chance"
-    return [f"{repairs.description} {sure} {share_of(chosen.repaired)} of it ({seen}){left}"]
-
-
-def share_of(share: float) -> str:
-    """A share repaired, as per cent.
-
-    >>> share_of(0.549), share_of(0.998)
-    ('55 %', '99.8 %')
-    """
-    return f"{100 * share:.0f} %" if share <= 0.995 or share == 1 else f"{100 * share:.1f} %"
+    return [f"{repairs.description} {sure} {percent(chosen.repaired, 0)} of it ({seen}){left}"]
 
 
 def chance(pvalue: float) -> str:
@@ -292,24 +283,3 @@ def chance(pvalue: float) -> str:
     ('p = 0.0321', 'p < 0.001')
     """
     return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.3g}"
-
-
-def percents(*values: float) -> tuple[Any, ...]:
-    """Shares as per cent, with as many digits as it takes to tell the first two apart.
-
-    >>> percents(0.92, 0.8512), percents(0.0301, 0.0312)
-    (('92 %', '85 %'), ('3.0 %', '3.1 %'))
-    """
-    digits = 0
-    if len(values) > 1:
-        gap = abs(100 * (values[0] - values[1]))
-        while digits < 4 and gap > 0 and abs(_gap(values, digits) - gap) > gap / 4:
-            digits += 1
-    # A share that is nearly 0 or 1 must not be shown as if it were.
-    near = any(0 < value < 0.095 or 0.995 < value < 1 for value in values)
-    digits = max(digits, 1 if near else 0)
-    return tuple(f"{100 * value:.{digits}f} %" for value in values)
-
-
-def _gap(values: Any, digits: int) -> float:
-    return abs(round(100 * values[0], digits) - round(100 * values[1], digits))

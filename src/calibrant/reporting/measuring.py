@@ -12,7 +12,7 @@ from .._metric import Metric
 from .._references import REFERENCES
 from ..errors import CalibrantError
 from ..evaluation import evaluate
-from ..inference.draws import CellSampler, choose_sampler
+from ..inference.draws import CellSampler, Draws, choose_sampler
 from ..inference.intervals import OWN_INTERVALS, interval
 from ..inference.owntests import DEFAULT_TESTS
 from ..inference.pairdraws import resampling_seconds
@@ -152,7 +152,8 @@ def _too_long(metric: Metric, p: Predictions, options: dict[str, Any], n_resampl
     if seconds <= MOST_RESAMPLING:
         return ""
     try:
-        if isinstance(choose_sampler([(metric, options)], p, exact=False), CellSampler):
+        draws: tuple[Draws, ...] = ("rows", "outcomes")
+        if all(isinstance(choose_sampler([(metric, options)], p, False, kind), CellSampler) for kind in draws):
             return ""  # as long as for a few rows, however many there are
     except CalibrantError:
         pass

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .. import __version__
 from .._results import number
 from ..calibration import CalibrationCurve
-from ..evaluation import Evaluation
+from ..evaluation import Evaluation, Header
 from ..registry import catalogue
 from .diagram import reliability_spec, svg_of
+from .words import in_words, level_text, sentence
 
-__all__ = ["Section", "render_page"]
+__all__ = ["Section", "means_of", "render_page", "verdict"]
+
+WITHIN = ": within chance"
 
 
 class Section(NamedTuple):
@@ -49,6 +53,7 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters.update(level=level_text, words=in_words)
     return environment.get_template("page.html").render(
         title=title,
         version=__version__,
@@ -70,15 +75,33 @@ def _picture(curve: CalibrationCurve) -> str:
 
 
 def verdict(result: Evaluation) -> str:
-    """One plain sentence; it never says calibrated."""
-    header = result.header
-    if header.accuracy is None or header.mean_confidence is None:
+    """A plain sentence for each question asked of the means; it never says calibrated."""
+    said = means_of(result.header)
+    if not said:
         return "The table below shows how far the probabilities are from what happened."
-    said = f"it says {header.mean_confidence:.0%} on average and is right {header.accuracy:.0%} of the time"
-    for side in ("over", "under"):
-        if header.direction.startswith(side):
-            return f"{side.capitalize()}confident: {said}."
-    return f"On average the difference could be chance: {said}. Single regions can still be off; see the diagram."
+    if all(words.endswith(WITHIN) for words in said):
+        said.append("single regions can still be off; see the diagram")
+    return " ".join(map(sentence, said))
+
+
+def means_of(header: Header) -> list[str]:
+    """What is said on average and what happens, in phrases; what chance hardly explains comes first.
+
+    Of two classes the question is the positive one, and how often the model is right is another one. Where one class is always
+    predicted they are the same, and the class is easier to grasp.
+    """
+    phrases = [header.event] if _always_one_class(header) else [header.event, header.direction]
+    return sorted(filter(None, phrases), key=lambda words: words.endswith(WITHIN))
+
+
+def _always_one_class(header: Header) -> bool:
+    if header.event_says is None or header.accuracy is None or header.mean_confidence is None:
+        return False
+    says, happens = header.event_says, header.prevalence[1]
+    return any(
+        math.isclose(header.mean_confidence, sure, abs_tol=1e-9) and math.isclose(header.accuracy, right, abs_tol=1e-9)
+        for sure, right in ((says, happens), (1 - says, 1 - happens))
+    )
 
 
 def _metric_row(found: Any) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
@@ -11,7 +10,8 @@ from .._evaluated import NOTHING
 from .._evaluated import shown_number as number
 from .content import Diagram, Metrics, Provenance, Repairs, Report, Threshold, Verdict, Weakness, Weaknesses
 from .interactive import shown
-from .judging import chance, share_of
+from .judging import chance
+from .words import level_text, percent
 
 __all__ = ["escaped", "markdown_of", "table_of"]
 
@@ -80,25 +80,6 @@ def _section(heading: str, body: list[str], reason: str, notes: Sequence[str]) -
     return [*lines, *([*(f"- {line(note)}" for note in notes), ""] if notes else [])]
 
 
-def percent(value: float | None) -> str:
-    """A share as per cent with three digits, and more where it would seem to be all.
-
-    >>> percent(0.94786), percent(0.00123), percent(0.99987), percent(None)
-    ('94.8 %', '0.123 %', '99.987 %', '-')
-    """
-    if value is None:
-        return "-"
-    rest = 100 * (1 - value)
-    if 1e-7 < rest < 0.05:
-        return f"{100 * value:.{1 - math.floor(math.log10(rest))}f} %"
-    return f"{number(100 * value, 3)} %"
-
-
-def per_cent(level: float) -> str:
-    """A level such as 0.95."""
-    return f"{100 * level:g} %"
-
-
 def points(value: float | None) -> str:
     """A difference of shares in percentage points, with its sign."""
     return "-" if value is None else f"{'+' if value > NOTHING else ''}{number(100 * value, 3)}"
@@ -139,7 +120,7 @@ def _diagram(diagram: Diagram) -> list[str]:
     if diagram.reason:
         return []
     says, happens = question(diagram.lens)
-    level = "interval" if diagram.level is None else f"{per_cent(diagram.level)} interval"
+    level = "interval" if diagram.level is None else f"{level_text(diagram.level)} interval"
     rows = [
         [
             f"{number(each.low)} to {number(each.high)}",
@@ -168,7 +149,7 @@ def _diagram(diagram: Diagram) -> list[str]:
 
 
 def _metrics(metrics: Metrics) -> list[str]:
-    level = "interval" if metrics.level is None else f"{per_cent(metrics.level)} interval"
+    level = "interval" if metrics.level is None else f"{level_text(metrics.level)} interval"
     headings = ["metric", "value", level, "p-value", "ideal", "direction", "question", "meaning", "defined in"]
     rows = []
     for row in metrics.rows:
@@ -219,7 +200,7 @@ def places_found(found: Weaknesses) -> str:
 def _weaknesses(found: Weaknesses) -> list[str]:
     if not found.entries:
         return []
-    level = f"{per_cent(found.level)} interval"
+    level = f"{level_text(found.level)} interval"
     rows = [
         [
             place_name(each),
@@ -259,7 +240,7 @@ def _repairs(found: Repairs) -> list[str]:
             verdict += (
                 ""
                 if chosen.repaired is None or chosen.repaired <= 0
-                else f": {share_of(chosen.repaired)} of it is repaired"
+                else f": {percent(chosen.repaired, 0)} of it is repaired"
             )
             verdict += (
                 "."
@@ -275,7 +256,7 @@ def _repairs(found: Repairs) -> list[str]:
         gain = "-" if each.method == "none" else number(each.gain)
         interval = "-" if each.method == "none" else span(each.low, each.high)
         rows.append([name, number(each.loss), gain, interval, number(each.ece), ""])
-    headings = ["map", f"{found.loss} (lower is better)", "gain", f"{per_cent(found.level)} interval", "ece", ""]
+    headings = ["map", f"{found.loss} (lower is better)", "gain", f"{level_text(found.level)} interval", "ece", ""]
     how = f"{found.folds} folds of {found.rows:,} rows; each row is judged by a map that was fitted on the other folds."
     return [line(verdict), "", how, "", *table_of(headings, rows, range(1, 5))]
 
@@ -304,7 +285,7 @@ def _threshold(found: Threshold) -> list[str]:
         ]
         for each in found.points
     ]
-    level = "interval" if found.level is None else f"{per_cent(found.level)} interval"
+    level = "interval" if found.level is None else f"{level_text(found.level)} interval"
     lines += table_of(["confidence from", "answered", "right", level, "errors"], rows, range(5))
     areas = f"Mean error rate over all shares answered (AURC): {number(found.aurc)}; generalised (AUGRC): {number(found.augrc)}."
     return [*lines, "", areas, *([""] if found.notes else []), *(f"- {line(note)}" for note in found.notes)]

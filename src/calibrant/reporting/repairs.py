@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CalibrantError
-from ..evaluation import summing_to_one
 from ..inference.significance import assess
 from ..predictions import Predictions
 from ..recalibration import METHODS
 from ..recalibration.base import Scores
-from ..recalibration.choosing import Candidate, Recalibration, _held_out, recalibrate
+from ..recalibration.choosing import Candidate, Recalibration, _held_out, _summing_to_one, recalibrate
 from ..registry import catalogue
 from .content import Repair, Repairs
 
@@ -82,9 +81,8 @@ def find_repairs(p: Predictions, level: float, seed: int) -> Repairs:
     if len(np.unique(p.labels)) == 1:
         return no_repairs(p, level, "only one class occurs, so a map could learn nothing but to say so")
     rows = sampled_rows(p.n, most_rows(p.k), seed)
-    part = p if len(rows) == p.n else p.take(rows)
-    if part.logits is None:  # maps take rows that sum to 1 more strictly than metrics do
-        part = Predictions(part.labels, summing_to_one(part.probs), **_weighed(part))
+    # recalibrate would do the same; what is left after the map has to be measured on the very same rows.
+    part = _summing_to_one(p if len(rows) == p.n else p.take(rows))
     try:
         found = recalibrate(part, folds=FOLDS, level=level, rng=seed)
     except CalibrantError as error:

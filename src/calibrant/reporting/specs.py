@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .words import TOO_HIGH, TOO_LOW
+
 __all__ = ["ON_PAGE", "ON_PAPER", "Palette", "histogram_spec", "paper_spec", "reliability_spec", "threshold_spec"]
 
 Spec = dict[str, Any]
 Values = Sequence[Mapping[str, Any]]
 
-TOO_HIGH, TOO_LOW = "score too high", "score too low"
 ACCURACY, COVERAGE = "right among those answered", "answered"
 # Axes of the same width put pictures that stand above each other in line.
 AXIS_ROOM = 46

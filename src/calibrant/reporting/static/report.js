@@ -114,7 +114,12 @@
     if (size < 1e-4 || size >= 1e5) return value.toExponential(3);
     return value.toFixed(Math.min(7, Math.max(0, 3 - Math.floor(Math.log10(size)))));
   }
-  const percent = (value) => (value === null ? "-" : `${(100 * value).toFixed(1)}%`);
+  // More digits where one would make a share near 0 or 1 seem to be just that, as everywhere else on the page.
+  const percent = (value) => {
+    if (value === null) return "-";
+    const rest = 100 * Math.min(value, 1 - value);
+    return `${(100 * value).toFixed(rest > 1e-9 && rest < 1 ? 1 - Math.floor(Math.log10(rest)) : 1)}%`;
+  };
   const amount = (value) => value.toLocaleString("en-US", { maximumFractionDigits: 1 });
   // Importance weights are known up to a factor only, so their sums are shown as shares.
   const rowsOf = (rows, total) => (data.weights === "importance" ? `${percent(rows / total)} of the weight` : amount(rows));

@@ -1,0 +1,284 @@
+"""The pictures of a monitor's timeline as one Vega-Lite specification, which is data that tests can read: confidence, drift, gap, bets."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..monitoring.status import MonitorStatus, WindowStatus
+from .diagram import INK, OVER, PAPER, UNDER
+from .words import TOO_HIGH, TOO_LOW
+
+__all__ = ["LINES", "NARROW", "WIDE", "timeline_spec"]
+
+WIDE, NARROW = 820, 300
+QUIET, MARK = "#7a7a80", "#b2560d"
+SINCE_START, SINCE_ANY = "since the start", "since any window"
+# What a mark says of a capital; a picture of more would hide whether alarms were near.
+EXACT, MORE, LESS = "as drawn", "triangle: so much or more", "triangle down: so much or less"
+MOST_CAPITAL, LEAST_CAPITAL = 1e12, 1e-6
+LINES = ("mean", "median", "p90", "p99")
+COLOURS = ("#333333", "#2166ac", "#1b7837", "#8c6d9e")
+
+
+def timeline_spec(status: MonitorStatus, width: int = WIDE) -> dict[str, Any]:
+    """Four pictures over the same windows, as a Vega-Lite specification: confidence, drift, calibration, and the bets.
+
+    Parameters
+    ----------
+    status
+        With at least one window.
+    width
+        Pixels.
+    """
+    parts = [_confidence(status, width), _drift(status, width), _gap(status, width), _bets(status, width)]
+    config = {
+        "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridColor": "#ececf0"},
+        "legend": {"labelFontSize": 12},
+        "view": {"stroke": "#cccccc"},
+        "title": {
+            "anchor": "start",
+            "fontSize": 14,
+            "fontWeight": "bold",
+            "color": INK,
+            "offset": 6,
+            "frame": "group",
+            "subtitleFontSize": 12,
+        },
+    }
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "background": PAPER,
+        "vconcat": [part for part in parts if part is not None],
+        "spacing": 26,
+        "resolve": {"scale": {"color": "independent", "shape": "independent", "y": "independent"}},
+        "config": config,
+    }
+
+
+def _at(status: MonitorStatus, window: WindowStatus) -> Any:
+    """Where a window stands: its beginning, in milliseconds or rows."""
+    return window.start if not status.settings.rule.by_time else window.start // 1000
+
+
+def _x(status: MonitorStatus, width: int) -> dict[str, Any]:
+    """One axis for all pictures."""
+    places = [_at(status, window) for window in status.windows]
+    margin = (places[-1] - places[0]) * 0.02 or 1
+    domain = [places[0] - margin, places[-1] + margin]
+    axis: dict[str, Any] = {"title": None, "tickCount": max(3, width // 110), "labelOverlap": True}
+    if not status.settings.rule.by_time:
+        return {"field": "at", "type": "quantitative", "scale": {"domain": domain, "nice": False}, "axis": axis}
+    if len(places) == 1:
+        domain = [places[0] - 86_400_000, places[0] + 86_400_000]
+    days = (domain[1] - domain[0]) / 86_400_000
+    axis["format"] = "%b %d %H:%M" if days < 2 else "%b %d" if days < 700 else "%b %Y"
+    scale = {"type": "utc", "domain": domain, "nice": False}
+    return {"field": "at", "type": "temporal", "scale": scale, "axis": axis}
+
+
+def _layered(
+    status: MonitorStatus, width: int, title: str, layers: list[dict[str, Any]], kinds: tuple[str, ...]
+) -> dict[str, Any]:
+    """A picture with a line where an alarm of its kind was raised."""
+    at = {window.window: _at(status, window) for window in status.windows}
+    raised = {a.window for a in status.alarms if a.kind in kinds and a.group == status.group and a.window in at}
+    if raised:
+        rule = {
+            "data": {"values": [{"at": at[name]} for name in sorted(raised)]},
+            "mark": {"type": "rule", "color": MARK, "strokeDash": [3, 3], "opacity": 0.6},
+            "encoding": {"x": _x(status, width)},
+        }
+        layers = [rule, *layers]
+    return {
+        "width": width,
+        "height": 130,
+        "title": _title(title),
+        "layer": layers,
+        "resolve": {"scale": {"color": "independent"}},
+    }
+
+
+def _title(text: str) -> dict[str, str]:
+    """What stands in brackets goes below, so that narrow pictures stay narrow."""
+    main, _, rest = text.partition(" (")
+    return {"text": main, "subtitle": rest.removesuffix(")")}
+
+
+def _level(value: float, scale: dict[str, Any] | None = None) -> dict[str, Any]:
+    y: dict[str, Any] = {"field": "y", "type": "quantitative"}
+    return {
+        "data": {"values": [{"y": value}]},
+        "mark": {"type": "rule", "color": QUIET, "strokeDash": [5, 4]},
+        "encoding": {"y": {**y, "scale": scale} if scale else y},
+    }
+
+
+def _confidence(status: MonitorStatus, width: int) -> dict[str, Any]:
+    values = [
+        {"at": _at(status, w), "value": getattr(w.scores.confidence, name), "what": name}
+        for w in status.windows
+        for name in LINES
+    ]
+    first = next((w.scores.reading for w in status.windows if w.scores.reading is not None), None)
+    floor = min([value["value"] for value in values] + ([] if first is None else [first.reference.mean]))
+    scale = {"domain": [max(0, floor - 0.05), 1], "zero": False}
+    y = {"field": "value", "type": "quantitative", "title": "confidence", "scale": scale}
+    colour = {
+        "field": "what",
+        "type": "nominal",
+        "scale": {"domain": list(LINES), "range": list(COLOURS)},
+        "legend": {"title": None, "orient": "top", "direction": "horizontal", "offset": 2},
+    }
+    line = {
+        "data": {"values": values},
+        "mark": {"type": "line", "point": {"size": 28}, "strokeWidth": 1.6},
+        "encoding": {"x": _x(status, width), "y": y, "color": colour},
+    }
+    layers = [line] if first is None else [_level(first.reference.mean, scale), line]
+    return _layered(status, width, "How sure it was (dashed: mean of the reference)", layers, ())
+
+
+def _drift(status: MonitorStatus, width: int) -> dict[str, Any] | None:
+    values = []
+    for w in status.windows:
+        if w.scores.drift is not None:
+            found = w.scores.drift["psi"]
+            words = "changed" if w.drifted else "as chance does"
+            values.append({"at": _at(status, w), "psi": found.value, "threshold": found.threshold, "what": words})
+    if not values:
+        return None
+    scale = {"domain": ["as chance does", "changed"], "range": [UNDER, OVER]}
+    top = {"title": None, "orient": "top", "direction": "horizontal", "offset": 2}
+    point = {
+        "data": {"values": values},
+        "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+        "encoding": {
+            "x": _x(status, width),
+            "y": {"field": "psi", "type": "quantitative", "title": "PSI"},
+            "color": {"field": "what", "type": "nominal", "scale": scale, "legend": top},
+            "shape": {
+                "field": "what",
+                "type": "nominal",
+                "scale": {"domain": scale["domain"], "range": ["circle", "diamond"]},
+                "legend": None,
+            },
+        },
+    }
+    bound = {
+        "data": {"values": values},
+        "mark": {"type": "tick", "color": QUIET, "thickness": 1.5, "orient": "horizontal", "width": 12},
+        "encoding": {"x": _x(status, width), "y": {"field": "threshold", "type": "quantitative"}},
+    }
+    title = "Have the scores changed? (tick: what chance reaches)"
+    return _layered(status, width, title, [bound, point], ("scores",))
+
+
+def _gap(status: MonitorStatus, width: int) -> dict[str, Any] | None:
+    values = []
+    for w in status.windows:
+        c = w.calibration
+        if c is not None:
+            side = TOO_HIGH if c.gap > 0 else TOO_LOW
+            values.append({"at": _at(status, w), "gap": c.gap, "low": c.gap_low, "high": c.gap_high, "what": side})
+    if not values:
+        return None
+    x = _x(status, width)
+    colour = {
+        "field": "what",
+        "type": "nominal",
+        "scale": {"domain": [TOO_HIGH, TOO_LOW], "range": [OVER, UNDER]},
+        "legend": {"title": None, "orient": "top", "direction": "horizontal", "offset": 2},
+    }
+    y = {"field": "low", "type": "quantitative", "title": "score minus rate"}
+    rule = {
+        "data": {"values": values},
+        "mark": {"type": "rule", "strokeWidth": 2},
+        "encoding": {"x": x, "y": y, "y2": {"field": "high"}, "color": {**colour, "legend": None}},
+    }
+    point = {
+        "data": {"values": values},
+        "mark": {"type": "point", "filled": True, "size": 50, "opacity": 1},
+        "encoding": {"x": x, "y": {"field": "gap", "type": "quantitative"}, "color": colour},
+    }
+    title = "Does it mean what it says? (labelled rows, 95% intervals)"
+    return _layered(status, width, title, [_level(0.0), rule, point], ("calibration", "change"))
+
+
+class Capital(NamedTuple):
+    """What bets made of 1 by the end of a window, as far as it is known and can be drawn."""
+
+    at: Any
+    value: float
+    what: str
+    run: int
+    """Grows with every new start: no line goes over it."""
+    mark: str
+
+
+def _drawn(at: Any, value: float, what: str, run: int, most: float) -> Capital:
+    """A capital outside of the picture stands at its edge, and its mark says so."""
+    mark = MORE if value > most else LESS if value < LEAST_CAPITAL else EXACT
+    return Capital(at, min(max(value, LEAST_CAPITAL), most), what, run, mark)
+
+
+def _capitals(status: MonitorStatus) -> list[Capital]:
+    """Both kinds of bets after each window that was bet on.
+
+    In the window of its alarm the detector has started again, and all that is known is that its level was reached.
+    """
+    level = status.detector.run_length
+    most = max(MOST_CAPITAL, 1000 * level, 1000 / status.process.alpha)
+    reached = {a.window for a in status.alarms if a.kind == "change" and a.group == status.group}
+    found, run = [], 0
+    for w in status.windows:
+        if w.e_value is not None:
+            found.append(_drawn(_at(status, w), w.e_value, SINCE_START, 0, most))
+        if w.detector is not None:
+            found.append(_drawn(_at(status, w), w.detector, SINCE_ANY, run, most))
+        elif w.e_value is not None and w.window in reached:
+            found.append(Capital(_at(status, w), level, SINCE_ANY, run, MORE))
+            run += 1
+    return found
+
+
+def _bets(status: MonitorStatus, width: int) -> dict[str, Any] | None:
+    found = _capitals(status)
+    if not found:
+        return None
+    scale = {"type": "log"}
+    axis = {"format": ".0e", "tickCount": 4}
+    y = {"field": "value", "type": "quantitative", "scale": scale, "title": "capital", "axis": axis}
+    colours = {"domain": [SINCE_START, SINCE_ANY], "range": [INK, UNDER]}
+    colour = {"field": "what", "type": "nominal", "scale": colours, "legend": None}
+    legend = {"title": None, "orient": "top", "direction": "horizontal", "offset": 2, "symbolType": "circle"}
+    data = {"values": [capital._asdict() for capital in found]}
+    line = {
+        "data": data,
+        "mark": {"type": "line", "strokeWidth": 1.6},
+        "encoding": {"x": _x(status, width), "y": y, "color": colour, "detail": {"field": "run"}},
+    }
+    point = {
+        "data": data,
+        "mark": {"type": "point", "filled": True, "opacity": 1},
+        "encoding": {
+            "x": _x(status, width),
+            "y": y,
+            "color": {**colour, "legend": legend},
+            "shape": _by_mark(["circle", "triangle-up", "triangle-down"]),
+            "size": _by_mark([28, 90, 90]),
+        },
+    }
+    layers = [_level(1 / status.process.alpha, scale), _level(status.detector.run_length, scale), line, point]
+    marks = [mark for mark in (MORE, LESS) if any(capital.mark == mark for capital in found)]
+    told = "".join(f"; {mark}" for mark in marks)
+    title = f"What bets against the scores made of 1 (dashed: alarm{told})"
+    return _layered(status, width, title, layers, ("calibration", "change"))
+
+
+def _by_mark(values: list[Any]) -> dict[str, Any]:
+    return {
+        "field": "mark",
+        "type": "nominal",
+        "scale": {"domain": [EXACT, MORE, LESS], "range": values},
+        "legend": None,
+    }
