@@ -76,15 +76,15 @@ def _top_k_accuracy(p: Predictions) -> dict[int, float]:
 def sketched_header(sketches: Sketches) -> Header:
     """The same of sketches, as far as their lenses tell."""
     shares: tuple[float, ...] = ()
+    event = error = None
     if sketches.kind == "binary":
-        positive = sketches.sketch("binary").positives / sketches.n if "binary" in sketches.lenses else math.nan
+        told = [lens for lens in ("binary", f"class:{sketches.classes[-1]}") if sketches.n and lens in sketches.lenses]
+        positive = sketches.sketch(told[0]).positives / sketches.n if told else math.nan
         shares = (1 - positive, positive)
+        event = sketches.sketch(told[0]).mean_score if told else None
     elif all(f"class:{name}" in sketches.lenses for name in sketches.classes):
         shares = tuple(sketches.sketch(f"class:{name}").positives / sketches.n for name in sketches.classes)
     confidence, accuracy = sketches.confidence_and_accuracy()
-    event = error = None
-    if sketches.n and "binary" in sketches.lenses:
-        event = sketches.sketch("binary").mean_score
     known = next((lens for lens in ("top_label", "binary") if sketches.n and lens in sketches.lenses), None)
     if known is not None:
         error = _standard_error(sketches.sketch(known).view())

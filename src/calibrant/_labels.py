@@ -17,6 +17,7 @@ __all__ = ["class_names", "encode_labels", "soft_targets"]
 Array = NDArray[Any]
 
 SOFT = "pass soft=True if the labels are shares between classes"
+POSITIVE_ALONE = "drop it, or pass the column of the positive class alone"
 
 
 def class_names(classes: Sequence[Any] | Array | None, k: int) -> tuple[Any, ...] | None:
@@ -130,8 +131,8 @@ def _against_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any,
     if probs.ndim != 1:
         raise LabelError(
             "pos_label",
-            "is for one-dimensional scores, and y_prob has columns",
-            "pass classes=[negative, positive] instead",
+            "is for one-dimensional scores, and these have columns",
+            POSITIVE_ALONE if probs.shape[1] == 2 else "drop it; of several classes none is the positive one",
         )
     if y.ndim != 1:
         raise ShapeError(

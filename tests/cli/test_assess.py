@@ -132,6 +132,18 @@ def test_assess_reads_groups(binary: Path, run: Run) -> None:
     assert found["pvalue"] == expected.pvalue
 
 
+@pytest.mark.parametrize("asked", [[], ["--metric", "ece"], ["--metrics", "ece,brier"]])
+def test_groups_that_nothing_reads_are_refused(binary: Path, run: Run, asked: list[str]) -> None:
+    code, out, err = run("assess", binary, "--by", "patient", "--fail-if-rejected", *asked)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "--by: is for metrics that read groups (pce, fece, mcm)" in err
+    assert "evaluate --by measures each" in err
+
+
+def test_groups_that_some_metric_reads_are_taken(binary: Path, run: Run) -> None:
+    assert run("assess", binary, "--by", "patient", "--metrics", "ece,pce", "--resamples", "19")[0] == 0
+
+
 def test_what_is_infinite_is_valid_json(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "sure.csv"
     pd.DataFrame({"y": [0, 1] * 20 + [1], "p": [0.0, 1.0] * 20 + [0.0]}).to_csv(path, index=False)

@@ -67,6 +67,64 @@ def test_two_classes(tmp_path: Path, engine: str, kind: Any) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_two_classes_as_two_columns(tmp_path: Path, engine: str, kind: Any) -> None:
+    y, p = two_classes()
+    two = np.column_stack([1 - p, p]).astype(kind)
+    group = np.array(["a", "b"])[np.arange(len(y)) % 2]
+    columns = {f"p_{place}": two[:, place].copy() for place in (0, 1)}
+    file = table(tmp_path / "p.parquet", y_true=y, g=group, **columns)
+    found = cal.scan(file, by="g", engine=engine)
+    assert found == cal.Sketches.of(y, two, groups=group)
+    assert (found.kind, found.lenses) == ("binary", ("binary",))
+    assert cal.ece(found) == pytest.approx(cal.ece(y, two), abs=1e-12)
+    every = ["binary", "top_label", "classwise"]
+    assert cal.scan(file, lenses=every, engine=engine) == cal.Sketches.of(y, two, lenses=every)
+    turned = cal.scan(file, prob=["p_1", "p_0"], engine=engine)
+    assert turned.sketch() == cal.Sketch.of(1 - y, two[:, 0])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_two_classes_in_lists_and_by_name(tmp_path: Path, engine: str) -> None:
+    y, p = two_classes(60)
+    two = np.column_stack([1 - p, p])
+    lines = [json.dumps({"label": int(a), "probs": row.tolist()}) for a, row in zip(y, two, strict=True)]
+    (tmp_path / "p.jsonl").write_text("\n".join(lines))
+    assert cal.scan(tmp_path / "p.jsonl", engine=engine) == cal.Sketches.of(y, two)
+    names = np.array(["default", "ok"])
+    file = table(tmp_path / "p.csv", label=names[y], p_default=two[:, 0].copy(), p_ok=two[:, 1].copy())
+    found = cal.scan(file, engine=engine)
+    assert (found.classes, found.sketch()) == (("default", "ok"), cal.Sketch.of(y, p))
+    with pytest.raises(cal.ArgumentError, match=r"classes: has another order than the columns.*default, ok"):
+        cal.scan(file, classes=["ok", "default"], engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_labels_that_are_truth_values(tmp_path: Path, engine: str, suffix: str) -> None:
+    y, p = two_classes(60)
+    two = {"p_yes": p, "p_no": 1 - p}
+    turned = cal.Sketch.of(1 - y, 1 - p)
+    found = cal.scan(table(tmp_path / f"p{suffix}", label=y.astype(bool), **two), engine=engine)
+    assert (found.classes, found.sketch()) == ((True, False), turned)
+    file = table(tmp_path / f"q{suffix}", label=y.astype(bool), prob=p)
+    assert cal.scan(file, engine=engine) == cal.Sketches.of(y, p)
+    assert cal.scan(file, classes=["no", "yes"], engine=engine).sketch() == cal.Sketch.of(y, p)
+    with pytest.raises(cal.LabelError, match="none of the classes"):
+        cal.scan(file, classes=["bad", "good"], engine=engine)
+
+
+def test_the_header_of_two_columns_has_shares(tmp_path: Path) -> None:
+    y, p = two_classes(60)
+    file = table(tmp_path / "p.parquet", y=y, p_0=1 - p, p_1=p)
+    whole = cal.evaluate(y, p, metrics=["ece"]).header
+    for lenses in (None, ["top_label", "classwise"]):
+        header = cal.evaluate(cal.scan(file, lenses=lenses), metrics=["nll"]).header
+        assert header.prevalence == pytest.approx(whole.prevalence)
+        assert header.event_says == pytest.approx(whole.event_says)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_several_files_classes_and_groups(tmp_path: Path, engine: str) -> None:
     y, p, group = three_classes()
     for name, part in (("a", slice(0, 100)), ("b", slice(100, 101)), ("c", slice(101, None))):

@@ -44,6 +44,9 @@ def run(
 ) -> bool:
     """Test and print; true when the command shall fail because something was rejected."""
     _check_words(metric, method, metrics, correction)
+    chosen = [metric or "ecce_mad"] if metrics is None else [name.strip() for name in metrics.split(",")]
+    if columns.get("by"):
+        _check_groups([catalogue[name] for name in chosen])
     checks = {"normalize": normalize, "clip": clip}
     given = {"where": where, "format": format, "classes": classes, "pos_label": pos_label, "table": table, **checks}
     sketches = streamed(file, False, Columns(**columns), given)
@@ -54,9 +57,8 @@ def run(
     with resampling_bar():
         result: Any
         if metrics is None:
-            result = assess(**words, metric=metric or "ecce_mad", method=method or "auto")
+            result = assess(**words, metric=chosen[0], method=method or "auto")
         else:
-            chosen = [name.strip() for name in metrics.split(",")]
             result = assess_many(**words, metrics=chosen, correction=correction or "holm")  # type: ignore[arg-type]
     if as_json:
         rejected = {"rejected": result.rejected}
@@ -78,6 +80,19 @@ def _check_words(metric: str | None, method: str | None, metrics: str | None, co
         raise ArgumentError("--metrics", "was given beside --metric", "pass one of them")
     elif method is not None:
         raise ArgumentError("--method", "is for one metric; several are tested by drawing outcomes", "use --metric")
+
+
+def _check_groups(metrics: list[Metric]) -> None:
+    """Refuse groups that nothing would look at: a gate on them would pass in silence."""
+    if any("groups" in metric.needs for metric in metrics):
+        return
+    readers = [metric.id for metric in catalogue.values() if "groups" in metric.needs]
+    asked = metrics[0].id if len(metrics) == 1 else "these metrics"
+    raise ArgumentError(
+        "--by",
+        f"is for metrics that read groups ({', '.join(readers)}), and {asked} would test all rows together",
+        "drop it; --where tests one group, and evaluate --by measures each",
+    )
 
 
 def _given(**words: Any) -> dict[str, Any]:
@@ -121,9 +136,10 @@ def run_compare(
     except ColumnError as error:
         names = {f"--{scores}": "--models", "--by": "--cluster"}
         raise ColumnError(names.get(error.argument, error.argument), error.problem, error.remedy) from None
-    words = named_classes(parts[0], classes, pos_label)
-    if classes is None:
-        _order_classes(parts)
+    _order_classes(parts, told=classes is not None)
+    for part in parts:
+        named_classes(part, classes, pos_label)
+    words = parts[0]
     probs = {_name(spec): part.pop("y_prob") for spec, part in zip(specs, parts, strict=True)}
     if "sum_tolerance" in words:
         words["sum_tolerance"] = max(part.get("sum_tolerance", 0.0) for part in parts)
@@ -166,13 +182,14 @@ def _name(spec: str) -> str:
     return spec[:-1].rstrip("_.") or spec if spec.endswith("*") else spec
 
 
-def _order_classes(parts: list[dict[str, Any]]) -> None:
-    """The columns of all models in the order of the classes of the first."""
+def _order_classes(parts: list[dict[str, Any]], *, told: bool) -> None:
+    """The columns of all models in the order of the classes of the first; `told` where the classes are named by an option."""
     first = parts[0].get("classes")
     for part in parts[1:]:
         own = part.get("classes")
         if own == first:
             continue
-        if own is None or first is None or set(own) != set(first):
+        if own is not None and first is not None and set(own) == set(first):
+            part |= {"y_prob": part["y_prob"][:, [own.index(name) for name in first]], "classes": first}
+        elif not told:
             raise ArgumentError("--models", f"name different classes: {first} and {own}", "name them with --classes")
-        part["y_prob"] = part["y_prob"][:, [own.index(name) for name in first]]

@@ -5,17 +5,28 @@ from __future__ import annotations
 import math
 import operator
 import re
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from .. import __version__
+from ..engines.columns import as_booleans, check_class_order
 from ..errors import ArgumentError
 from ..evaluation import Evaluation, choose_metrics, evaluate
 from ..registry import Metric, catalogue
-from .screen import clean, print_json, print_lines, print_table, resampling_bar, say, warnings_as_lines
+from .screen import (
+    clean,
+    in_options_here,
+    print_json,
+    print_lines,
+    print_table,
+    resampling_bar,
+    say,
+    warnings_as_lines,
+)
 from .source import Columns, load
-from .streaming import streamed
+from .streaming import is_sketch, streamed
 
-__all__ = ["named_classes", "run"]
+__all__ = ["like_labels", "named_classes", "run"]
 
 COMPARE = {
     ">=": operator.ge,
@@ -112,6 +123,7 @@ def run(
             rng=seed,
             **words,
         )
+    result = _spoken(result, None if sketches is None else file)
     failures = judge(result, conditions)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **result.to_dict(), "failed": failures})
@@ -122,19 +134,36 @@ def run(
     return bool(failures)
 
 
+def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
+    """The reasons of what has no value in the words of the command line; `streamed` is a file that was not read as rows."""
+
+    def spoken(text: str) -> str:
+        if streamed is not None:
+            kept = is_sketch(streamed)
+            text = re.sub(r"^y_true: is (?:a sketch|sketches), and ", "a sketch keeps no rows, and " * kept, text)
+            text = text.replace("pass the rows", "evaluate the files it was made of" if kept else "pass --no-stream")
+        return in_options_here(text)
+
+    results = tuple(replace(found, reason=spoken(found.reason), note=spoken(found.note)) for found in result.results)
+    groups = {name: _spoken(part, streamed) for name, part in result.groups.items()}
+    return replace(result, results=results, groups=groups)
+
+
 def named_classes(words: dict[str, Any], classes: str | None, pos_label: str | None) -> dict[str, Any]:
     """What was read from a file, with the classes named on the command line."""
     if classes is not None:
-        words["classes"] = _like_labels([name.strip() for name in classes.split(",")], words["y_true"])
+        given = like_labels([name.strip() for name in classes.split(",")], words["y_true"])
+        check_class_order(given, words.get("classes", ()), "--classes")
+        words["classes"] = given
     if pos_label is not None:
-        words["pos_label"] = _like_labels([pos_label], words["y_true"])[0]
+        words["pos_label"] = like_labels([pos_label], words["y_true"])[0]
     return words
 
 
-def _like_labels(names: list[str], labels: Any) -> list[Any]:
-    """Names typed on the command line, as numbers where the labels are numbers."""
+def like_labels(names: list[str], labels: Any) -> list[Any]:
+    """Names typed on the command line or told by columns, as numbers or truth values where the labels are such."""
     if labels.dtype.kind == "b":
-        return [name.lower() in ("true", "t", "yes", "y", "1") for name in names]
+        return as_booleans(names) or list(names)
     if labels.dtype.kind not in "iuf":
         return list(names)
     try:

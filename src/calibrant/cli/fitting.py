@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import __version__
 from ..decision.thresholds import choose_threshold
+from ..engines.columns import CALIBRATED, as_booleans, check_class_order
 from ..errors import ArgumentError
 from ..evaluation import calibrated
 from ..predictions import Predictions
@@ -17,7 +18,7 @@ from ..recalibration.choosing import Recalibration, recalibrate
 from ..recalibration.grouped import GroupMap
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
-from .evaluating import _like_labels, named_classes
+from .evaluating import like_labels, named_classes
 from .screen import clean, print_json, print_lines, say, warnings_as_lines
 from .source import Columns, load
 from .tables import check_target, open_table
@@ -114,7 +115,11 @@ def apply_map(
     with open_table(file, Columns(**columns), where, format, table) as opened:
         words = opened.words()
         if classes is not None:
-            words["classes"] = _like_labels([name.strip() for name in classes.split(",")], map.classes_)
+            given = [name.strip() for name in classes.split(",")]
+            check_class_order(given, words.get("classes", ()), "--classes")
+            words["classes"] = like_labels(given, map.classes_)
+        elif "classes" in words and map.classes_.dtype.kind == "b":
+            words["classes"] = as_booleans(words["classes"]) or words["classes"]
         rows = len(words["y_prob"])
         # Nothing is asked of the labels, so any label will do.
         labels = np.zeros(rows, np.int64) if "classes" not in words else np.full(rows, words["classes"][0])
@@ -145,6 +150,7 @@ def run_apply(map: str, file: str, *, out: str, preprocessing: str | None, **sou
     with warnings_as_lines():
         path, rows = apply_map(fitted, file, out, **source)
     print_lines([f"wrote {path}: {rows:,} rows with calibrated probabilities by {type(fitted).__name__}"])
+    print_lines([f"with labels, measure them: calibrant evaluate {path} --probs '*{CALIBRATED}'"])
 
 
 def run_select(

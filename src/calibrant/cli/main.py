@@ -128,7 +128,7 @@ def evaluate(file: str, **options: Any) -> None:
 
 
 @cli.command()
-@source_options(score_options, by_option("Groups of rows, for metrics that read them."))
+@source_options(score_options, by_option("Groups of rows, for metrics that read them: pce, fece, mcm."))
 @click.option("--metric", metavar="NAME", help="Id or alias; ecce_mad if not given.")
 @click.option(
     "--method", metavar="NAME", help="A test of the metric, 'consistency' or 'enumeration'; chosen if not given."

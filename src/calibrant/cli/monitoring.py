@@ -15,7 +15,6 @@ from .options import label_option as label_column
 if TYPE_CHECKING:
     from ..monitoring.status import MonitorStatus, Update, WatchAlarm
     from ..monitoring.watching import Monitor
-    from .tables import Table
 
 __all__ = ["monitor"]
 
@@ -125,63 +124,15 @@ def update(store: str, file: str, **options: Any) -> None:
     """Add the predictions in FILE to STORE; labels that are missing may come later."""
     from ..errors import ArgumentError
     from ..monitoring.watching import Monitor
+    from .arrivals import in_order, rows_of
 
     chosen = {name: options.pop(name) for name in ("fail_on", "as_json", "delivery")}
     opened = Monitor.open(store)
     if options["time"] is None and opened.settings.rule.by_time:
         raise ArgumentError("--time", "is missing, and windows are spans of time", "name the column of times")
     with _labels_of_reference(opened):
-        done = opened.update(delivery=chosen["delivery"], **_rows(file, **options))
+        done = opened.update(delivery=chosen["delivery"], **in_order(rows_of(file, **options), opened.settings.classes))
     _finish(opened, done, chosen["fail_on"], chosen["as_json"])
-
-
-def _rows(
-    file: str,
-    *,
-    time: str | None,
-    id_column: str | None,
-    label: str | None,
-    by: str | None,
-    where: str | None,
-    format: str | None,
-    normalize: bool,
-    clip: bool,
-    table: str | None = None,
-    **scores: str | None,
-) -> dict[str, Any]:
-    """Arguments of `Monitor.update` from the columns of a file."""
-    from ..engines.columns import LABEL_NAMES, Columns
-    from ..errors import ArgumentError, InputTypeError
-    from .tables import open_table
-
-    as_text = [(option, name) for option, name in (("--time", time), ("--id", id_column)) if name]
-    with open_table(file, Columns(label=label, by=by, **scores), where, format, table, as_text) as opened:
-        for option, name in as_text:
-            if name in opened.scores:
-                raise ArgumentError(option, f"{name!r} is the column of scores", "name another column")
-        words = {name: value for name, value in opened.words().items() if name in ("y_prob", "input", "sum_tolerance")}
-        usual = [name for name in opened.names if name.lower() in LABEL_NAMES and name not in opened.scores]
-        named = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}
-        named["y_true"] = ("--label", label or (usual[0] if usual else None))
-        for argument, (option, column) in named.items():
-            words[argument] = None if column is None else _column(opened, column, option)
-    if words["when"] is not None and words["when"].dtype.kind in "biuf":
-        problem = f"column {time!r} holds numbers ({words['when'].dtype}), and times are needed"
-        raise InputTypeError("--time", problem, "write them as timestamps, or as text such as 2026-01-31T12:00:00Z")
-    if words["input"] == "prob":
-        del words["input"]
-    return {**words, "normalize": normalize, "clip": clip}
-
-
-def _column(table: Table, name: str, option: str) -> Any:
-    """One column as it was read, holes included; ids and groups without loss."""
-    from .._convert import match_columns
-    from ..engines.columns import lossless, quoted
-
-    found = match_columns(table.names, [name], option)[0]
-    sql = lossless(found, table.types[found]) if option in ("--id", "--by") else quoted(found)
-    query = f"SELECT {sql} AS wanted FROM rows_read"  # noqa: S608 - a quoted name
-    return table.connection.execute(query).fetchnumpy()["wanted"]
 
 
 @monitor.command()
@@ -209,11 +160,12 @@ def labels(
     """Add the labels in FILE to predictions that STORE has, or correct them."""
     from ..monitoring.watching import Monitor
     from ..monitoring.windows import read_time
+    from .arrivals import labels_of
 
     opened = Monitor.open(store)
     if now is not None:
         read_time(now, "--now")
-    ids, values = _labels(file, id_column, label, where, format)
+    ids, values = labels_of(file, id_column, label, where, format)
     with _labels_of_reference(opened):
         done = opened.add_labels(ids, values, when=now)
     _finish(opened, done, fail_on, as_json)
@@ -230,24 +182,6 @@ def _labels_of_reference(opened: Monitor) -> Iterator[None]:
         known = ", ".join(map(str, opened.settings.classes[:10]))
         remedy = f"the reference has the classes {known}"
         raise LabelError(error.argument, error.problem, remedy, row=error.row) from None
-
-
-def _labels(file: str, id_column: str, label: str | None, where: str | None, format: str | None) -> tuple[Any, Any]:
-    """Two columns of a file that needs no scores; the ids stand where scores are looked for."""
-    from ..engines.columns import LABEL_NAMES, Columns
-    from ..errors import ColumnError
-    from .tables import open_table
-
-    try:
-        as_text = [("--id", id_column)]
-        with open_table(file, Columns(label=label, prob=id_column), where, format, as_text=as_text) as table:
-            usual = [name for name in table.names if name.lower() in LABEL_NAMES and name != id_column]
-            if label is None and not usual:
-                known = ", ".join(table.names[:20])
-                raise ColumnError("--label", "no column has a usual name for labels", f"the columns are {known}")
-            return _column(table, id_column, "--id"), _column(table, label or usual[0], "--label")
-    except ColumnError as error:
-        raise ColumnError(error.argument.replace("--prob", "--id"), error.problem, error.remedy) from None
 
 
 @monitor.command()

@@ -20,6 +20,7 @@ from ..errors import CalibrantWarning, FileError
 __all__ = [
     "forget",
     "in_options",
+    "in_options_here",
     "is_terminal",
     "print_json",
     "print_lines",
@@ -71,6 +72,13 @@ _FLAGS = ("--logits", "--normalize", "--clip")
 # Remedies that only Python has.
 _PHRASES = {
     "pass soft=True if the labels are shares between classes": "name another column; shares as labels are for Python",
+    "pass the column of the positive class alone": "name the column of the positive class alone",
+    ", or multilabel=True if several classes can hold": "",
+    "multilabel=True if the columns are independent, or ": "or ",
+    "pass y_true - 1, or classes=": "pass classes=",
+    "pass groups= or features=": "pass groups=",
+    "pass features= or proximity=": "features of rows are for Python",
+    "pass features=": "features of rows are for Python",
 }
 
 
@@ -85,11 +93,30 @@ def in_options(text: str, options: Collection[str]) -> str:
     text = f"{spoken[subject]}{colon}{rest}" if colon and subject in spoken else text
 
     def as_option(found: re.Match[str]) -> str:
-        option, value = named[found[1]], found[2] or found[3]
-        return option if value is None or option in _FLAGS else f"{option} {value}"
+        option, value = named[found[1]], next((group for group in found.groups()[1:] if group), None)
+        return option if value is None or option in _FLAGS else f"{option} {_typed(value)}"
 
-    given = rf"(?<![\w-])({'|'.join(named)})=(?:\[\.\.\.\]|True|[\"']([\w ]+)[\"']|(\d[\d.]*\d|\d))?"
+    given = rf"(?<![\w-])({'|'.join(named)})=(?:\[\.\.\.\]|True|{_VALUE})?"
     return re.sub(given, as_option, text) if named else text
+
+
+# A value in Python: text, a number, a list or a range.
+_VALUE = r"""["']([\w :]+)["']|(\d[\d.]*\d|\d)|\[([^\]]+)\]|(range\(1, \d+\))"""
+
+
+def _typed(value: str) -> str:
+    """A value as it is typed behind an option: lists with commas and without blanks."""
+    if value.startswith("range("):
+        numbers = [str(number) for number in range(1, int(value[len("range(1, ") : -1]))]
+        return ",".join(numbers if len(numbers) <= 5 else [*numbers[:2], "...", numbers[-1]])
+    return ",".join(part.strip(" '\"") for part in value.split(","))
+
+
+def in_options_here(text: str) -> str:
+    """`in_options` for the command that runs."""
+    context = click.get_current_context(silent=True)
+    here = [] if context is None else context.command.params
+    return in_options(text, {option for parameter in here for option in parameter.opts})
 
 
 def print_lines(lines: Sequence[str]) -> None:

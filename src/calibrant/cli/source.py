@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from .._convert import match_columns, rounding_of
-from ..engines.columns import PROB_NAMES, Columns, class_names, find_columns, lossless, quoted, score_options
+from ..engines.columns import (
+    PROB_NAMES,
+    Columns,
+    as_booleans,
+    class_names,
+    find_columns,
+    lossless,
+    quoted,
+    score_options,
+)
 from ..errors import ArgumentError, FileError
 from ..files import read_npz
 from .rows import connect, kind_of_all, on_disk, open_rows
@@ -83,6 +92,8 @@ def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[s
         words["sum_tolerance"] = printed_tolerance(np.asarray(scores))
     if scores.ndim == 2 and len(names) > 1:
         classes = class_names(names, columns.probs or columns.logits or "")
+        if classes is not None and arrays[label].dtype.kind == "b" and any(isinstance(name, str) for name in classes):
+            classes = as_booleans(classes)
         if classes is not None and (arrays[label].dtype.kind in "OU" or all(isinstance(name, int) for name in classes)):
             words["classes"] = classes
     for word, option, name in (

@@ -18,17 +18,22 @@ from ..errors import ArgumentError, CalibrantError, FileError, LensError
 from ..sketches import Sketches
 from .screen import clean, is_terminal, print_lines, say
 
-__all__ = ["run", "streamed"]
+__all__ = ["is_sketch", "run", "streamed"]
 
 SUFFIX = ".sketch"
 # Rows of files above this are not all held in memory unless that is asked for.
 LARGE = 512 << 20
 
 
+def is_sketch(file: str) -> bool:
+    """Whether a file holds what scan wrote, by its name."""
+    return Path(file).suffix == SUFFIX
+
+
 def is_streamed(file: str, stream: bool | None) -> bool:
     """Whether a file is read as a stream: where asked for, and else sketches, patterns, databases and large files."""
     path = Path(file)
-    if path.suffix == SUFFIX:
+    if is_sketch(file):
         return True
     if stream is not None or file == "-":
         return bool(stream)
@@ -49,16 +54,15 @@ def streamed(file: str, stream: bool | None, columns: Columns, words: dict[str, 
 
 def read(files: tuple[str, ...], columns: Columns, words: dict[str, Any]) -> Sketches:
     """Add sketches, or scan files with the columns and options of the command line."""
-    if any(Path(file).suffix == SUFFIX for file in files):
+    if any(map(is_sketch, files)):
         return _added(files, {**asdict(columns), **words})
     for option in ("logits", "confidence", "weight", "counts"):
         if getattr(columns, option):
             raise ArgumentError(f"--{option}", "cannot be read as a stream", "pass --no-stream, or probabilities")
     for option in ("normalize", "clip", "pos_label"):
         if words.get(option):
-            raise ArgumentError(
-                _option(option), "cannot be used with a stream", "pass --no-stream, or --classes NEGATIVE,POSITIVE"
-            )
+            more = ", or --prob COLUMN --classes NEGATIVE,POSITIVE" if option == "pos_label" else ""
+            raise ArgumentError(_option(option), "cannot be used with a stream", f"pass --no-stream{more}")
     if columns.prob and columns.probs:
         raise ArgumentError("--probs", "was given beside --prob", "pass one of them")
     classes = words.get("classes")
@@ -78,7 +82,7 @@ def read(files: tuple[str, ...], columns: Columns, words: dict[str, Any]) -> Ske
 
 def _added(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
     """The sum of files of sketches, which hold no columns to choose or rows to leave out."""
-    other = next((file for file in files if Path(file).suffix != SUFFIX), None)
+    other = next((file for file in files if not is_sketch(file)), None)
     if other is not None:
         raise FileError(
             other, f"is no {SUFFIX} file, and others are", f"scan it by itself, then add the {SUFFIX} files"

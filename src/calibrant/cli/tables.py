@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..engines.columns import LABEL_NAMES, Columns, class_names, find_columns, first_line, quoted
+from ..engines.columns import CALIBRATED, LABEL_NAMES, Columns, class_names, find_columns, first_line, quoted
 from ..errors import ArgumentError, ColumnError, FileError
 from ..files import read_npz, write_atomic
 from .rows import connect, kind_of_all, on_disk, open_rows
@@ -70,7 +70,7 @@ class Table:
 
         target = check_target(out)
         columns = [probs] if probs.ndim == 1 else list(probs.T)
-        names = [f"{name}_calibrated" for name in self.scores]
+        names = [name + CALIBRATED for name in self.scores]
         taken = {name.lower() for name in self.names}
         for name in names:
             if name.lower() in taken:

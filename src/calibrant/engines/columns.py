@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,12 @@ from .._convert import match_columns
 from ..errors import ArgumentError, ColumnError
 
 __all__ = [
+    "CALIBRATED",
     "LABEL_NAMES",
     "PROB_NAMES",
     "Columns",
+    "as_booleans",
+    "check_class_order",
     "check_expression",
     "class_names",
     "find_columns",
@@ -39,7 +42,11 @@ PROB_NAMES = (
     "p_1",
     "prob_1",
 )
+# What follows the name of a column in that of the calibrated one that a map made of it.
+CALIBRATED = "_calibrated"
 PROB_PREFIXES = ("prob_", "probs_", "proba_", "probability_", "y_prob_", "p_", "p")
+# Words that DuckDB reads as truth values where a column holds nothing else.
+_TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1"), True) | dict.fromkeys(("false", "f", "no", "n", "0"), False)
 
 
 @dataclass(frozen=True)
@@ -131,23 +138,55 @@ def find_columns(existing: list[str], columns: Columns, dashes: str = "--") -> t
     if given:
         option, name = given[0]
         spec = [part.strip() for part in name.split(",")]
+        if not any("*" in part for part in spec):
+            return label, match_columns(existing, spec, option)
         # A pattern speaks of scores, so the label is not among them even where its name would fit.
-        return label, match_columns(others if any("*" in part for part in spec) else existing, spec, option)
-    for prefix in PROB_PREFIXES:
-        several = [name for name in others if re.fullmatch(re.escape(prefix) + r"\d+", name.lower())] or (
-            [name for name in others if name.lower().startswith(prefix)] if prefix.endswith("_") else []
-        )
-        if len(several) >= 2:
-            return label, several
-    found = next((lower[name] for name in PROB_NAMES if name in lower and lower[name] in others), None)
-    if found is None:
-        pattern = "probs 'p_*'" if dashes else "prob='p_*'"
+        return label, _without_twins(match_columns(others, spec, option))
+    return label, _usual_scores(others, existing, dashes)
+
+
+def _without_twins(names: list[str]) -> list[str]:
+    """The columns without those that `apply` wrote beside another of them."""
+    return [name for name in names if not (name.endswith(CALIBRATED) and name.removesuffix(CALIBRATED) in names)]
+
+
+def _usual_scores(others: list[str], existing: list[str], dashes: str) -> list[str]:
+    """The columns of usual names for probabilities; refused where a map made a second set of them."""
+    found = _several(others)
+    if not found:
+        lower = {name.lower(): name for name in reversed(others)}
+        found = [lower[name] for name in PROB_NAMES if name in lower][:1]
+    several = f"{dashes}probs " if dashes else "prob="
+    if not found:
         raise ColumnError(
             f"{dashes}prob",
             "no column has a usual name for probabilities",
-            f"name it, or several with {dashes}{pattern}; the columns are {', '.join(existing[:20])}",
+            f"name it, or several with {several}'p_*'; the columns are {', '.join(existing[:20])}",
         )
-    return label, [found]
+    twin = next((name for name in found if name + CALIBRATED in others), None)
+    if twin is None:
+        return found
+    option, spec = f"{dashes}prob " if dashes else "prob=", twin
+    if len(found) > 1:
+        option = several
+        prefix = next(prefix for prefix in PROB_PREFIXES if twin.lower().startswith(prefix))
+        spec = f"{twin[: len(prefix)]}*"
+    raise ColumnError(
+        f"{dashes}prob",
+        f"could be {twin} or {twin}{CALIBRATED}, which a map made of it",
+        f"name one set: {option}'{spec}' or {option}'{spec}{CALIBRATED}'",
+    )
+
+
+def _several(others: list[str]) -> list[str]:
+    """Columns that share a usual prefix, one for each class; empty where there are none."""
+    for prefix in PROB_PREFIXES:
+        found = [name for name in others if re.fullmatch(re.escape(prefix) + r"\d+", name.lower())] or (
+            [name for name in others if name.lower().startswith(prefix)] if prefix.endswith("_") else []
+        )
+        if len(_without_twins(found)) >= 2:
+            return found
+    return []
 
 
 def score_options(columns: Columns, dashes: str = "--") -> list[tuple[str, str | None]]:
@@ -160,6 +199,8 @@ def class_names(names: list[str], pattern: str) -> list[Any] | None:
 
     ``p_cat, p_dog`` are the classes cat and dog, as is what ``new_*`` or ``says: *`` left open; columns that share no prefix are the classes.
     """
+    if all(name.endswith(CALIBRATED) for name in names):
+        names, pattern = [name.removesuffix(CALIBRATED) for name in names], pattern.removesuffix(CALIBRATED)
     star = re.fullmatch(r"([^*?\[,]*)\*([^*?\[,]*)", pattern)
     told = [(star[1].lower(), star[2].lower())] if star and star[0] != "*" else []
     spoken = [
@@ -177,3 +218,22 @@ def class_names(names: list[str], pattern: str) -> list[Any] | None:
     shared = re.sub(r"[^\W_]*$", "", low[:alike])
     rest = [name[len(shared) :] for name in names]
     return rest if all(rest) and not any(part.isdigit() for part in rest) else None
+
+
+def as_booleans(names: Iterable[Any]) -> list[bool] | None:
+    """Names of classes as truth values, for labels that are such; None where a name is no such word."""
+    found = [_TRUTH.get(str(name).lower()) for name in names]
+    return [value for value in found if value is not None] if None not in found else None
+
+
+def check_class_order(given: Sequence[Any], of_columns: Sequence[Any], argument: str = "classes") -> None:
+    """Refuse names of classes that belong to other columns by their names: the numbers would go to the wrong classes.
+
+    Numbers may be shifted, as where ``p_0, p_1`` are of classes that are counted from 1.
+    """
+    named, own = [str(name) for name in given], [str(name) for name in of_columns]
+    moved = any(name != here and name in own for name, here in zip(named, own, strict=False))
+    if moved and (set(named) == set(own) or not all(name.isdigit() for name in own)):
+        known = ", ".join(own[:10]) + (", ..." if len(own) > 10 else "")
+        problem = f"has another order than the columns, which are named after {known}"
+        raise ArgumentError(argument, problem, "drop it, or name the columns in the order wanted")

@@ -21,7 +21,7 @@ from ..errors import (
     ProbabilityError,
 )
 from ..sketches import ALL, Sketches, default_lenses
-from .columns import Columns, class_names, find_columns, first_line, lossless, quoted
+from .columns import Columns, as_booleans, check_class_order, class_names, find_columns, first_line, lossless, quoted
 from .reading import FILE, PRINTED, ROW, Source, open_source
 from .sql import Scores, bad_rows, group_sketches, label_code
 
@@ -61,7 +61,8 @@ def scan(
     where
         Which rows, as one SQL expression.
     classes
-        The classes, in the order of the columns; the negative one first where there are two. Labels are 0, 1, ... otherwise.
+        The classes, in the order of the columns; the negative one first where there are two. Otherwise as the columns are named, where
+        labels are text (``p_cat, p_dog``), else 0, 1, ...
     lenses, scores
         As for `Sketches.of`.
     format, table
@@ -86,7 +87,7 @@ def scan(
         raise ArgumentError("engine", f"must be 'auto', 'arrow' or 'sql'; got {engine!r}")
     with open_source(source, where=where, format=format, table=table) as opened, _named_failures(opened):
         found = _scores(opened, label, prob, by, classes)
-        kind = "binary" if len(found.probs) == 1 else "multiclass"
+        kind = "binary" if found.k == 2 else "multiclass"
         asked = default_lenses(kind, found.k) if lenses is None else tuple(lenses)
         chosen = _named(asked, found.classes)
         sketches = _filled(opened, found, kind, chosen, scores, engine, progress)
@@ -152,6 +153,8 @@ def _scores(
     probs, types = _numbers(opened, names)
     k = max(2, len(probs))
     of_columns = class_names(names, prob if isinstance(prob, str) else "") if len(names) > 1 else None
+    if classes is not None and of_columns is not None:
+        check_class_order(classes, of_columns)
     coded = _classes(opened.types[found], classes, of_columns, k)
     if len(coded) != k:
         raise ArgumentError("classes", f"names {len(coded)}, and the probabilities are of {k}")
@@ -168,7 +171,9 @@ def _classes(label: str, given: Sequence[Any] | None, of_columns: list[Any] | No
     text = label == "VARCHAR" or label.startswith("ENUM")
     if label.endswith(("]", ")")) and not label.startswith(("DECIMAL", "ENUM")):
         raise LabelError("label", f"is a column of type {label}, and one value for each row is needed")
-    named = list(range(k)) if given is None and of_columns is None else list(given or of_columns or ())
+    named: list[Any] = list(range(k)) if given is None and of_columns is None else list(given or of_columns or ())
+    if label == "BOOLEAN" and any(isinstance(name, str) for name in named):
+        named = as_booleans(named) or named
     if given is None and not text and any(isinstance(name, str) for name in named):
         named = list(range(k))
     return tuple(str(name) for name in named) if text else tuple(named)

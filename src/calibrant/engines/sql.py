@@ -87,7 +87,7 @@ def _questions(scores: Scores, lenses: tuple[str, ...]) -> dict[str, tuple[str, 
     names = [f"p{place}" for place in range(len(scores.probs))]
     for lens in lenses:
         if lens == "binary":
-            found[lens] = (names[0], "label")
+            found[lens] = (names[-1], "label")  # of two columns the second is the positive class's
         elif lens == "top_label" and len(names) == 1:
             found[lens] = ("CASE WHEN p0 > 0.5 THEN p0 ELSE 1 - p0 END", "CAST((p0 > 0.5) = (label = 1) AS TINYINT)")
         elif lens == "top_label":
@@ -217,13 +217,17 @@ def _surprise(entries: str, group: str) -> str:
 def label_code(column: str, kind: str, classes: tuple[Any, ...]) -> str:
     """The place of a label of some type among the classes, as SQL; NULL where it is none of them."""
     name = quoted(column)
+    if kind == "BOOLEAN":  # a cast of it would reach the reader of a text file, which then looks for numbers
+        places = {value: place for place, value in enumerate(classes)}
+        truth, untruth = (places.get(value, "NULL") for value in (True, False))
+        return f"CASE WHEN {name} THEN {truth} WHEN NOT {name} THEN {untruth} END"
     if any(isinstance(value, str) for value in classes):
         quote = "'"
         named = [f"'{str(value).replace(quote, quote * 2)}'" for value in classes]
         name = f"CAST({name} AS VARCHAR)"
     elif list(classes) == list(range(len(classes))):
         # A cast rounds, and 0.7 is no class.
-        whole = "true" if kind == "BOOLEAN" or "INT" in kind else f"{name} = round({name})"
+        whole = "true" if "INT" in kind else f"{name} = round({name})"
         number = "UTINYINT" if len(classes) <= 256 else "INTEGER"
         return f"CASE WHEN {whole} THEN TRY_CAST({name} AS {number}) END"
     else:

@@ -1,0 +1,82 @@
+"""What a monitor takes in, from the columns of a file: predictions with their times and ids, and labels that came later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._convert import match_columns
+from ..engines.columns import LABEL_NAMES, Columns, as_booleans, lossless, quoted
+from ..errors import ArgumentError, ColumnError, InputTypeError
+from .tables import Table, open_table
+
+__all__ = ["in_order", "labels_of", "rows_of"]
+
+
+def rows_of(
+    file: str,
+    *,
+    time: str | None,
+    id_column: str | None,
+    label: str | None,
+    by: str | None,
+    where: str | None,
+    format: str | None,
+    normalize: bool,
+    clip: bool,
+    table: str | None = None,
+    **scores: str | None,
+) -> dict[str, Any]:
+    """Arguments of `Monitor.update` from the columns of a file, and the classes that the columns are named after."""
+    as_text = [(option, name) for option, name in (("--time", time), ("--id", id_column)) if name]
+    with open_table(file, Columns(label=label, by=by, **scores), where, format, table, as_text) as opened:
+        for option, name in as_text:
+            if name in opened.scores:
+                raise ArgumentError(option, f"{name!r} is the column of scores", "name another column")
+        words = opened.words()
+        usual = [name for name in opened.names if name.lower() in LABEL_NAMES and name not in opened.scores]
+        named = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}
+        named["y_true"] = ("--label", label or (usual[0] if usual else None))
+        for argument, (option, column) in named.items():
+            words[argument] = None if column is None else _column(opened, column, option)
+    if words["when"] is not None and words["when"].dtype.kind in "biuf":
+        problem = f"column {time!r} holds numbers ({words['when'].dtype}), and times are needed"
+        raise InputTypeError("--time", problem, "write them as timestamps, or as text such as 2026-01-31T12:00:00Z")
+    if words["input"] == "prob":
+        del words["input"]
+    return {**words, "normalize": normalize, "clip": clip}
+
+
+def in_order(words: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, Any]:
+    """The scores in the order of the classes of the reference, where their columns are named after these; else by place."""
+    own = list(words.pop("classes", ()))
+    if all(isinstance(name, bool) for name in classes):
+        own = as_booleans(own) or own
+    found, wanted = [str(name) for name in own], [str(name) for name in classes]
+    if set(found) == set(wanted):
+        words["y_prob"] = words["y_prob"][:, [found.index(name) for name in wanted]]
+    elif set(found) & set(wanted) and not all(name.isdigit() for name in found):
+        problem = f"the columns are named after {', '.join(found[:10])}, and the reference has {', '.join(wanted[:10])}"
+        raise ColumnError("--probs", problem, "name one column for each class of the reference")
+    return words
+
+
+def _column(table: Table, name: str, option: str) -> Any:
+    """One column as it was read, holes included; ids and groups without loss."""
+    found = match_columns(table.names, [name], option)[0]
+    sql = lossless(found, table.types[found]) if option in ("--id", "--by") else quoted(found)
+    query = f"SELECT {sql} AS wanted FROM rows_read"  # noqa: S608 - a quoted name
+    return table.connection.execute(query).fetchnumpy()["wanted"]
+
+
+def labels_of(file: str, id_column: str, label: str | None, where: str | None, format: str | None) -> tuple[Any, Any]:
+    """Two columns of a file that needs no scores; the ids stand where scores are looked for."""
+    try:
+        as_text = [("--id", id_column)]
+        with open_table(file, Columns(label=label, prob=id_column), where, format, as_text=as_text) as table:
+            usual = [name for name in table.names if name.lower() in LABEL_NAMES and name != id_column]
+            if label is None and not usual:
+                known = ", ".join(table.names[:20])
+                raise ColumnError("--label", "no column has a usual name for labels", f"the columns are {known}")
+            return _column(table, id_column, "--id"), _column(table, label or usual[0], "--label")
+    except ColumnError as error:
+        raise ColumnError(error.argument.replace("--prob", "--id"), error.problem, error.remedy) from None

@@ -1,0 +1,316 @@
+"""Which column is of which class: options, names of columns and what a map wrote beside them never swap classes in silence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+from calibrant.cli import main
+from calibrant.cli.screen import in_options
+from calibrant.engines.columns import Columns, as_booleans, check_class_order, class_names, find_columns
+
+RNG = np.random.default_rng(11)
+PROBS = RNG.dirichlet(np.ones(3), 200)
+LABELS = (PROBS.cumsum(axis=1) < RNG.random((200, 1))).sum(axis=1).clip(0, 2)
+NAMES = np.array(["cat", "dog", "eel"])
+TWO = np.column_stack([1 - PROBS[:, 0], PROBS[:, 0]])
+YES = (RNG.random(200) < TWO[:, 1]).astype(int)
+ORDER = "has another order than the columns"
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        output = capsys.readouterr()
+        return int(stopped.value.code or 0), output.out, output.err
+
+    return call
+
+
+@pytest.fixture
+def animals(tmp_path: Path) -> Path:
+    path = tmp_path / "animals.csv"
+    pd.DataFrame({"label": NAMES[LABELS], **{f"p_{name}": PROBS[:, k] for k, name in enumerate(NAMES)}}).to_csv(
+        path, index=False
+    )
+    return path
+
+
+@pytest.fixture
+def loans(tmp_path: Path) -> Path:
+    """Two classes by name, the positive one second."""
+    path = tmp_path / "loans.csv"
+    words = np.array(["default", "ok"])[YES]
+    pd.DataFrame({"label": words, "p_default": TWO[:, 0], "p_ok": TWO[:, 1]}).to_csv(path, index=False)
+    return path
+
+
+def ece(answer: tuple[int, str, str]) -> float:
+    assert answer[0] == 0, answer[2]
+    return float(json.loads(answer[1])["metrics"][0]["value"])
+
+
+MEASURE = ("--metrics", "ece", "--json")
+
+
+# --classes
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+def test_classes_in_another_order_than_the_columns_are_refused(animals: Path, run: Run, stream: list[str]) -> None:
+    assert ece(run("evaluate", animals, *MEASURE, *stream, "--classes", "cat,dog,eel")) == pytest.approx(
+        cal.ece(LABELS, PROBS), abs=1e-12
+    )
+    for given in ("dog,cat,eel", "dog,cat,other"):
+        code, out, err = run("evaluate", animals, *MEASURE, *stream, "--classes", given)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert f"--classes: {ORDER}, which are named after cat, dog, eel" in err
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+def test_two_classes_have_their_positive_one_by_the_order_of_the_columns(
+    loans: Path, run: Run, stream: list[str]
+) -> None:
+    right = pytest.approx(cal.ece(YES, TWO), abs=1e-12)
+    turned = pytest.approx(cal.ece(1 - YES, TWO[:, ::-1]), abs=1e-12)
+    assert ece(run("evaluate", loans, *MEASURE, *stream)) == right
+    assert ece(run("evaluate", loans, *MEASURE, *stream, "--probs", "p_ok,p_default")) == turned
+    code, _, err = run("evaluate", loans, *MEASURE, *stream, "--classes", "ok,default")
+    assert (code, ORDER in err) == (2, True)
+
+
+def test_the_remedy_for_a_positive_label_is_right(loans: Path, run: Run) -> None:
+    code, _, err = run("evaluate", loans, *MEASURE, "--pos-label", "default")
+    assert (code, "name the column of the positive class alone" in err) == (2, True)
+    turned = pytest.approx(cal.ece(1 - YES, TWO[:, 0]), abs=1e-12)
+    assert ece(run("evaluate", loans, *MEASURE, "--prob", "p_default", "--pos-label", "default")) == turned
+    code, _, err = run("evaluate", loans, *MEASURE, "--stream", "--pos-label", "default")
+    assert (code, "--prob COLUMN --classes NEGATIVE,POSITIVE" in err) == (2, True)
+    words = ("--stream", "--prob", "p_default", "--classes", "ok,default")
+    assert ece(run("evaluate", loans, *MEASURE, *words)) == turned
+
+
+def test_of_several_classes_none_is_positive(animals: Path, run: Run) -> None:
+    code, _, err = run("evaluate", animals, "--pos-label", "cat")
+    assert (code, "of several classes none is the positive one" in err) == (2, True)
+
+
+def test_a_map_is_fitted_and_applied_to_classes_in_the_order_of_the_columns(
+    tmp_path: Path, animals: Path, run: Run
+) -> None:
+    out = tmp_path / "map.json"
+    code, _, err = run("fit", animals, "--out", out, "--classes", "eel,dog,cat")
+    assert (code, ORDER in err, out.exists()) == (2, True, False)
+    assert run("fit", animals, "--out", out, "--method", "vector")[0] == 0
+    code, _, err = run("apply", out, animals, "--out", tmp_path / "c.csv", "--classes", "eel,dog,cat")
+    assert (code, ORDER in err) == (2, True)
+    assert run("apply", out, animals, "--out", tmp_path / "c.csv", "--classes", "cat,dog,eel")[0] == 0
+
+
+def test_models_are_compared_in_the_order_of_the_classes_given(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "models.csv"
+    old = {f"old_{name}": PROBS[:, k] for k, name in enumerate(NAMES)}
+    new = {f"new_{NAMES[k]}": PROBS[:, k] for k in (2, 0, 1)}
+    pd.DataFrame({"label": NAMES[LABELS], **old, **new}).to_csv(path, index=False)
+    words = ("--models", "old_*,new_*", "--resamples", "20", "--json")
+    code, out, _ = run("compare", path, *words, "--classes", "cat,dog,eel")
+    values = list(json.loads(out)["values"].values())
+    assert (code, values[0]) == (0, pytest.approx(values[1], abs=1e-12))
+    code, _, err = run("compare", path, *words, "--classes", "dog,cat,eel")
+    assert (code, ORDER in err) == (2, True)
+
+
+def test_shifted_numbers_and_new_names_are_no_other_order() -> None:
+    check_class_order([1, 2, 3], [0, 1, 2])
+    check_class_order(["kitten", "puppy"], ["cat", "dog"])
+    check_class_order(["0", "1"], [0, 1])
+    for given, own in (([1, 0], [0, 1]), (["b", "c"], ["a", "b"]), ([False, True], [True, False])):
+        with pytest.raises(cal.ArgumentError, match=ORDER):
+            check_class_order(given, own)
+
+
+# Labels that are read as truth values
+
+
+@pytest.mark.parametrize("words", [("no", "yes"), ("false", "true"), ("f", "t")])
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+def test_columns_named_after_truth_values_mean_them(
+    tmp_path: Path, run: Run, words: tuple[str, str], stream: list[str]
+) -> None:
+    no, yes = words
+    path = tmp_path / "truth.csv"
+    columns = {f"p_{yes}": TWO[:, 1], f"p_{no}": TWO[:, 0]}
+    pd.DataFrame({"label": np.array(words)[YES], **columns}).to_csv(path, index=False)
+    turned = cal.ece(1 - YES, TWO[:, ::-1])
+    assert turned != pytest.approx(cal.ece(YES, TWO[:, ::-1]), abs=0.01)
+    assert ece(run("evaluate", path, *MEASURE, *stream)) == pytest.approx(turned, abs=1e-12)
+    code, _, err = run("evaluate", path, *MEASURE, *stream, "--classes", f"{no},{yes}")
+    assert (code, ORDER in err) == (2, True)
+    pd.DataFrame({"label": np.array(words)[YES], "p": TWO[:, 1]}).to_csv(path, index=False)
+    for named in ([], ["--classes", f"{no},{yes}"]):
+        assert ece(run("evaluate", path, *MEASURE, *stream, *named)) == pytest.approx(
+            cal.ece(YES, TWO[:, 1]), abs=1e-12
+        )
+
+
+def test_numbered_columns_of_truth_values_keep_their_numbers(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "truth.csv"
+    pd.DataFrame({"label": YES.astype(bool), "p_1": TWO[:, 1], "p_0": TWO[:, 0]}).to_csv(path, index=False)
+    for stream in ([], ["--stream"]):
+        found = ece(run("evaluate", path, *MEASURE, *stream, "--probs", "p_0,p_1"))
+        assert found == pytest.approx(cal.ece(YES, TWO), abs=1e-12)
+    assert ece(run("evaluate", path, *MEASURE, "--lens", "class:1")) == pytest.approx(cal.ece(YES, TWO), abs=1e-12)
+
+
+def test_a_map_knows_truth_values_by_the_names_of_columns(tmp_path: Path, run: Run) -> None:
+    sure = TWO**3 / (TWO**3).sum(axis=1, keepdims=True)
+    one, other, out = tmp_path / "one.csv", tmp_path / "other.csv", tmp_path / "map.json"
+    words = np.array(["no", "yes"])[YES]
+    pd.DataFrame({"label": words, "p_yes": sure[:, 1], "p_no": sure[:, 0]}).to_csv(one, index=False)
+    pd.DataFrame({"label": words, "p_no": sure[:, 0], "p_yes": sure[:, 1]}).to_csv(other, index=False)
+    assert run("fit", one, "--method", "platt", "--out", out)[0] == 0
+    for file in (one, other):
+        assert run("apply", out, file, "--out", tmp_path / f"c_{file.name}")[0] == 0
+    left, right = (pd.read_csv(tmp_path / f"c_{file.name}") for file in (one, other))
+    np.testing.assert_allclose(left["p_yes_calibrated"], right["p_yes_calibrated"], atol=1e-12)
+    assert np.abs(left["p_yes_calibrated"] - left["p_yes"]).max() > 0.05
+
+
+def test_words_for_truth() -> None:
+    assert as_booleans(["Yes", "no", 1]) == [True, False, True]
+    assert as_booleans(["yes", "maybe"]) is None
+
+
+# What a map wrote beside the scores
+
+
+def test_of_scores_and_calibrated_ones_a_set_must_be_named(tmp_path: Path, animals: Path, run: Run) -> None:
+    fitted, made = tmp_path / "map.json", tmp_path / "made.csv"
+    assert run("fit", animals, "--method", "vector", "--out", fitted)[0] == 0
+    code, out, _ = run("apply", fitted, animals, "--out", made)
+    assert (code, "--probs '*_calibrated'" in out) == (0, True)
+    new = cal.ece(LABELS, pd.read_csv(made)[[f"p_{name}_calibrated" for name in NAMES]].to_numpy())
+    for stream in ([], ["--stream"]):
+        code, out, err = run("evaluate", made, *MEASURE, *stream)
+        assert (code, out) == (2, "")
+        assert "name one set: --probs 'p_*' or --probs 'p_*_calibrated'" in err
+        assert "--normalize" not in err
+        old = ece(run("evaluate", made, *MEASURE, *stream, "--probs", "p_*"))
+        assert old == pytest.approx(cal.ece(LABELS, PROBS), abs=1e-9)
+        listed = ",".join(f"p_{name}_calibrated" for name in NAMES)
+        for pattern in ("p_*_calibrated", "*_calibrated", listed):
+            found = ece(run("evaluate", made, *MEASURE, *stream, "--probs", pattern))
+            assert found == pytest.approx(new, abs=1e-9)
+
+
+def test_one_column_and_its_calibrated_twin(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "twins.csv"
+    pd.DataFrame({"y": YES, "p": TWO[:, 1], "p_calibrated": TWO[:, 1] ** 2}).to_csv(path, index=False)
+    code, _, err = run("evaluate", path, *MEASURE)
+    assert (code, "--prob 'p' or --prob 'p_calibrated'" in err) == (2, True)
+    assert ece(run("evaluate", path, *MEASURE, "--prob", "p_calibrated")) == pytest.approx(cal.ece(YES, TWO[:, 1] ** 2))
+    with pytest.raises(cal.ColumnError, match="prob='p' or prob='p_calibrated'"):
+        cal.scan(path)
+
+
+def test_calibrated_columns_alone_are_scores_like_others() -> None:
+    names = ["label", "p_cat_calibrated", "p_dog_calibrated"]
+    assert find_columns(names, Columns()) == ("label", names[1:])
+    assert class_names(names[1:], "") == ["cat", "dog"]
+    assert class_names(names[1:], "*_calibrated") == ["cat", "dog"]
+    assert class_names(["p_0_calibrated", "p_1_calibrated"], "p_*_calibrated") == [0, 1]
+
+
+# A monitor knows the classes of its reference
+
+
+@pytest.fixture
+def store(tmp_path: Path, animals: Path, run: Run) -> Path:
+    path = tmp_path / "watch.db"
+    assert run("monitor", "init", path, "--reference", animals, "--every", "1d", "--resamples", "19")[0] == 0
+    return path
+
+
+def delivery(path: Path, names: list[str], order: tuple[int, ...]) -> Path:
+    columns: dict[str, Any] = {f"p_{names[k]}": PROBS[:, k] for k in order}
+    rest = {"label": NAMES[LABELS], "made": "2026-01-05T10:00:00Z", "row": np.arange(200)}
+    pd.DataFrame({**columns, **rest}).to_csv(path, index=False)
+    return path
+
+
+def test_a_monitor_reads_columns_by_the_classes_they_name(tmp_path: Path, store: Path, run: Run) -> None:
+    file = delivery(tmp_path / "turned.csv", list(NAMES), (2, 0, 1))
+    assert run("monitor", "update", store, file, "--time", "made", "--id", "row")[0] == 0
+    code, out, _ = run("monitor", "status", store, "--json")
+    window = json.loads(out)["windows"][0]
+    assert (code, window["calibration"]["ece"]) == (0, pytest.approx(cal.ece(LABELS, PROBS), abs=1e-9))
+
+
+def test_a_monitor_refuses_columns_of_other_classes(tmp_path: Path, store: Path, run: Run) -> None:
+    file = delivery(tmp_path / "other.csv", ["cat", "dog", "emu"], (2, 0, 1))
+    code, _, err = run("monitor", "update", store, file, "--time", "made", "--id", "row")
+    assert (code, "named after emu, cat, dog, and the reference has cat, dog, eel" in err) == (2, True)
+    unknown = delivery(tmp_path / "unknown.csv", ["a", "b", "c"], (0, 1, 2))  # names that say nothing: by place
+    assert run("monitor", "update", store, unknown, "--time", "made", "--id", "row")[0] == 0
+
+
+# Errors in the words of options
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("x: y; pass classes=[negative, positive] instead", "x: y; pass --classes negative,positive instead"),
+        ("x: y; pass classes=['cat', 'dog']", "x: y; pass --classes cat,dog"),
+        ("x: y; pass classes=[...] if these are names", "x: y; pass --classes if these are names"),
+        ("x: y; pass classes=range(1, 4)", "x: y; pass --classes 1,2,3"),
+        ("x: y; pass classes=range(1, 11)", "x: y; pass --classes 1,2,...,10"),
+        ("x: y; use lens='class:cat'", "x: y; use --lens class:cat"),
+    ],
+)
+def test_values_stand_behind_their_options(text: str, spoken: str) -> None:
+    assert in_options(text, {"--classes", "--lens"}) == spoken
+
+
+def test_no_remedy_names_what_only_python_has(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "sums.csv"
+    path.write_text("label,p_0,p_1,p_2\n0,0.9,0.3,0.2\n1,0.2,0.9,0.4\n")
+    code, _, err = run("evaluate", path)
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.endswith("pass --normalize to rescale, or --logits if these are logits\n")
+    path = tmp_path / "counted.jsonl"
+    path.write_text('{"label": 1, "probs": [0.2, 0.3, 0.5]}\n{"label": 3, "probs": [0.2, 0.3, 0.5]}\n')
+    assert "pass --classes 1,2,3, if they are counted from 1" in run("evaluate", path)[2]
+
+
+def test_what_has_no_value_says_why_in_options(tmp_path: Path, loans: Path, run: Run) -> None:
+    code, out, _ = run("evaluate", loans, "--metrics", "pce,lce,mcm", "--json")
+    reasons = {found["metric"]: found["reason"] for found in json.loads(out)["metrics"]}
+    assert code == 0
+    assert reasons["pce"] == "--by: is needed by pce; pass --by"
+    assert reasons["mcm"].endswith("pass --by")
+    assert reasons["lce"].endswith("features of rows are for Python")
+
+
+def test_what_a_stream_does_not_keep_is_read_without_one(tmp_path: Path, loans: Path, run: Run) -> None:
+    pattern = tmp_path / "loan*.csv"
+    code, out, _ = run("evaluate", pattern, "--metrics", "skce_uq")
+    assert (code, "skce_uq reads every row; pass --no-stream" in out) == (0, True)
+    code, _, err = run("evaluate", pattern, "--metrics", "ece", "--fail-if", "skce_uq > 1")
+    assert (code, "reads every row; pass --no-stream" in err) == (2, True)
+    assert run("evaluate", pattern, "--metrics", "skce_uq", "--no-stream", "--fail-if", "skce_uq > 1")[0] == 0
+    kept = tmp_path / "loans.sketch"
+    assert run("scan", loans, "--out", kept)[0] == 0
+    out = run("evaluate", kept, "--metrics", "skce_uq")[1]
+    assert "a sketch keeps no rows, and skce_uq reads every row; evaluate the files it was made of" in out
