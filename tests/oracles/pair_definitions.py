@@ -38,12 +38,18 @@ def lkce(labels, probs, **options):
     return mmce(labels, probs, bandwidth=1.0, **options)
 
 
-def mmce_w(labels, probs, *, bandwidth=0.4, **options):
+def mmce_w(labels, probs, *, bandwidth=0.4, normalisation="paper", **options):
     def formula(question, importance):
+        if importance:
+            # Only ratios of importance matter: weights of mean 1.
+            mean = sum(w for _, _, w in question) / sum(1 for _, _, w in question if w)
+            question = [(p, y, w / mean) for p, y, w in question]
         events = sum(w for _, y, w in question if y)
         others = sum(w for _, y, w in question if not y)
         if not events or not others:
             return mpf(0)
+        if normalisation == "code":
+            events, others = events**2, others**2
         return pair_mean(question, bandwidth, lambda p, y, w: w * (1 - p) / events if y else -w * p / others)
 
     return each_question(formula, labels, probs, **options)
@@ -148,6 +154,10 @@ def _pairs(number, rng):
     return {**_lens(number, rng), "bandwidth": _pick((0.4, 1.0, 0.05, 1e-4, 3.0), number)}
 
 
+def _weighted_pairs(number, rng):
+    return {**_pairs(number, rng), "normalisation": _pick(("paper", "code", "code"), number)}
+
+
 def _smece(number, rng):
     return {
         **_pick(LENSES[:3] + LENSES[9:], number),
@@ -161,6 +171,13 @@ def _transport(number, rng):
     return {**_pick(LENSES[:3] + LENSES[9:], number), "grid": _pick((10, 20, 7), number)}
 
 
-OPTIONS = {"mmce": _pairs, "lkce": _lens, "mmce_w": _pairs, "smece": _smece, "smce": _lens, "dce_lower": _transport}
+OPTIONS = {
+    "mmce": _pairs,
+    "lkce": _lens,
+    "mmce_w": _weighted_pairs,
+    "smece": _smece,
+    "smce": _lens,
+    "dce_lower": _transport,
+}
 # Quadrature and linear programs are solved in doubles.
 TOLERANCES = {"smece": 1e-8, "smce": 1e-9, "dce_lower": 1e-7}

@@ -148,6 +148,53 @@ def test_a_true_class_that_is_shut_out_has_a_finite_price(case: tuple[str, dict[
         assert 8e3 < value.item() < 1.001e4  # a log-probability below -10,000 counts as -10,000
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("case", ALL, ids=named)
+def test_what_is_no_number_stays_none(case: tuple[str, dict[str, Any]], dtype: torch.dtype) -> None:
+    name, options = case
+    rows = torch.tensor([[0.0, 0.0, 1.0], [1.0, 2.0, 3.0], [1.0, 0.0, 0.0]], dtype=dtype)
+    for bad in (torch.nan, torch.inf):
+        for y in ([0, 1, 1], [2, 2, 0], [1, 2, 0], [1, 0, 2]):  # right and wrong rows in many ways
+            logits = rows.clone()
+            logits[0, 1] = bad
+            assert loss_of(name)(logits, torch.tensor(y), **options).isnan(), (bad, y)
+    # In a row that is left out it does no harm.
+    logits.requires_grad_()
+    value = loss_of(name)(logits, torch.tensor([-100, 1, 1]), **options)
+    value.backward()
+    torch.testing.assert_close(value, loss_of(name)(rows[1:], torch.tensor([1, 1]), **options))
+    assert logits.grad is not None
+    assert logits.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("size", [1e12, 1e30])
+@pytest.mark.parametrize("case", ALL, ids=named)
+def test_huge_logits_are_sure(case: tuple[str, dict[str, Any]], size: float) -> None:
+    name, options = case
+    y = torch.tensor([0, 1, 1, 2])
+    sure = torch.where(torch.arange(3) == y[:, None], 1.0, 0.0)
+    expected = loss_of(name)(sure * 2e4, y, **options).item()
+    logits = (sure * size).requires_grad_()
+    value = loss_of(name)(logits, y, **options)
+    value.backward()
+    assert value.item() == pytest.approx(expected, abs=1e-6)
+    assert logits.grad is not None
+    assert logits.grad.isfinite().all()
+
+
+def test_single_precision_does_not_lose_the_doubt_of_a_sure_row() -> None:
+    logits = torch.tensor([[20.0, 0.0, 0.0], [30.0, 0.0, 5.0]])
+    found = []
+    for kind in (torch.float32, torch.float64):
+        leaf = logits.to(kind).clone().requires_grad_()
+        value = losses.avuc_loss(leaf, torch.tensor([1, 2]), threshold=0.3)  # all wrong, all certain
+        value.backward()
+        found.append((value.item(), leaf.grad))
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-5)
+    assert found[0][0] == pytest.approx(3.7463, abs=1e-4)
+    torch.testing.assert_close(found[0][1], found[1][1].float(), rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("spread", ["all", "others"])
 def test_label_smoothing_keeps_little_for_its_gradient(spread: Any) -> None:
     logits = torch.zeros(50, 400, requires_grad=True)
@@ -275,6 +322,18 @@ def test_modules_do_what_functions_do(case: tuple[str, dict[str, Any]]) -> None:
     assert module.float().weight is not None
     assert module.weight.dtype == torch.float32
     assert not list(module.parameters())
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_modules_are_built_on_any_device(name: str) -> None:
+    with torch.device("meta"):
+        CLASSES[name]()
+        module = CLASSES[name](weight=torch.ones(4))
+    assert module.weight.is_meta
+    logits, y = batch()
+    module = module.to_empty(device="cpu")
+    module.weight.fill_(1.0)
+    torch.testing.assert_close(module(logits, y), loss_of(name)(logits, y))
 
 
 def test_every_loss_has_both_forms_and_says_what_matters() -> None:

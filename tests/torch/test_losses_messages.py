@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from calibrant.errors import (
     ArgumentError,
@@ -101,18 +103,23 @@ def test_a_position_in_an_image_is_told() -> None:
     ("name", "options", "kind", "message"),
     [
         ("label_smoothing_loss", {"smoothing": 1.5}, ArgumentError, "smoothing: must be a number from 0 up, at most 1"),
-        ("label_smoothing_loss", {"smoothing": 0.9, "spread": "others"}, ArgumentError, "leave the true class"),
+        ("label_smoothing_loss", {"smoothing": 1, "spread": "others"}, ArgumentError, "leave the true class"),
         ("label_smoothing_loss", {"spread": "some"}, ArgumentError, "spread: must be"),
         ("margin_label_smoothing_loss", {"margin": -1}, ArgumentError, "margin: must be a number from 0 up; got -1"),
         ("margin_label_smoothing_loss", {"over_classes": "max"}, ArgumentError, "over_classes"),
         ("focal_loss", {"gamma": -1}, ArgumentError, "gamma: must be a number from 0 up; got -1"),
         ("focal_loss", {"gamma": "2"}, ArgumentError, "gamma: must be a number"),
+        ("focal_loss", {"gamma": True}, ArgumentError, "gamma: must be a number"),
+        ("focal_loss", {"gamma": 10**400}, ArgumentError, "gamma: must be a number"),
+        ("focal_loss", {"ignore_index": True}, ArgumentError, "ignore_index: must be a whole number"),
+        ("focal_loss", {"ignore_index": 2**70}, ArgumentError, "ignore_index: must be a whole number of 64 bits"),
         ("flsd_loss", {"cut": 2}, ArgumentError, "cut: must be a number from 0 up, at most 1"),
         ("dual_focal_loss", {"gamma": float("nan")}, ArgumentError, "gamma"),
         ("confidence_penalty_loss", {"beta": -0.1}, ArgumentError, "beta"),
         ("logit_norm_loss", {"temperature": 0}, ArgumentError, "temperature: must be a number above 0; got 0"),
         ("max_ent_loss", {"constraint": "median"}, ArgumentError, "constraint: must be"),
         ("max_ent_loss", {"class_share": [0.5, 0.6]}, ArgumentError, "class_share: must be"),
+        ("max_ent_loss", {"class_share": 0.5}, ArgumentError, "class_share: must be"),
         ("mmce_loss", {"bandwidth": 0}, ArgumentError, "bandwidth: must be a number above 0"),
         ("mmce_loss", {"lens": "canonical"}, LensError, "lens: must be"),
         ("weighted_mmce_loss", {"normalisation": "both"}, ArgumentError, "normalisation"),
@@ -137,6 +144,56 @@ def test_wrong_options_are_told_at_once(
         loss_of(name)(logits, y, **options)
     with pytest.raises(kind, match=message):
         CLASSES[name](**options)
+
+
+def test_how_much_may_be_smoothed_depends_on_the_classes() -> None:
+    logits, y = batch(3)
+    module = losses.LabelSmoothingLoss(smoothing=0.6, spread="others")
+    shares = 0.3 + 0.1 * F.one_hot(y, 3).double()
+    expected = -shares * F.log_softmax(logits, 1)
+    assert module(logits, y).item() == pytest.approx(expected.sum(1).mean().item(), rel=1e-12)
+    for wrong in (lambda: module(*batch(2)), lambda: losses.LabelSmoothingLoss(smoothing=0.6, spread="others", weight=torch.ones(2))):  # fmt: skip
+        with pytest.raises(ArgumentError, match=r"must leave the true class its even share, 0\.5; got 0\.6"):
+            wrong()
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    logits, y = batch()
+    for gamma in (np.int64(2), np.float32(2)):
+        assert losses.FocalLoss(gamma=gamma)(logits, y).item() == losses.focal_loss(logits, y).item()
+    module = losses.FocalLoss(ignore_index=np.int64(1))
+    assert module(logits, y).item() == losses.focal_loss(logits, y, ignore_index=1).item()
+    assert "ignore_index=1," in repr(module)
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+@pytest.mark.parametrize("weight", [[1.0, 2.0], np.ones(2), torch.ones(2, 2), torch.ones(1), torch.tensor(1.0)])
+def test_modules_tell_weights_of_the_wrong_form(name: str, weight: Any) -> None:
+    with pytest.raises(WeightError, match="weight: must be a tensor with one number for each class; got"):
+        CLASSES[name](weight=weight)
+
+
+def test_weights_are_finite_in_the_precision_of_the_logits() -> None:
+    logits, y = batch()
+    weight = torch.full((4,), 1e300, dtype=torch.float64)
+    assert losses.focal_loss(logits, y, weight=weight).isfinite()
+    with pytest.raises(WeightError, match="weight: must be finite and not negative in the precision of the logits"):
+        losses.focal_loss(logits.float(), y, weight=weight)
+
+
+def test_classes_of_bytes_are_not_mistaken_for_those_left_out() -> None:
+    logits, _ = batch(200, rows=2)
+    y = torch.tensor([156, 3])  # -100 is 156 in a byte
+    value = losses.focal_loss(logits, y.to(torch.uint8), reduction="none")
+    assert torch.equal(value, losses.focal_loss(logits, y, reduction="none"))
+
+
+def test_columns_of_0_and_1_are_shares() -> None:
+    logits, y = batch()
+    marked = F.one_hot(y, 4)
+    with pytest.raises(ShapeError, match=r"shape \(9,\); got \(9, 4\); for shares of the classes call \.float\(\)"):
+        losses.focal_loss(logits, marked)
+    assert losses.focal_loss(logits, marked.double()).item() == pytest.approx(losses.focal_loss(logits, y).item())
 
 
 def test_the_binary_lens_needs_two_classes() -> None:

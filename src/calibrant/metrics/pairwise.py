@@ -70,7 +70,7 @@ lkce = preset(
     notes="0 where only one outcome occurs. Published code divides by the number of rows of each outcome twice: ``normalisation='code'``.",
     explain={
         "bandwidth": WIDTH,
-        "normalisation": "``'paper'``, or ``'code'`` for the doubly divided form of the authors' code.",
+        "normalisation": "``'paper'``, or ``'code'`` for the doubly divided form of the authors' code; `sample_weight` counts there with mean 1.",
     },
 )
 def mmce_w(view: View, *, bandwidth: float = 0.4, normalisation: Literal["paper", "code"] = "paper") -> float:
@@ -83,9 +83,9 @@ def mmce_w(view: View, *, bandwidth: float = 0.4, normalisation: Literal["paper"
         return 0.0
     positive, negative = (1 - ties.score) * ties.outcome, ties.score * (ties.weight - ties.outcome)
     if normalisation == "paper":
-        return math.sqrt(max(laplace_pair_sum(ties.score, positive / events - negative / others, width), 0.0))
-    both = laplace_pair_sum(ties.score, positive + negative, width)
-    own = [laplace_pair_sum(ties.score, part, width) for part in (positive, negative)]
-    cross = (both - own[0] - own[1]) / 2
-    value = own[0] / events**4 + own[1] / others**4 - 2 * cross / (events * others) ** 2
-    return math.sqrt(max(value, 0.0))
+        residual = positive / events - negative / others
+    else:
+        # Importance weights of mean 1, so that only their ratios matter to the second division too.
+        unit = view.total / np.count_nonzero(view.weights) if view.weight_kind == "importance" else 1.0
+        residual = unit * (positive / events**2 - negative / others**2)
+    return math.sqrt(max(laplace_pair_sum(ties.score, residual, width), 0.0))

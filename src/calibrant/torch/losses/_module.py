@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...errors import WeightError
+
 __all__ = ["LossModule"]
 
 
@@ -26,14 +28,16 @@ class LossModule(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
+        # A wrong option is told where it was given, not at the first batch; on the host, whatever device models are built on.
+        given = _on_host(weight)
+        count = classes if given is None else len(given)
+        row = torch.zeros(1, count, device="cpu"), torch.zeros(1, dtype=torch.int64, device="cpu")
+        function(*row, weight=given, ignore_index=ignore_index, reduction=reduction, **options)
         self.register_buffer("weight", weight)
-        self.ignore_index = ignore_index
+        self.ignore_index = int(ignore_index)
         self.reduction = reduction
         self._function = function
         self._options = options
-        count = len(weight) if isinstance(weight, Tensor) and weight.ndim == 1 else classes
-        # A wrong option is told where it was given, not at the first batch.
-        self(torch.zeros(1, max(count, 2)), torch.full((1,), ignore_index if isinstance(ignore_index, int) else 0))
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return self._function(
@@ -48,3 +52,13 @@ class LossModule(nn.Module):
     def extra_repr(self) -> str:
         shown = {**self._options, "ignore_index": self.ignore_index, "reduction": self.reduction}
         return ", ".join(f"{name}={value!r}" for name, value in shown.items())
+
+
+def _on_host(weight: Tensor | None) -> Tensor | None:
+    """Class weights where their values can be read; ones for those that have no values yet."""
+    if weight is None:
+        return None
+    if not isinstance(weight, Tensor) or weight.ndim != 1 or len(weight) < 2:
+        got = tuple(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
+        raise WeightError("weight", f"must be a tensor with one number for each class; got {got}")
+    return torch.ones(len(weight), device="cpu") if weight.is_meta else weight.detach().cpu()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from ..._bandwidths import first_best
+from ..._bandwidths import SAME_SCORE
 from ...metrics.densities import JUDGED, SURE, WIDTHS
 
 __all__ = ["dirichlet_logs", "kernel_means", "likeliest_width", "tiled"]
@@ -16,20 +16,28 @@ __all__ = ["dirichlet_logs", "kernel_means", "likeliest_width", "tiled"]
 # Entries of a kernel held at a time; above that each tile is made again for its gradient.
 TILE = 1 << 22
 
+TRIED: list[float] = WIDTHS.tolist()
+
 LogKernel = Callable[[int, int], Tensor]
 
 
-def tiled(work: Callable[[int, int], Tensor], n: int) -> Tensor:
-    """`work` gives values for rows start to stop against all n; put together for all rows."""
-    step = max(1, TILE // max(n, 1))
+def tiled(work: Callable[[int, int], Tensor], n: int, others: int | None = None) -> Tensor:
+    """`work` gives values for rows start to stop against all others; put together for the first n rows."""
+    step = max(1, TILE // max(n if others is None else others, 1))
     if n <= step:
         return work(0, n)
-    return torch.cat(
-        [
-            checkpoint(work, start, min(start + step, n), use_reentrant=False, preserve_rng_state=False)
-            for start in range(0, n, step)
-        ]
-    )
+    return torch.cat([_made_again(work, start, min(start + step, n)) for start in range(0, n, step)])
+
+
+def _made_again(work: Callable[[int, int], Tensor], start: int, stop: int) -> Tensor:
+    """A tile that is made again for its gradient; the gradients of torch.func cannot, and hold it."""
+    try:
+        tile: Tensor = checkpoint(work, start, stop, use_reentrant=False, preserve_rng_state=False)
+    except RuntimeError as error:
+        if "saved tensor hooks" not in str(error):
+            raise
+        return work(start, stop)
+    return tile
 
 
 def kernel_means(log_kernel: LogKernel, outcome: Tensor, share: Tensor) -> Tensor:
@@ -38,15 +46,16 @@ def kernel_means(log_kernel: LogKernel, outcome: Tensor, share: Tensor) -> Tenso
 
     def work(start: int, stop: int) -> Tensor:
         logs = log_kernel(start, stop)
-        # Any factor of a row cancels; this one leaves its nearest row at 1.
-        sums = torch.exp(logs - logs.detach().amax(1, keepdim=True)) @ both
+        # Any factor of a row cancels; this one leaves its nearest row at 1, and is finite where there is none.
+        top = logs.detach().amax(1, keepdim=True).clamp(min=torch.finfo(logs.dtype).min)
+        sums = torch.exp(logs - top) @ both
         return sums[:, 1:] / sums[:, :1].clamp(min=torch.finfo(sums.dtype).tiny)
 
     return tiled(work, len(share))
 
 
-def dirichlet_logs(probs: Tensor, width: float) -> LogKernel:
-    """Logarithms of Dirichlet densities with parameters p_j/h + 1, of the rows j at row i; none of a row at itself."""
+def dirichlet_logs(probs: Tensor, width: float | Tensor, counted: Tensor | None = None) -> LogKernel:
+    """Logarithms of Dirichlet densities with parameters p_j/h + 1, of the rows j that count at row i, not of a row at itself."""
     safe = probs.clamp(SURE, 1 - SURE)
     logs, shape = safe.log(), safe / width
     constant = torch.lgamma((shape + 1).sum(1)) - torch.lgamma(shape + 1).sum(1)
@@ -54,19 +63,28 @@ def dirichlet_logs(probs: Tensor, width: float) -> LogKernel:
 
     def log_kernel(start: int, stop: int) -> Tensor:
         tile = logs[start:stop] @ shape.T + constant
-        return tile.masked_fill(number[start:stop, None] == number, -torch.inf)
+        out = number[start:stop, None] == number
+        return tile.masked_fill(out if counted is None else out | ~counted, -torch.inf)
 
     return log_kernel
 
 
 @torch.no_grad()
-def likeliest_width(probs: Tensor, share: Tensor) -> float:
-    """The width under which the other rows make each of the first rows likeliest."""
+def likeliest_width(probs: Tensor, share: Tensor, counted: Tensor | None) -> Tensor:
+    """(1,): the width under which the other rows make each of the first rows likeliest; the first of the best, in rising order."""
+    if counted is not None:
+        order = counted.to(torch.uint8).argsort(descending=True, stable=True)
+        probs, share, counted = probs[order], share[order], counted[order]
     judges = min(JUDGED, len(probs))
     log_share = share.log()
 
-    def score(width: float) -> float:
-        density = (dirichlet_logs(probs, width)(0, judges) + log_share).logsumexp(1)
-        return float((share[:judges] * density).sum())
+    def score(width: float) -> Tensor:
+        log_kernel = dirichlet_logs(probs, width, counted)
+        density = tiled(lambda start, stop: (log_kernel(start, stop) + log_share).logsumexp(1), judges, len(probs))
+        weight = share[:judges]
+        return torch.where(weight > 0, weight * density, 0.0).sum()
 
-    return first_best(WIDTHS, score)
+    scores = torch.stack([score(width) for width in TRIED])
+    best = scores.amax()
+    good = scores >= best - SAME_SCORE * best.abs().clamp(min=torch.finfo(best.dtype).tiny)
+    return probs.new_tensor(TRIED).gather(0, good.to(torch.uint8).argmax(0, keepdim=True))

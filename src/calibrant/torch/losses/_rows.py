@@ -4,36 +4,51 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, wraps
-from typing import Any, ParamSpec
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import ParamSpec
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...errors import (
-    ArgumentError,
-    InputTypeError,
-    LabelError,
-    LensError,
-    ProbabilityError,
-    ShapeError,
-    WeightError,
+from ...errors import ArgumentError, InputTypeError, LensError
+from ._checking import (
+    check_form,
+    check_ignored,
+    check_input,
+    check_number,
+    check_weight,
+    label_error,
+    share_error,
+    weight_error,
+    wrong_shares,
 )
 
-__all__ = ["LEAST_LOG", "Rows", "check_number", "gather_rows", "in_full_precision", "safe_power"]
+__all__ = ["LEAST_LOG", "Rows", "check_number", "gather_rows", "in_full_precision", "lowest", "safe_power"]
 
 REDUCTIONS = ("none", "mean", "sum")
-HALF = (torch.float16, torch.bfloat16)
-# How far the shares of a soft target may be from 1 in sum, by the precision they came in.
-SLACK = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 LEAST_LOG = -1e4
+# What a reading of the values may find.
+WRONG_TARGET, WRONG_WEIGHT, LEFT_OUT = 1, 2, 4
+
+
+def _once(compute: Callable[[Rows], Tensor]) -> Callable[[Rows], Tensor]:
+    """Computed when first asked for; unlike functools.cached_property, torch.compile can follow it."""
+    name = compute.__name__
+
+    @wraps(compute)
+    def found(rows: Rows) -> Tensor:
+        if name not in rows.known:
+            rows.known[name] = compute(rows)
+        return rows.known[name]
+
+    return found
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows that count, (M, K): neither ignored nor of a class without weight."""
+    """The rows that count, (M, K): neither ignored nor of a class without weight; where values are hidden, all rows."""
 
     logits: Tensor
     """At least in single precision, none more than 10,000 below the largest of its row."""
@@ -44,57 +59,81 @@ class Rows:
     class_weight: Tensor | None
     kept: Tensor | None
     """Which of the flattened rows these are; None for all."""
+    counted: Tensor | None
+    """Where values are hidden, which of these rows count; None for all. The logits of the others are 0."""
     shape: torch.Size
     """Shape of one value per row, as it came."""
     reduction: str
+    known: dict[str, Tensor] = field(default_factory=dict, repr=False)
 
-    @cached_property
+    @property
+    @_once
     def shut(self) -> Tensor:
         """(M, K): classes that lie as far below the largest logit as any can; nothing is spread or paid for them."""
-        return self.logits <= _floor(self.logits)
+        return self.logits <= lowest(self.logits)
 
-    @cached_property
+    @property
+    @_once
     def log_probs(self) -> Tensor:
         return F.log_softmax(self.logits, 1).clamp(min=LEAST_LOG)
 
-    @cached_property
+    @property
+    @_once
     def probs(self) -> Tensor:
         return F.softmax(self.logits, 1)
 
-    @cached_property
+    @property
+    @_once
     def targets(self) -> Tensor:
         """(M, K): one-hot rows, or shares."""
         if self.shares is not None:
             return self.shares
         assert self.labels is not None
-        return F.one_hot(self.labels, self.logits.shape[1]).to(self.logits.dtype)
+        return self._marked(self.labels).to(self.logits.dtype)
 
-    @cached_property
+    @property
+    @_once
     def row_weight(self) -> Tensor:
         if self.class_weight is None:
-            return self.logits.new_ones(len(self.logits))
-        return self.targets @ self.class_weight
+            weight = self.logits.new_ones(len(self.logits))
+        else:
+            weight = self.targets @ self.class_weight
+        return weight if self.counted is None else weight * self.counted
 
-    @cached_property
+    @property
+    @_once
+    def number(self) -> Tensor:
+        """How many rows count."""
+        return self.logits.new_tensor(len(self.logits)) if self.counted is None else self.counted.sum()
+
+    @property
+    @_once
     def total(self) -> Tensor:
         return self.row_weight.sum()
 
-    @cached_property
+    @property
+    @_once
     def share(self) -> Tensor:
         """Weight of each row; they sum to 1, or there are none."""
         return self.row_weight / torch.where(self.total > 0, self.total, 1.0)
 
-    @cached_property
+    @property
+    @_once
     def entropy(self) -> Tensor:
         return -(self.probs * self.log_probs).sum(1)
 
-    @cached_property
+    @property
+    @_once
     def log_others(self) -> Tensor:
         """(M, K): ln(1 - p), exact also where p is nearly 1: the largest class by the sum over the others."""
-        top = F.one_hot(self.logits.argmax(1), self.logits.shape[1]).bool()
+        top = self._marked(self.logits.argmax(1))
         others = self.log_probs.masked_fill(top, -math.inf).logsumexp(1, keepdim=True)
         plain = torch.log1p(-self.probs.masked_fill(top, 0.0))
         return torch.where(top, others, plain).clamp(min=LEAST_LOG)
+
+    def _marked(self, labels: Tensor) -> Tensor:
+        """(M, K): true at the class of each row."""
+        return labels[:, None] == torch.arange(self.logits.shape[1], device=labels.device)
 
     def expect(self, values: Tensor) -> Tensor:
         """(M, K) to (M,): the value at the true class, or its mean under soft targets."""
@@ -134,12 +173,14 @@ class Rows:
 
     def reduce(self, values: Tensor) -> Tensor:
         """Values that carry their weight already: the mean divides as torch does, by weights, or by rows for soft targets."""
+        if self.counted is not None:
+            values = torch.where(self.counted, values, 0.0)
         if self.reduction == "none":
             return self._placed(values)
         if self.reduction == "sum":
             return values.sum()
         if self.labels is None:
-            return values.sum() / max(len(values), 1)
+            return values.sum() / self.number.clamp(min=1)
         return values.sum() / torch.where(self.total > 0, self.total, 1.0)
 
     def average(self, values: Tensor) -> Tensor:
@@ -170,8 +211,9 @@ def in_full_precision(loss: Callable[Arguments, Tensor]) -> Callable[Arguments, 
 
     @wraps(loss)
     def careful(*args: Arguments.args, **options: Arguments.kwargs) -> Tensor:
-        kinds = {one.device.type for one in (*args, *options.values()) if isinstance(one, Tensor)} or {"cpu"}
-        with torch.autocast(device_type=kinds.pop(), enabled=False):
+        # The logits, where they are what they should be, come first.
+        kind = next((one.device.type for one in (*args, *options.values()) if isinstance(one, Tensor)), "cpu")
+        with torch.autocast(device_type=kind, enabled=False):
             return loss(*args, **options)
 
     return careful
@@ -186,145 +228,89 @@ def gather_rows(
     dtype: torch.dtype | None = None,
 ) -> Rows:
     """Check the arguments that all losses share, and lay them out as rows."""
-    _check_input(input)
+    check_input(input)
     if reduction not in REDUCTIONS:
         raise ArgumentError("reduction", f"must be 'none', 'mean' or 'sum'; got {reduction!r}")
-    if isinstance(ignore_index, bool) or not isinstance(ignore_index, int):
-        raise ArgumentError("ignore_index", f"must be a whole number; got {ignore_index!r}")
-    classes = input.shape[1]
-    soft = _check_target(input, target, ignore_index)
-    kind = dtype or (torch.float32 if input.dtype in HALF else input.dtype)
+    ignored, classes = check_ignored(ignore_index), input.shape[1]
+    soft = check_form(input, target, ignored)
+    kind = dtype or (torch.float64 if input.dtype == torch.float64 else torch.float32)
     logits = input.movedim(1, -1).reshape(-1, classes).to(kind)
     # Raised, so that a class shut out by a logit of -inf is 0 times something finite, and so is its gradient.
-    logits = torch.maximum(logits, _floor(logits))
+    logits = torch.maximum(logits, lowest(logits))
     shape = input.shape[:1] + input.shape[2:]
-    factor = _check_weight(weight, classes)
-    if factor is not None:
-        factor = factor.to(logits)
+    factor = check_weight(weight, classes)
+    factor = None if factor is None else factor.to(logits)
+    labels, shares = None, None
     if soft:
-        shares = target.movedim(1, -1).reshape(-1, classes).to(kind)
-        kept = None if factor is None else shares @ factor > 0
+        shares, wrong = target.movedim(1, -1).reshape(-1, classes).to(kind), wrong_shares(target)
+        counted = None if factor is None else shares @ factor > 0
     else:
-        labels = target.reshape(-1).long()
-        kept = labels != ignore_index
-        if factor is not None:
-            kept = kept & (factor[torch.where(kept, labels, 0)] > 0)
-    if kept is None or bool(kept.all()):
-        return Rows(logits, None if soft else labels, shares if soft else None, factor, None, shape, reduction)
-    left, found = logits[kept], (shares if soft else labels)[kept]
-    return Rows(left, None if soft else found, found if soft else None, factor, kept, shape, reduction)
+        labels, wrong, counted = _classes_of(target, classes, ignored, factor)
+    told = _read(wrong, factor, counted)
+    if told is None:
+        logits, counted = _unread(logits, wrong.reshape(-1), factor, counted)
+        return Rows(logits, labels, shares, factor, None, counted, shape, reduction)
+    if told & WRONG_TARGET:
+        raise share_error(target, wrong) if soft else label_error(target, wrong, classes, ignored)
+    if told & WRONG_WEIGHT:
+        raise weight_error(weight)
+    if counted is None or not told & LEFT_OUT:
+        return Rows(logits, labels, shares, factor, None, None, shape, reduction)
+    place = counted.nonzero()[:, 0]
+    labels, shares = (None if one is None else one[place] for one in (labels, shares))
+    return Rows(logits[place], labels, shares, factor, counted, None, shape, reduction)
 
 
-def _floor(logits: Tensor) -> Tensor:
-    """(M, 1): the lowest that a logit of each row counts; no gradient goes through it."""
-    return logits.detach().amax(1, keepdim=True) + LEAST_LOG
+def _classes_of(target: Tensor, classes: int, ignored: int, factor: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """(M,) each: class indices, 0 where there is none; which rows have a wrong one; which rows count."""
+    labels = target.reshape(-1).long()
+    counted = labels != ignored
+    wrong = counted & ((labels < 0) | (labels >= classes))
+    labels = torch.where(counted & ~wrong, labels, 0)
+    return labels, wrong, counted if factor is None else counted & (factor[labels] > 0)
 
 
-def _check_input(input: Tensor) -> None:
-    if not isinstance(input, Tensor):
-        raise InputTypeError("input", f"must be a tensor of logits; got {type(input).__name__}")
-    if not input.is_floating_point():
-        raise InputTypeError(
-            "input",
-            f"must hold logits in floating point; got {str(input.dtype).removeprefix('torch.')}",
-            "logits come first and targets second; or call .float()",
-        )
-    if input.ndim < 2 or input.shape[1] < 2:
-        raise ShapeError(
-            "input",
-            f"must have shape (N, classes) or (N, classes, d1, ...) with at least two classes; got {tuple(input.shape)}",
-            "for one logit z per row pass torch.stack([torch.zeros_like(z), z], dim=1)",
-        )
+def _unread(
+    logits: Tensor, wrong: Tensor, factor: Tensor | None, counted: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
+    """Logits and which rows count, where nothing can be raised: what is wrong makes the loss NaN."""
+    if factor is not None:
+        wrong = wrong | ~_fine(factor).all()
+    if counted is not None:
+        counted = counted | wrong
+        logits = torch.where(counted[:, None], logits, 0.0)
+    return torch.where(wrong[:, None], math.nan, logits), counted
 
 
-def _check_target(input: Tensor, target: Tensor, ignore_index: int) -> bool:
-    """Whether the target is soft."""
-    if not isinstance(target, Tensor) or target.dtype == torch.bool or target.is_complex():
-        got = (
-            f"a {str(target.dtype).removeprefix('torch.')} tensor"
-            if isinstance(target, Tensor)
-            else type(target).__name__
-        )
-        raise InputTypeError("target", f"must be a tensor of class indices or of shares; got {got}", "call .long()")
-    if target.is_floating_point():
-        if target.shape != input.shape:
-            raise ShapeError(
-                "target",
-                f"holds shares, and must have the shape of input, {tuple(input.shape)}; got {tuple(target.shape)}",
-                "class indices must be integers: call .long()",
-            )
-        if ignore_index >= 0:
-            raise ArgumentError("ignore_index", "has no meaning for soft targets", "leave it out")
-        if not torch.compiler.is_compiling():
-            _check_shares(target)
-        return True
-    expected = input.shape[:1] + input.shape[2:]
-    if target.shape != expected:
-        raise ShapeError(
-            "target", f"must have one class for each row of input, shape {tuple(expected)}; got {tuple(target.shape)}"
-        )
-    if not torch.compiler.is_compiling():
-        bad = ((target < 0) | (target >= input.shape[1])) & (target != ignore_index)
-        if bool(bad.any()):
-            place = _first(bad)
-            raise LabelError(
-                "target",
-                f"must lie from 0 to {input.shape[1] - 1}; got {int(target[tuple(place)])} at {_named(place)}",
-                f"classes are counted from 0, and only ignore_index={ignore_index} is left out",
-                row=place[0],
-            )
-    return False
+def _fine(factor: Tensor) -> Tensor:
+    return factor.isfinite() & (factor >= 0)
 
 
-def _check_shares(target: Tensor) -> None:
-    slack = SLACK.get(target.dtype, 1e-2)
-    sums = target.detach().to(torch.float32 if target.dtype in HALF else target.dtype).sum(1)
-    bad = ~((target >= 0) & (target <= 1 + slack)).all(1) | ~((sums - 1).abs() <= slack)
-    if bool(bad.any()):
-        place = _first(bad)
-        raise ProbabilityError(
-            "target",
-            f"soft targets must lie in [0, 1] and sum to 1 over classes; {_named(place)} does not (sum {float(sums[tuple(place)]):.6g})",
-            row=place[0],
-        )
-
-
-def _check_weight(weight: Tensor | None, classes: int) -> Tensor | None:
-    if weight is None:
+def _read(wrong: Tensor, factor: Tensor | None, counted: Tensor | None) -> int | None:
+    """What was found, in one reading of values; None where they are hidden, by torch.compile or vmap."""
+    if torch.compiler.is_compiling():
         return None
-    if not isinstance(weight, Tensor) or weight.shape != (classes,):
-        got = tuple(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
-        raise WeightError("weight", f"must be a tensor with one number for each of {classes} classes; got {got}")
-    if not torch.compiler.is_compiling() and not bool((weight.isfinite() & (weight >= 0)).all()):
-        raise WeightError("weight", f"must be finite and not negative; got {weight.tolist()}")
-    return weight
+    found = wrong.any() * WRONG_TARGET
+    if factor is not None:
+        found = found + ~_fine(factor).all() * WRONG_WEIGHT
+    if counted is not None:
+        found = found + ~counted.all() * LEFT_OUT
+    try:
+        return int(found)
+    except RuntimeError as error:
+        if "vmap" in str(error):
+            return None
+        raise
 
 
-def _first(bad: Tensor) -> list[int]:
-    return [int(index) for index in bad.nonzero()[0]]
-
-
-def _named(place: list[int]) -> str:
-    return f"row {place[0]}" if len(place) == 1 else f"position {place}"
-
-
-def check_number(value: Any, argument: str, *, low: float = 0.0, high: float = math.inf, above: bool = False) -> float:
-    """A finite number from `low` to `high`; above `low` where `above` says so."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or not math.isfinite(value)
-        or not low <= value <= high
-        or (above and value == low)
-    ):
-        bound = f"above {low:g}" if above else f"from {low:g} up"
-        raise ArgumentError(
-            argument, f"must be a number {bound}{'' if math.isinf(high) else f', at most {high:g}'}; got {value!r}"
-        )
-    return float(value)
+def lowest(logits: Tensor) -> Tensor:
+    """(M, 1): the lowest that a logit of each row counts; no gradient goes through it."""
+    top = logits.detach().amax(1, keepdim=True)
+    # Next to a huge logit 10,000 is less than a step of its precision.
+    return top - (top.abs() * torch.finfo(top.dtype).eps).clamp(min=-LEAST_LOG)
 
 
 def safe_power(value: Tensor, exponent: float) -> Tensor:
-    """A power below 1 of something not negative, with gradient 0 at 0, where the true one is infinite."""
-    positive = value > 0
-    return torch.where(positive, torch.where(positive, value, 1.0) ** exponent, 0.0)
+    """A power below 1 of something not negative, with gradient 0 at 0, where the true one is infinite; NaN stays NaN."""
+    zero = value <= 0
+    return torch.where(zero, 0.0, torch.where(zero, 1.0, value) ** exponent)

@@ -92,8 +92,8 @@ def _member(score: Tensor, count: int, width: float) -> Tensor:
 
 
 def _divided(sums: Tensor, mass: Tensor) -> Tensor:
-    full = mass > EMPTY
-    return torch.where(full, sums / torch.where(full, mass, 1.0), 0.0)
+    empty = mass <= EMPTY
+    return torch.where(empty, 0.0, sums / torch.where(empty, 1.0, mass))
 
 
 class SoftBinnedECELoss(LossModule):

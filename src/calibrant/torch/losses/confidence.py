@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ._module import LossModule
-from ._rows import LEAST_LOG, check_number, gather_rows, in_full_precision
+from ._rows import check_number, gather_rows, in_full_precision, lowest
 
 __all__ = [
     "AvUCLoss",
@@ -132,8 +132,7 @@ def logit_norm_loss(
     # A class that is shut out has no length, and stays as far below the others as it was.
     length = torch.linalg.vector_norm(rows.logits.masked_fill(rows.shut, 0.0), dim=1, keepdim=True).clamp(min=least)
     scaled = rows.logits / (length * warmth)
-    least_scaled = scaled.detach().amax(1, keepdim=True) + LEAST_LOG
-    return rows.reduce(rows.cross_entropy(torch.where(rows.shut, least_scaled, scaled)))
+    return rows.reduce(rows.cross_entropy(torch.where(rows.shut, lowest(scaled), scaled)))
 
 
 class LogitNormLoss(LossModule):
@@ -206,10 +205,12 @@ def avuc_loss(
     entropy = rows.entropy.detach()
     certain = entropy <= (_middle(entropy, right, rows.share) if given is None else given)
     confidence = rows.probs.amax(1)
+    # 1 - confidence of a sure row is lost to rounding; the largest class has the least for the others.
+    rest = rows.log_others.amin(1).exp()
     doubt = torch.tanh(rows.entropy)
-    count = rows.row_weight * torch.where(right, confidence, 1 - confidence) * torch.where(certain, 1 - doubt, doubt)
-    good = (count * (right == certain)).sum()
-    return rows.whole((count.sum() + COUNT).log() - (good + COUNT).log(), "avuc_loss")
+    count = rows.row_weight * torch.where(right, confidence, rest) * torch.where(certain, 1 - doubt, doubt)
+    good, bad = ((count * kind).sum() for kind in (right == certain, right != certain))
+    return rows.whole(torch.log1p(bad / (good + COUNT)), "avuc_loss")
 
 
 def _middle(values: Tensor, right: Tensor, share: Tensor) -> Tensor:

@@ -48,7 +48,8 @@ def mmce_loss(
     confidence, without bins. It costs rows squared in time; in memory it is tiled. On rows the network already fits
     it asks for confidence 1.
 
-    It equals `calibrant.mmce` at the same options, class weights as `sample_weight` of the rows.
+    It equals `calibrant.mmce` with the same bandwidth and lens, or its square with ``squared=True``, class weights as
+    `sample_weight` of the rows.
 
     Parameters
     ----------
@@ -128,8 +129,8 @@ def weighted_mmce_loss(
     but overlooks. It costs rows squared in time; in memory it is tiled. It is not 0 for calibrated forecasts, and 0
     with gradient 0 for a batch that is all right or all wrong.
 
-    It equals `calibrant.mmce_w` at the same options, class weights as `sample_weight` of the rows. It needs class
-    indices.
+    It equals `calibrant.mmce_w` with the same bandwidth, normalisation and lens, or its square with ``squared=True``,
+    class weights as `sample_weight` of the rows. It needs class indices.
 
     Parameters
     ----------
@@ -166,12 +167,13 @@ def weighted_mmce_loss(
     rows.right_labels("weighted_mmce_loss")
     score, outcome = rows.seen(lens)
     # Weights of mean 1, so that only their ratios matter to the doubly divided form too.
-    row_weight = rows.share * len(score)
+    row_weight = rows.share * rows.number
     right, wrong = row_weight * outcome, row_weight * (1 - outcome)
     both = (right.sum() > 0) & (wrong.sum() > 0)
     power = 1 if normalisation == "paper" else 2
     numbers = [torch.where(both, part.sum(), 1.0) ** power for part in (right, wrong)]
-    residual = torch.where(both, right * (1 - score) / numbers[0] - wrong * score / numbers[1], 0.0)
+    # A product, for a score that is no number must not be hidden.
+    residual = both * (right * (1 - score) / numbers[0] - wrong * score / numbers[1])
     value = _pair_sum(score, residual, width)
     return rows.whole(value if squared else safe_power(value, 0.5), "weighted_mmce_loss")
 
@@ -334,17 +336,17 @@ def kde_ece_loss(
     0.856442
     """
     power = check_number(norm, "norm", low=1)
-    if bandwidth != "likelihood":
-        bandwidth = check_number(bandwidth, "bandwidth", above=True)
+    searched = isinstance(bandwidth, str) and bandwidth == "likelihood"
+    fixed = None if searched else check_number(bandwidth, "bandwidth", above=True)
     single = isinstance(input, Tensor) and input.device.type == "mps"
     rows = gather_rows(input, target, weight, ignore_index, reduction, dtype=None if single else torch.float64)
     probs, score, outcome = _forecasts(rows, lens)
     if len(probs) < 2:
         distance = (probs * 0).sum(1)
     else:
-        width = likeliest_width(probs, rows.share) if bandwidth == "likelihood" else float(bandwidth)
-        means = kernel_means(dirichlet_logs(probs, width), outcome, rows.share)
-        distance = ((means - score).abs() ** power).sum(1)
+        width = likeliest_width(probs, rows.share, rows.counted) if fixed is None else fixed
+        means = kernel_means(dirichlet_logs(probs, width, rows.counted), outcome, rows.share)
+        distance = ((means - score).abs() ** power).sum(1) * (rows.number > 1)
     return rows.average(distance).to(torch.promote_types(input.dtype, torch.float32))
 
 

@@ -71,7 +71,7 @@ def max_ent_loss(
         raise ArgumentError("constraint", f"must be 'mean', 'second_moment' or 'both'; got {constraint!r}")
     rows = gather_rows(input, target, weight, ignore_index, reduction)
     share = _check_share(class_share, rows.logits.shape[1])
-    found = _multipliers(share, constraint).to(rows.logits)
+    found = _known_multipliers(share, constraint).to(rows.logits)
     penalty = ((rows.targets @ found) * _distances(rows, share, constraint)).sum(1)
     return rows.reduce(_focal(rows, power) + rows.row_weight * penalty)
 
@@ -79,10 +79,7 @@ def max_ent_loss(
 def _check_share(class_share: Sequence[float] | None, classes: int) -> tuple[float, ...]:
     if class_share is None:
         return (1 / classes,) * classes
-    try:
-        share = tuple(float(value) for value in class_share)
-    except (TypeError, ValueError):
-        share = ()
+    share = _as_numbers(class_share)
     if len(share) != classes or not all(value > 0 for value in share) or not abs(sum(share) - 1) <= 1e-4:
         raise ArgumentError(
             "class_share",
@@ -90,6 +87,13 @@ def _check_share(class_share: Sequence[float] | None, classes: int) -> tuple[flo
             "leave it out for even shares",
         )
     return share
+
+
+def _as_numbers(values: Any) -> tuple[float, ...]:
+    try:
+        return tuple(float(value) for value in values)
+    except (TypeError, ValueError):
+        return ()
 
 
 def _distances(rows: Rows, share: tuple[float, ...], constraint: str) -> Tensor:
@@ -109,6 +113,12 @@ def _distances(rows: Rows, share: tuple[float, ...], constraint: str) -> Tensor:
 
 def _both_ways(value: Tensor, of_data: Tensor, of_row: Tensor) -> Tensor:
     return (value - of_data).abs() + (value - of_row).abs()
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _known_multipliers(share: tuple[float, ...], constraint: str) -> Tensor:
+    """Found once also under torch.compile, which looks through a cache."""
+    return _multipliers(share, constraint)
 
 
 @lru_cache(maxsize=32)
@@ -177,7 +187,7 @@ class MaxEntLoss(LossModule):
         ignore_index: int = -100,
         reduction: str = "mean",
     ) -> None:
-        share = None if class_share is None else _check_share(class_share, len(class_share))
+        share = None if class_share is None else _check_share(class_share, max(2, len(_as_numbers(class_share))))
         options: dict[str, Any] = {"class_share": share, "constraint": constraint, "gamma": gamma}
         super().__init__(
             max_ent_loss, weight, ignore_index, reduction, classes=2 if share is None else len(share), **options

@@ -14,6 +14,9 @@ from ._rows import Rows, check_number, gather_rows, in_full_precision
 
 __all__ = ["LabelSmoothingLoss", "MarginLabelSmoothingLoss", "label_smoothing_loss", "margin_label_smoothing_loss"]
 
+# How much may be spread over others depends on their number, which a module does not know before its first batch.
+MANY = 1 << 16
+
 
 @in_full_precision
 def label_smoothing_loss(
@@ -114,7 +117,9 @@ class LabelSmoothingLoss(LossModule):
         ignore_index: int = -100,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(label_smoothing_loss, weight, ignore_index, reduction, smoothing=smoothing, spread=spread)
+        super().__init__(
+            label_smoothing_loss, weight, ignore_index, reduction, classes=MANY, smoothing=smoothing, spread=spread
+        )
 
 
 @in_full_precision
