@@ -41,11 +41,11 @@ def share(rank: int, split: int) -> tuple[Any, Any]:
     return torch.as_tensor(probs[rows]), torch.as_tensor(labels[rows])
 
 
-def join(rank: int, folder: str, name: str) -> None:
+def join(rank: int, folder: str, name: str, seconds: int = 20) -> None:
     if dist.is_initialized():
         dist.destroy_process_group()
     meet = f"file://{folder}/{name}"
-    dist.init_process_group("gloo", init_method=meet, rank=rank, world_size=2, timeout=timedelta(seconds=20))
+    dist.init_process_group("gloo", init_method=meet, rank=rank, world_size=2, timeout=timedelta(seconds=seconds))
 
 
 def add_up(rank: int, folder: str, split: int) -> None:
@@ -87,7 +87,7 @@ def fail(rank: int, folder: str, how: str) -> None:
 
 def train(rank: int, folder: str) -> None:
     """Count rows while a model that holds the metric is trained on both processes; write the value."""
-    join(rank, folder, "train")
+    join(rank, folder, "train", seconds=90)  # the first such model loads the compiler
     preds, target = share(rank, 200)
     net = torch.nn.ModuleDict({"layer": torch.nn.Linear(4, 4), "ece": MulticlassCalibrationError(4)})
     net.forward = lambda x: net["layer"](x)
@@ -117,7 +117,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     children = [context.Process(target=process, args=(rank, str(folder))) for rank in range(2)]
     for child in children:
         child.start()
-    end = time.monotonic() + 120
+    end = time.monotonic() + 200
     for child in children:
         child.join(max(0.1, end - time.monotonic()))
     hung = [child for child in children if child.is_alive()]

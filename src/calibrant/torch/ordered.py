@@ -55,15 +55,16 @@ class IntraOrderPreservingModule(CountingModule):
         self.register_buffer("slopes", torch.ones(self.pieces))
 
     def _calibrated(self, z: Tensor) -> Tensor:
-        x = torch.log_softmax(z, dim=-1).clamp(LOG_CLIP, 0.0)
-        top = x.amax(dim=-1, keepdim=True)
-        out = torch.zeros_like(x)
-        last = len(self.slopes) - 1
+        logs = torch.log_softmax(z, dim=-1).clamp(LOG_CLIP, 0.0)
+        x = torch.cat([logs, logs.amax(dim=-1, keepdim=True)], dim=-1)
+        out = torch.zeros_like(logs)
+        width, last = self.knots.diff(), len(self.slopes) - 1
         # Piece by piece, the first and the last continued beyond the knots: no search, which exporters do not know.
         for j in range(last + 1):
-            low = None if j == 0 else self.knots[j]
-            high = None if j == last else self.knots[j + 1]
-            out = out + self.slopes[j] * (_within(x, low, high) - _within(top, low, high))
+            part = x - self.knots[j]
+            part = part if j == 0 else part.clamp(min=0.0)
+            part = part if j == last else torch.minimum(part, width[j])
+            out = out + self.slopes[j] * (part[..., :-1] - part[..., -1:])
         return out
 
     def _fit_scaled(self, rows: TrainingRows) -> None:
@@ -103,12 +104,6 @@ class IntraOrderPreservingModule(CountingModule):
 
     def _map_parameters(self) -> dict[str, Any]:
         return {"input": self.input, "pieces": self.pieces}
-
-
-def _within(x: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
-    """What lies below or above the piece is put at its end."""
-    x = x if low is None else torch.maximum(x, low)
-    return x if high is None else torch.minimum(x, high)
 
 
 def _knots(logs: Tensor, rows: TrainingRows, pieces: int) -> Any:
