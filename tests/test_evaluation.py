@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
+from calibrant.evaluation import Inference
 
 RNG = np.random.default_rng(5)
 PROBS = RNG.dirichlet(np.ones(4), 300)
@@ -79,7 +82,7 @@ def test_of_two_classes_the_positive_one_is_spoken_of_too() -> None:
     assert cal.evaluate(sketches, metrics="ece").header.lines()[-2:] == header.lines()[-2:]
     assert cal.evaluate(LABELS, PROBS, metrics="ece").header.event == ""
     rare = cal.evaluate([0] * 999 + [1], [0.002] * 1000, metrics="ece").header.event
-    assert rare == "the positive class is given 0.2%, happens 0.1%: within chance"
+    assert rare == "the positive class is given 0.20%, happens 0.10%: within chance"
 
 
 def test_the_direction_is_within_chance_as_often_as_two_standard_errors_say() -> None:
@@ -254,3 +257,110 @@ def test_many_groups_have_a_line_each() -> None:
     few = cal.evaluate(y, p, by=groups % 3, metrics=["ece"])
     assert "group" not in repr(few)
     assert few._repr_html_().count("<table>") == 1
+
+
+LOW = ([0, 0, 0, 1, 1], [0.01, 0.01, 0.01, 0.02, 0.6])  # given 13 %, happens 40 %, and sure of it
+
+
+@pytest.mark.parametrize("lens", ["binary", "class:1", "classwise"])
+def test_what_is_signed_in_confidence_says_so_of_one_class_too(lens: str) -> None:
+    found = cal.evaluate(*LOW, metrics=["ecd", "nses", "spiegelhalter_z"], lens=lens)
+    assert [result.direction for result in found.results] == ["overconfident"] * 3
+    if lens != "classwise":  # whose classes cancel
+        levels = cal.evaluate(*LOW, metrics=["esce", "calibration_in_the_large", "expected_observed_ratio"], lens=lens)
+        assert [result.direction for result in levels.results] == ["underestimates"] * 3
+
+
+def test_the_side_of_a_p_value_is_that_of_the_metric_for_each_label() -> None:
+    labels = (RNG.random((300, 4)) < PROBS).astype(int)
+    found = cal.evaluate(labels, PROBS, multilabel=True, metrics=["ecd"], assess=True, n_resamples=20)
+    assert found.notes() == ["ecd: one-sided: asks only about overconfidence"]
+
+
+def test_interval_and_p_value_stand_beside_the_value_they_are_of() -> None:
+    found = cal.evaluate(
+        LABELS, PROBS, by=REGION, metrics=["brier"], interval=0.95, assess=True, n_resamples=200, budget=600
+    )
+    headings, (row,) = found.table()
+    assert headings == ["metric", "name", "all", "low", "high", "p-value", "north", "south", "west", "lens", ""]
+    assert float(row[3]) < float(row[2]) < float(row[4])
+    for place, name in enumerate(("north", "south", "west"), 6):
+        assert float(row[place]) == pytest.approx(found.groups[name]["brier"], abs=1e-4)
+
+
+def test_a_group_without_a_value_says_why() -> None:
+    y, p = np.repeat([[0, 1] * 10, [0] * 20, [1] * 20], 1, axis=0).ravel(), np.tile(np.linspace(0.05, 0.95, 20), 3)
+    found = cal.evaluate(y, p, by=np.repeat(["both", "no", "yes"], 20), metrics=["cox_slope", "cox_intercept", "ece"])
+    (note,) = found.notes()
+    assert note.startswith("cox_slope, cox_intercept of no, yes: has no value here: only one outcome occurs")
+    assert note in repr(found)
+    many = cal.evaluate(y, p, by=np.arange(60) // 2, metrics=["cox_slope"])
+    assert sum("and 12 more: " in line for line in many.notes()) == 1
+
+
+def test_a_group_called_all_is_not_taken_for_all_rows() -> None:
+    names = np.array(["all", "some"])[np.arange(300) % 2]
+    found = cal.evaluate(LABELS, PROBS, by=names, metrics=["brier"])
+    assert found.table()[0][2:5] == ["(all)", "all", "some"]
+    frame = found.to_frame()
+    assert list(frame["group"]) == ["(all)", "all", "some"]
+    assert dict(zip(frame["group"], frame["value"], strict=True))["all"] == found.groups["all"]["brier"]
+    twice = cal.evaluate(LABELS, PROBS, by=np.array(["all", "(all)"])[np.arange(300) % 2], metrics=["brier"])
+    assert sorted(twice.to_frame()["group"]) == ["((all))", "(all)", "all"]
+
+
+def test_several_columns_of_groups_are_named() -> None:
+    frame = pd.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.6, 0.7], "site": list("abb"), "sex": list("fmf")})
+    words = {"label": "y", "prob": "p", "metrics": ["brier"]}
+    with pytest.raises(cal.GroupError, match=r"^by: lists 2 columns, and one name is read; join them"):
+        cal.evaluate(frame, by=["site", "sex"], **words)  # type: ignore[arg-type]
+    with pytest.raises(cal.GroupError, match=r"^by: lists 1 column, and one name is read; pass by='site'"):
+        cal.evaluate(frame, by=["site"], **words)  # type: ignore[arg-type]
+    with pytest.raises(cal.ShapeError, match=r"^by: has shape"):
+        cal.evaluate(frame, by=["site", "age"], **words)  # type: ignore[arg-type]
+    assert list(cal.evaluate(frame, by=["site", "sex", "site"], **words).groups) == ["sex", "site"]  # type: ignore[arg-type]
+
+
+def test_all_values_come_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is drawn for the first would leave no time for the value of the last."""
+    done: list[tuple[str, str]] = []
+    measure = cal.Metric.of
+
+    def of(self: cal.Metric, *given: Any, **words: Any) -> tuple[float, str]:
+        done.append(("value", self.id))
+        return measure(self, *given, **words)
+
+    def added(self: Inference, result: cal.Result, *rest: Any) -> cal.Result:
+        done.append(("drawn", result.metric))
+        return result
+
+    monkeypatch.setattr(cal.Metric, "of", of)
+    monkeypatch.setattr(Inference, "added", added)
+    metrics = ["smece", "mce", "brier", "ecce_mad"]
+    found = cal.evaluate(LABELS, PROBS, metrics=metrics, interval=0.95)
+    assert done[:4] == [("value", id) for id in metrics]
+    assert sorted(done[4:]) == sorted(("drawn", id) for id in metrics)
+    assert [result.metric for result in found.results] == metrics  # in the order asked for, whichever is drawn first
+
+
+def test_what_is_drawn_yields_to_the_budget_and_values_do_not() -> None:
+    labels = (RNG.random((300, 4)) < PROBS).astype(int)
+    metrics = ["ece", "mce", "brier", "ecce_mad"]
+    cal.evaluate(labels, PROBS, multilabel=True, metrics=metrics)  # whatever has to be imported
+    words: dict[str, Any] = {"metrics": metrics, "interval": 0.95, "assess": True, "multilabel": True}
+    began = perf_counter()
+    found = cal.evaluate(labels, PROBS, budget=0.5, n_resamples=5000, **words)
+    assert perf_counter() - began < 5  # where all of them take half a minute
+    assert found.left_out == ()
+    for result in found.results:
+        assert result.value == cal.catalogue[result.metric](labels, PROBS, multilabel=True)
+        assert (result.low, result.high, result.pvalue) == (None, None, None)
+        assert "resampling does not fit into the budget" in result.note
+
+
+def test_what_is_drawn_is_what_each_metric_gives_alone() -> None:
+    found = cal.evaluate(LABELS, PROBS, metrics=["ece", "brier"], interval=0.95, assess=True, budget=600)
+    for result in found.results:
+        alone = cal.interval(LABELS, PROBS, metric=result.metric, n_resamples=200, rng=0)
+        assert (result.low, result.high) == (alone.low, alone.high)
+        assert result.pvalue == cal.assess(LABELS, PROBS, metric=result.metric, n_resamples=200, rng=0).pvalue

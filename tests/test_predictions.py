@@ -340,6 +340,21 @@ def test_columns_name_classes_only_where_labels_are_among_them() -> None:
     assert read.classes == ("dog", "eel", "cat")
 
 
+@pytest.mark.parametrize("labels", [["cat", "dog", "bird", "eel"], ["bird", "cat", "dog", "eel"]])
+def test_a_label_that_no_column_is_called_is_named(labels: list[str]) -> None:
+    row = labels.index("bird")
+    with pytest.raises(
+        cal.LabelError, match=rf"row {row} is 'bird', which is not one of the classes \['cat', 'dog', 'eel'"
+    ) as raised:
+        Predictions(labels, table("pandas", NAMES))
+    assert raised.value.row == row
+    frame = pd.DataFrame({"label": ["cat", "dgo"], "cat": [0.7, 0.2], "dog": [0.3, 0.8]})
+    with pytest.raises(cal.LabelError, match=r"row 1 is 'dgo', .*; did you mean 'dog'"):
+        cal.ece(frame, label="label", prob=["cat", "dog"])
+    with pytest.raises(cal.LabelError, match="nothing says which class"):
+        Predictions(["p", "q", "p", "q"], table("pandas", NAMES))  # none of them is a column
+
+
 @pytest.mark.parametrize("columns", [[1, 2, 3], [2, 0, 1], [1.0, 2.0, 3.0]])
 def test_numbers_that_could_be_names_or_positions_are_refused(columns: list[Any]) -> None:
     frame, labels = pd.DataFrame(MATRIX, columns=columns), [1, 2, 1, 2]

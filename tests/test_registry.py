@@ -256,6 +256,18 @@ def test_what_is_signed_is_positive_for_overconfidence() -> None:
         assert (m.direction(0.1), m.direction(-0.1)) == ("overconfident", "underconfident")
 
 
+@pytest.mark.parametrize("lens", ["binary", "class:2", "classwise", "pair:0,1", "top_label"])
+def test_a_sign_speaks_of_levels_or_of_confidence(lens: str) -> None:
+    for id in ("ecd", "nses", "spiegelhalter_z"):
+        m = cal.catalogue[id]
+        assert m.sign_of == m.to_dict()["sign_of"] == "confidence"
+        assert m.ideal is not None
+        assert m.direction(m.ideal + 1, lens) == "overconfident"
+    wanted = "underconfident" if lens == "top_label" else "underestimates"
+    for id in ("esce", "dici", "calibration_in_the_large"):
+        assert cal.catalogue[id].direction(-0.1, lens) == wanted
+
+
 def test_pickles_are_read_in_a_process_that_has_not_used_calibrant_yet() -> None:
     code = f"import pickle; print(pickle.loads({pickle.dumps(cal.nll)!r}).id)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "nll\n"

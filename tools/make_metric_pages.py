@@ -119,13 +119,20 @@ def reaches(metric: cal.Metric) -> str:
     return "forecasts that are sure and right reach it; calibrated ones need not"
 
 
+# What the side of the ideal says, by what a sign is of.
+SIGNS = {
+    "confidence": "Above it forecasts are overconfident, below it underconfident.",
+    "level": "Above it scores are too high, which of the predicted class is overconfidence; below it too low.",
+}
+
+
 def meaning(metric: cal.Metric) -> list[str]:
     """What a value says, and what speaks for the metric."""
     low, high = metric.range
     ideal = (
         f"The ideal is {shown(metric.ideal)}: {reaches(metric)}." if metric.ideal is not None else "No value is ideal."
     )
-    sign = " Above it forecasts are overconfident, below it underconfident." if metric.signed else ""
+    sign = f" {SIGNS[metric.sign_of]}" if metric.signed else ""
     return [f"{metric.summary} Values lie in [{shown(low)}, {shown(high)}]. {ideal}{sign}", "", *bullets(metric.pros)]
 
 
@@ -166,7 +173,7 @@ def facts(metric: cal.Metric) -> list[str]:
         "family": f"{metric.family}, {metric.subfamily}",
         "also called": ", ".join(metric.aliases) or "-",
         "lens": f"`{metric.lens}`",
-        "sign": "positive is overconfident" if metric.signed else "none",
+        "sign": f"of {metric.sign_of}" if metric.signed else "none",
         "proper": metric.proper,
         "weights": ", ".join(weights) or "none",
         "soft labels": "yes" if metric.soft else "no",

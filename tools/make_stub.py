@@ -33,7 +33,7 @@ def exported() -> list[str]:
         lines.append(f"from .{module} import {', '.join(f'{name} as {name}' for name in names)}")
     errors = ", ".join(f"{name} as {name}" for name in calibrant.errors.__all__)
     lines.append(f"from .errors import {errors}")
-    lines.append("from ._metric import Combine")
+    lines.append("from ._facts import Combine")
     lines.append("from .binning import Binning, Bins")
     return lines
 

@@ -8,7 +8,7 @@ from . import errors as errors
 from . import inference as inference
 from . import metrics as metrics
 from . import simulate as simulate
-from ._metric import Combine
+from ._facts import Combine
 from ._partition import KDTree as KDTree
 from ._partition import SimplexGrid as SimplexGrid
 from .binning import Binning, Bins

@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 
 from .errors import ColumnError, InputTypeError, ShapeError
 
-__all__ = ["Column", "column", "frozen", "is_frame", "is_number", "numbers", "pick_columns", "rounding_of"]
+__all__ = [
+    "Column",
+    "column",
+    "frozen",
+    "is_frame",
+    "is_number",
+    "numbers",
+    "pick_columns",
+    "rounding_of",
+    "summing_to_one",
+]
 
 Array = NDArray[Any]
 
@@ -370,3 +380,12 @@ def rounding_of(columns: int) -> int:
     Each is off by half a unit at most; of many, five standard deviations of their sum are as far as it goes.
     """
     return max(1, min(columns // 2, math.ceil(5 * math.sqrt(columns / 12))))
+
+
+def summing_to_one(probs: NDArray[Any]) -> NDArray[Any]:
+    """Rows as they are, or divided by their sums where a wider tolerance let some through that a map would refuse."""
+    if probs.ndim == 1:
+        return probs
+    total = probs.sum(axis=1, dtype=np.float64, keepdims=True)
+    off = np.abs(total - 1).max() > SUM_TOLERANCE.get(probs.dtype.name, 1e-6)
+    return np.asarray(probs / total) if off else probs

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ._results import frame_of, html_table, number, text_table
+from ._results import frame_of, html_table, json_values, number, percent, text_table
 from .errors import ArgumentError, CalibrantError
 from .registry import Metric, catalogue
 
@@ -41,7 +40,7 @@ class Header:
         """What the model says and how often it is right; surer or less sure only where chance hardly explains the difference."""
         if self.accuracy is None or self.mean_confidence is None:
             return ""
-        said = f"says {_percent(self.mean_confidence)}, is right {_percent(self.accuracy)}"
+        said = f"says {percent(self.mean_confidence)}, is right {percent(self.accuracy)}"
         return self._judged(said, self.mean_confidence - self.accuracy, "overconfident", "underconfident")
 
     @property
@@ -50,7 +49,7 @@ class Header:
         if self.event_says is None:
             return ""
         happens = self.prevalence[1]
-        said = f"the positive class is given {_percent(self.event_says)}, happens {_percent(happens)}"
+        said = f"the positive class is given {percent(self.event_says)}, happens {percent(happens)}"
         return self._judged(said, self.event_says - happens, "probabilities too high", "probabilities too low")
 
     def _judged(self, said: str, gap: float, over: str, under: str) -> str:
@@ -129,34 +128,38 @@ class Evaluation:
         header["prevalence"] = list(self.header.prevalence)
         return {
             "header": header,
-            "metrics": [
-                {**asdict(result), **{key: _json_number(getattr(result, key)) for key in NUMBERS}}
-                for result in self.results
-            ],
+            "metrics": [json_values(asdict(result)) for result in self.results],
             "groups": {str(name): part.to_dict() for name, part in self.groups.items()},
             "left_out": [asdict(skipped) for skipped in self.left_out],
         }
 
     def to_frame(self) -> Any:
-        """One row for each metric and group, as a frame of the library at hand; the group of all rows is ``"all"``."""
+        """One row for each metric and group, as a frame of the library at hand; all rows are the group `name_of_all`."""
         columns: dict[str, list[Any]] = {key: [] for key in ("group", "n", *Result.__dataclass_fields__)}
-        for name, part in [("all", self), *self.groups.items()]:
+        for name, part in [(self.name_of_all, self), *self.groups.items()]:
             for result in part.results:
                 for key, value in {"group": str(name), "n": part.header.n, **asdict(result)}.items():
                     columns[key].append(value)
         return frame_of(columns)
 
+    @property
+    def name_of_all(self) -> str:
+        """What all rows are called beside the groups: ``"all"``, in brackets where a group has that name."""
+        name, taken = "all", {str(group) for group in self.groups}
+        while name in taken:
+            name = f"({name})"
+        return name
+
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Headings and rows of text; with a few groups, a column for each."""
+        """Headings and rows of text; interval and p-value stand beside the value that they are of, then a few groups in a column each."""
         beside = {} if self.has_many_groups else self.groups
-        parts: list[tuple[str, Evaluation]] = [("all" if self.groups else "value", self)]
-        parts += [(str(name), part) for name, part in beside.items()]
         rows = []
         for position, result in enumerate(self.results):
-            cells = [shown_number(part.results[position].value) for _, part in parts]
-            words = result.reason or result.direction
-            rows.append([result.metric, result.name, *cells, *self._inferred(result), result.lens, words])
-        return ["metric", "name", *(name for name, _ in parts), *self._inferred(None), "lens", ""], rows
+            cells = [shown_number(part.results[position].value) for part in beside.values()]
+            own = [shown_number(result.value), *self._inferred(result)]
+            rows.append([result.metric, result.name, *own, *cells, result.lens, result.reason or result.direction])
+        value = self.name_of_all if self.groups else "value"
+        return ["metric", "name", value, *self._inferred(None), *map(str, beside), "lens", ""], rows
 
     @property
     def has_many_groups(self) -> bool:
@@ -190,7 +193,20 @@ class Evaluation:
         for note in dict.fromkeys(result.note for result in self.results if result.note):
             listed = ", ".join(result.metric for result in self.results if result.note == note)
             lines.append(f"{listed}: {note}")
-        return lines
+        return lines + self._reasons()
+
+    def _reasons(self) -> list[str]:
+        """Why groups lack values that all rows have."""
+        lacking: dict[tuple[str, str], list[str]] = {}
+        for place, whole in enumerate(self.results):
+            groups: dict[str, list[str]] = {}
+            for name, part in self.groups.items():
+                result = part.results[place]
+                if result.value is None and whole.value is not None:
+                    groups.setdefault(result.reason.removeprefix(f"{result.metric}: "), []).append(str(name))
+            for reason, names in groups.items():
+                lacking.setdefault((_few(names), reason), []).append(whole.metric)
+        return [f"{', '.join(metrics)} of {names}: {reason}" for (names, reason), metrics in lacking.items()]
 
     def __repr__(self) -> str:
         headings, rows = self.table()
@@ -208,12 +224,14 @@ class Evaluation:
         return f"<p>{lines}</p>" + html_table(*self.table()) + groups
 
 
-def _json_number(value: float | None) -> float | str | None:
-    return value if value is None or math.isfinite(value) else str(value)
+def _few(names: list[str]) -> str:
+    """The first of many names.
 
-
-# What may be infinite.
-NUMBERS = ("value", "ideal", "low", "high")
+    >>> _few(["north", "south"]), _few(list("abcdefghij"))
+    ('north, south', 'a, b, c, d, e, f, g, h and 2 more')
+    """
+    more = f" and {len(names) - COLUMNS} more" if len(names) > COLUMNS else ""
+    return ", ".join(names[:COLUMNS]) + more
 
 
 def _cell(value: float | None, key: str) -> str:
@@ -241,12 +259,3 @@ def side_note(metric: Metric, lens: str, alternative: str) -> str:
     asked = {"overconfident": "overconfidence", "underconfident": "underconfidence"}.get(over)
     asked = asked or f"scores that are too {'high' if over.startswith('over') else 'low'}"
     return f"one-sided: asks only about {asked}"
-
-
-def _percent(share: float) -> str:
-    """A share as per cent; two digits of what is rare.
-
-    >>> _percent(0.947), _percent(0.00123), _percent(0.0)
-    ('94.7%', '0.12%', '0.0%')
-    """
-    return f"{share:.1%}" if share >= 0.01 or share == 0 else f"{100 * share:.2g}%"

@@ -26,7 +26,7 @@ def column_names(table: Any) -> tuple[Any, ...] | None:
 
 
 def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDArray[Any]) -> Any:
-    """The classes given, or those that the columns are named after where every label is one of them.
+    """The classes given, or those that the columns are named after where every label, or some text among them, is one of them.
 
     Labels that are both names and numbers of columns are refused where the two differ: which it was would depend on the rows at hand.
     """
@@ -44,7 +44,9 @@ def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDAr
     place = {name: index for index, name in enumerate(names)}
     seen = _distinct(labels, place)
     if seen is None:
-        return None
+        return (
+            names if _names_some(labels, place) else None
+        )  # where some are, the check of labels names the first that is none
     counted = all(is_number(label) and label in range(len(names)) for label in seen)
     if counted and any(place[label] != label for label in seen):
         raise LabelError(
@@ -53,6 +55,16 @@ def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDAr
             "pass classes= if they are names, or y_prob.to_numpy() if they count columns from 0",
         )
     return names
+
+
+def _names_some(labels: NDArray[Any], names: Mapping[Any, int]) -> bool:
+    """Whether text among the labels is a name."""
+    if labels.dtype.kind not in "OU":
+        return False
+    try:
+        return any(isinstance(label, str) for label in names.keys() & set(labels.tolist()))
+    except TypeError:  # what has no hash is no name
+        return False
 
 
 def _distinct(labels: NDArray[Any], names: Mapping[Any, int]) -> set[Any] | None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._blocks import map_blocks
+from ._facts import COSTS, FACTS, Combine, IdealFor, SignOf, Takes
 from ._gather import are_kept, as_predictions, combine_values, views_of
 from ._references import REFERENCES
 from ._signature import (
@@ -38,62 +39,10 @@ from .sketch import Sketch
 from .sketches import Sketches, row_metric
 from .view import VectorView, View
 
-__all__ = ["FACTS", "Metric"]
+__all__ = ["Metric"]
 
 Array = NDArray[Any]
 AnyView = View | VectorView
-Takes = Literal["View", "VectorView", "Block"]
-Combine = Literal["mean", "sum", "max", "prevalence"]
-IdealFor = Literal["calibrated", "sure", "nothing"]
-
-# What a declaration says of a metric and a preset takes over.
-FACTS = (
-    "family",
-    "subfamily",
-    "range",
-    "ideal",
-    "ideal_for",
-    "signed",
-    "proper",
-    "has_test",
-    "alternative",
-    "needs",
-    "instead",
-    "lens",
-    "combine",
-    "counts",
-    "importance",
-    "soft",
-    "sketch",
-    "cost",
-    "deterministic",
-    "order_dependent",
-    "repeatable",
-    "ordinal",
-    "use_cases",
-    "pros",
-    "cons",
-    "certainty",
-    "notes",
-)
-
-# Nanoseconds per unit of work, rough on purpose: it only decides what a budget leaves out.
-COSTS: dict[str, Callable[[float, float], float]] = {
-    "N": lambda n, k: n * 10,
-    "N K": lambda n, k: n * k * 10,
-    "N log N": lambda n, k: n * math.log2(n + 2) * 10,
-    "N K log N": lambda n, k: n * k * math.log2(n + 2) * 10,
-    # Fits and searches go over the rows again and again.
-    "N log N per step": lambda n, k: n * math.log2(n + 2) * 500,
-    "N K log N per step": lambda n, k: n * k * math.log2(n + 2) * 150,
-    "N^2": lambda n, k: n * n * 2,
-    "N^2 K": lambda n, k: n * n * k * 3,
-    # Two classes are one score, which a sort puts in order.
-    "N^2 K or a sort": lambda n, k: n * math.log2(n + 2) * 100 if k == 2 else n * n * k * 2,
-    "N^2 K in parts": lambda n, k: n * k * 100 + (0 if k == 2 else min(n * n * (k + 15) / 2, 3e9)),
-    "N K by landmarks": lambda n, k: n * k * 10_000,
-    "a linear program": lambda n, k: min(n / 2000, 1) * 5e8,
-}
 
 
 class Metric:
@@ -115,6 +64,7 @@ class Metric:
         lens: str = "auto",
         combine: Combine = "mean",
         signed: bool = False,
+        sign_of: SignOf = "level",
         proper: Literal["strictly", "no"] = "no",
         has_test: bool = False,
         alternative: Literal["greater", "less", "two-sided"] = "greater",
@@ -138,6 +88,7 @@ class Metric:
         explain: Mapping[str, str] | None = None,
         notes: str = "",
         finish: Callable[[float, Mapping[str, Any]], float] | None = None,
+        row_form: Callable[..., Any] | None = None,
         defaults: Mapping[str, Any] | None = None,
         base: str | None = None,
     ) -> None:
@@ -156,6 +107,8 @@ class Metric:
         self.lens = lens
         self.combine: Combine = combine
         self.signed = signed
+        self.sign_of: SignOf = sign_of
+        """What its sign speaks of: scores that are too high or too low, or forecasts that are too sure or not sure enough."""
         self.proper = proper
         self.has_test = has_test
         self.alternative = alternative
@@ -183,6 +136,8 @@ class Metric:
         self.explain = dict(explain or {})
         self.notes = notes
         self.finish = finish
+        self.row_form = row_form
+        """Of a formula over a View that is a mean over rows: one number for each, or None where an option makes it none."""
         self.base = base
         self.options = {**formula_options(formula), **(defaults or {})}
         taken = set(self.options) & set(PREDICTION_WORDS)
@@ -190,8 +145,8 @@ class Metric:
             raise ArgumentError(
                 id, f"the option {taken.pop()!r} already means something for every metric", "choose another word"
             )
-        self.is_row_mean = takes == "Block" and finish is None
-        """Whether it is a mean of one number for each row."""
+        self.is_row_mean = finish is None and (takes == "Block" or row_form is not None)
+        """Whether it is, with its own options, a mean of one number for each row."""
 
     def __call__(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
         return self._found(y_true, y_prob, keywords)[0]
@@ -224,19 +179,34 @@ class Metric:
 
     def rows(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> NDArray[np.float64]:
         """What each row contributes; the (weighted) mean of it is the metric."""
+        if isinstance(y_true, (Sketch, Sketches)):
+            raise InputTypeError("y_true", "is a sketch, and what each row contributes is asked for", "pass the rows")
         if not self.is_row_mean:
-            raise UndefinedMetricError(
-                self.id,
-                "is no mean over rows, so a row has no contribution of its own",
-                "see calibration_curve for where it fails",
-            )
+            raise self._no_row_mean()
         # A weight says how much a contribution counts, not what it is; without it every row given is answered.
         keywords = {word: value for word, value in keywords.items() if word not in ("sample_weight", "counts")}
         options, lens, where, _, _, words = self._split(keywords)
         views = self._views(y_true, y_prob, lens, where, words, options)
         if len(views) > 1:
             raise LensError("lens", "gives several views, and a row has one contribution in each", "use 'class:NAME'")
-        return _as_vector(views[0]).each_row(lambda block: self.formula(block, **options))
+        found = self.rows_of(views[0], options)
+        if found is None:
+            raise self._no_row_mean()
+        return found
+
+    def rows_of(self, view: AnyView, options: Mapping[str, Any]) -> NDArray[np.float64] | None:
+        """What each row of a view contributes; None where it is no mean over rows with these options."""
+        if self.takes == "Block" and self.finish is None:
+            return _as_vector(view).each_row(lambda block: self.formula(block, **options))
+        found = None if self.row_form is None else self.row_form(view, **options)
+        return None if found is None else np.asarray(found, np.float64)
+
+    def _no_row_mean(self) -> UndefinedMetricError:
+        return UndefinedMetricError(
+            self.id,
+            f"is no mean over rows{' with these options' if self.is_row_mean else ''}, so a row has no contribution of its own",
+            "see calibration_curve for where it fails",
+        )
 
     def _split(self, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], Any, Any, Any, Any, dict[str, Any]]:
         options = dict(self.options)
@@ -394,13 +364,14 @@ class Metric:
     def direction(self, value: float, lens: str = "top_label") -> str:
         """What a value says about confidence, in words; empty where it says nothing.
 
-        Of one class (or the positive one) a score can be too high or too low, which is not the same as too sure.
+        Of one class (or the positive one) a score can be too high or too low, which is not the same as too sure; which of the two
+        a sign speaks of is `sign_of`.
         """
         if not self.signed or self.ideal is None or abs(value - self.ideal) < 1e-12:  # what rounding leaves
             return ""
         side = "over" if value > self.ideal else "under"
         one_class = lens == "binary" or lens.startswith(("class", "pair"))
-        return f"{side}estimates" if one_class else f"{side}confident"
+        return f"{side}estimates" if one_class and self.sign_of == "level" else f"{side}confident"
 
     def seconds(self, n: int, k: int) -> float:
         """A rough estimate of the time it takes, from its order of growth."""

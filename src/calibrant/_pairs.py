@@ -7,6 +7,7 @@ rows nor, of ordinary data, that of the classes can then change a result, and a 
 from __future__ import annotations
 
 import math
+from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -43,6 +44,9 @@ Distance = Literal["auto", "tv", "l2"]
 MEDIAN_ROWS = 1000
 # As many of the distances show where the middle is to within a twentieth.
 MEDIAN_PART = 4000
+# Median distances that were found. Labels that are drawn anew leave the predictions as they are, so each of many draws asks again.
+_KNOWN: dict[bytes, float] = {}
+MOST_KNOWN = 4096
 # A tile of distances is half a megabyte, so that it stays in the cache of one core while it is turned into a kernel.
 TILE = 256
 # A pair costs several times what an entry of a sweep does, so that few rows already repay a second thread.
@@ -189,10 +193,28 @@ def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any
 
 def _median_distance(cloud: Cloud, metric: str, scale: float) -> float:
     """Median over pairs of rows; the mean where that is 0, and infinity (a kernel of 1) where all rows are equal."""
-    if cloud.size > MEDIAN_ROWS:
-        distance = _distances(cloud.points[evenly_spaced(cloud.share, MEDIAN_ROWS)], metric)
-        middle = float((scale * _middle_two(distance)).mean())  # all weigh the same, and their number is even
-        return middle or scale * float(distance.mean()) or math.inf
+    many = cloud.size > MEDIAN_ROWS
+    points = cloud.points[evenly_spaced(cloud.share, MEDIAN_ROWS)] if many else cloud.points
+    read = [points] if many else [points, cloud.share, cloud.own]
+    key = blake2b(repr((points.shape, metric, scale)).encode(), digest_size=16)
+    for array in read:
+        key.update(array.tobytes())
+    known = _KNOWN.get(key.digest())
+    if known is None:
+        known = _median_of_many(points, metric, scale) if many else _median_of_few(cloud, metric, scale)
+        if len(_KNOWN) >= MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[key.digest()] = known
+    return known
+
+
+def _median_of_many(points: Floats, metric: str, scale: float) -> float:
+    distance = _distances(points, metric)
+    middle = float((scale * _middle_two(distance)).mean())  # all weigh the same, and their number is even
+    return middle or scale * float(distance.mean()) or math.inf
+
+
+def _median_of_few(cloud: Cloud, metric: str, scale: float) -> float:
     points, share, copies = cloud.points, cloud.share, float((cloud.share**2 - cloud.own).sum()) / 2
     i, j = np.triu_indices(len(points), 1)
     distance = np.append(0.0, scale * _distances(points, metric))  # first all pairs of equal rows together
@@ -216,8 +238,9 @@ def _middle_two(values: Floats) -> Floats:
 def _distances(points: Floats, metric: str) -> Floats:
     """Of all pairs, those of the first row first."""
     if points.shape[1] == 1:
-        i, j = np.triu_indices(len(points), 1)
-        return np.asarray(np.abs(points[i, 0] - points[j, 0]))
+        line = points[:, 0]
+        later = ~np.tri(len(line), dtype=bool)
+        return np.abs((line - line[:, None])[later])
     from scipy.spatial.distance import pdist
 
     return np.asarray(pdist(points, metric))

@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import MissingDependencyError
 
-__all__ = ["frame_of", "html_table", "number", "pvalue_text", "text_table"]
+__all__ = ["decimals", "frame_of", "html_table", "json_values", "number", "percent", "pvalue_text", "text_table"]
 
 
 # P-values below this are lost in rounding.
@@ -71,3 +71,34 @@ def html_table(headings: Sequence[str], rows: Sequence[Sequence[Any]], caption: 
     body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A share as per cent, with more digits where it is so near to 0 or 1 that it would seem to be just that.
+
+    >>> percent(0.94786), percent(0.00012), percent(0.99987), percent(1.0), percent(0.003, 0), percent(None)
+    ('94.8%', '0.012%', '99.987%', '100.0%', '0.3%', '-')
+    """
+    if value is None:
+        return "-"
+    return f"{value:.{decimals(100 * min(value, 1 - value), digits, digits)}%}"
+
+
+def decimals(size: float, least: int, more: int) -> int:
+    """Decimals that show something of a number of this size: `more` after its first one; what rounding leaves is nothing."""
+    return least if not 1e-9 < size < 1 else max(least, more - math.floor(math.log10(size)))
+
+
+def json_values(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields as JSON knows them: an infinite number is text, and NaN is None.
+
+    >>> json_values({"value": math.inf, "low": math.nan, "n": 10})
+    {'value': 'inf', 'low': None, 'n': 10}
+    """
+    return {name: _json_value(value) for name, value in fields.items()}
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(float(value))
+    return value

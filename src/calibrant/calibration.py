@@ -15,12 +15,13 @@ from .binning import Binning, Bins, bin_table
 from .bintable import BinTable, check_interval
 from .errors import InputTypeError, LensError
 from .lenses import Lens
+from .predictions import Predictions
 from .selections import parse_selection
 from .sketch import Sketch
 from .sketches import Sketches
 from .view import VectorView, View
 
-__all__ = ["CalibrationCurve", "calibration_curve"]
+__all__ = ["CalibrationCurve", "calibration_curve", "one_question"]
 
 Floats = NDArray[np.float64]
 
@@ -128,15 +129,26 @@ def calibration_curve(
     if isinstance(y_true, (View, VectorView)):
         if y_prob is not None or words or where is not None or lens != "auto":
             raise InputTypeError("y_true", "is a view, which already holds everything", "pass the view alone")
+        source: Predictions | View | VectorView = y_true
         views: list[View | VectorView] = [y_true]
     else:
-        views = views_of(parse_selection(where, as_predictions(y_true, y_prob, words)), lens)
+        source = parse_selection(where, as_predictions(y_true, y_prob, words))
+        views = views_of(source, lens)
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
-        raise LensError("lens", f"{lens!r} is more than one yes-or-no question", "use 'top_label' or 'class:NAME'")
+        named = repr("classwise" if lens == "auto" and len(views) > 1 else lens)
+        raise LensError("lens", f"{named} is more than one yes-or-no question", one_question(source))
     table = bin_table(view, binning, bins)
     if interval is None:
         lower = upper = np.full(len(table), np.nan)
     else:
         lower, upper = table.interval(interval, method)
     return CalibrationCurve(table, view.lens, interval, method, lower, upper)
+
+
+def one_question(source: Predictions | View | VectorView) -> str:
+    """Which lenses ask one yes-or-no question of these predictions: the remedy where another one was given."""
+    if isinstance(source, Predictions) and source.kind == "multilabel":
+        first = 0 if source.classes is None else source.classes[0]
+        return f"name one class, for example lens='class:{first}'"
+    return "use 'top_label' or 'class:NAME'"

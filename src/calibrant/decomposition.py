@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ._forecasts import constant_forecast, proportions, reference_of, with_forecast
 from ._gather import as_predictions, views_of
 from ._metric import Metric
-from ._results import frame_of, html_table, number
+from ._results import frame_of, html_table, json_values, number
 from ._signature import PREDICTION_WORDS, VIEW_WORDS, unknown_word
 from .binning import Binning, Bins, bin_cells
 from .errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
@@ -75,10 +75,7 @@ class Decomposition:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; an infinite one is the text ``"inf"``, so that the result is valid JSON."""
-        return {
-            name: str(value) if isinstance(value, float) and math.isinf(value) else value
-            for name, value in asdict(self).items()
-        }
+        return json_values(asdict(self))
 
     def to_frame(self) -> Any:
         """One row, as a frame of the library at hand."""

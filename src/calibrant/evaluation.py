@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._checks import check_whole
-from ._convert import SUM_TOLERANCE, frozen, is_frame, is_number
+from ._convert import frozen, is_frame, is_number, summing_to_one
 from ._evaluated import Evaluation, Header, Result, Skipped, side_note
+from ._frames import column_names
 from ._gather import as_predictions, views_of
 from ._headers import header_of, sketched_header
 from ._metric import Metric
@@ -24,7 +25,8 @@ from ._sweep import check_matrix
 from .errors import ArgumentError, CalibrantError, GroupError, InputError, InputTypeError, LensError
 from .lenses import Lens
 from .predictions import Predictions
-from .recalibration.base import CalibrationMap, names_array
+from .recalibration.base import CalibrationMap
+from .recalibration.reading import names_array
 from .registry import catalogue
 from .selections import parse_selection
 from .sketch import CELLS
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["Evaluation", "Header", "Result", "Skipped", "evaluate"]
 
 SPENT = "the budget was spent before its turn"
+NO_TIME = "resampling does not fit into the budget"
 
 
 def evaluate(
@@ -72,7 +75,8 @@ def evaluate(
     where
         Which rows: a boolean mask or a Selection.
     budget
-        Seconds; metrics whose estimated time does not fit, the most expensive first, are left out by name.
+        Seconds; metrics whose estimated time does not fit, the most expensive first, are left out by name. Intervals and p-values
+        get what the values leave, those of the quickest metrics first.
     interval
         Level of a confidence interval for each metric, such as 0.95; None for none.
     assess
@@ -133,7 +137,12 @@ def evaluate(
     except InputError as error:
         if by is None or error.argument != "groups":
             raise
+        _refuse_several_columns(y_true, by)
         raise type(error)("by", error.problem, error.remedy, row=error.row) from None
+    if infer is not None and infer.assess:
+        from .inference.significance import refuse_rows_by_label
+
+        refuse_rows_by_label(where)
     predictions = parse_selection(where, checked if map is None else calibrated(checked, map))
     if lens is not None:
         views_of(
@@ -152,6 +161,15 @@ def evaluate(
                 part = predictions.take(rows)
                 groups[name] = Evaluation(header_of(part), tuple(_results(part, plan, given)), {})
     return Evaluation(header_of(predictions), tuple(results), groups, left_out)
+
+
+def _refuse_several_columns(frame: Any, by: Any) -> None:
+    """Say so where `by` lists columns of the frame, and not a group for each row."""
+    names = column_names(frame) if isinstance(by, (list, tuple)) else None
+    if names is None or not all(isinstance(name, str) and name in names for name in by):
+        return
+    remedy = f"pass by={by[0]!r}" if len(by) == 1 else "join them into one column first"
+    raise GroupError("by", f"lists {len(by)} column{'s' * (len(by) > 1)}, and one name is read", remedy)
 
 
 def calibrated(p: Predictions, map: CalibrationMap | Recalibration | str | os.PathLike[str]) -> Predictions:
@@ -189,15 +207,6 @@ def calibrated(p: Predictions, map: CalibrationMap | Recalibration | str | os.Pa
     if p.probs.ndim == 2:
         other.top_score, other.top_correct = check_matrix(other.probs, p.labels, 1e-9)
     return other
-
-
-def summing_to_one(probs: NDArray[Any]) -> NDArray[Any]:
-    """Rows as they are, or divided by their sums where some were let through that a map would refuse."""
-    if probs.ndim == 1:
-        return probs
-    total = probs.sum(axis=1, dtype=np.float64, keepdims=True)
-    off = np.abs(total - 1).max() > SUM_TOLERANCE.get(probs.dtype.name, 1e-6)
-    return np.asarray(probs / total) if off else probs
 
 
 def _order_for(map: CalibrationMap, p: Predictions) -> NDArray[np.intp] | None:
@@ -265,16 +274,15 @@ def _results(
     infer: Inference | None = None,
     deadline: float = math.inf,
 ) -> list[Result]:
-    """One result for each metric, as far as time allows."""
+    """One result for each metric, as far as time allows: first all values, then what is drawn for them, the quickest first."""
     results: list[Result] = []
+    seconds: list[float] = []
     for m in plan:
-        if results and perf_counter() > deadline:
+        began = perf_counter()
+        if results and began > deadline:
             break
-        options = {
-            word: value for word, value in given.items() if value is not None and (word == "lens" or word in m.options)
-        }
         try:
-            value, lens = m.of(p, **options)
+            value, lens = m.of(p, **_taken(m, given))
         except ArgumentError as error:
             # An option that no metric could take is the caller's mistake; a lens that this one cannot read is its reason.
             if not isinstance(error, LensError):
@@ -283,9 +291,19 @@ def _results(
         except CalibrantError as error:
             results.append(Result(m.id, m.name, None, "", m.ideal, "", str(error)))
         else:
-            result = Result(m.id, m.name, value, lens, m.ideal, m.direction(value, lens))
-            results.append(result if infer is None else infer.added(result, m, p, options, deadline))
+            results.append(Result(m.id, m.name, value, lens, m.ideal, m.direction(value, lens)))
+        seconds.append(perf_counter() - began)
+    if infer is not None:
+        for place in sorted(range(len(results)), key=seconds.__getitem__):
+            m = plan[place]
+            if results[place].value is not None:
+                results[place] = infer.added(results[place], m, p, _taken(m, given), deadline)
     return results
+
+
+def _taken(m: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the options given is one of this metric."""
+    return {word: value for word, value in given.items() if value is not None and (word == "lens" or word in m.options)}
 
 
 class Inference(NamedTuple):
@@ -322,30 +340,38 @@ class Inference(NamedTuple):
 
         if isinstance(p, Sketches) and result.lens not in p.lenses:
             return replace(result, note="drawing samples for it needs the rows")
-
-        low = high = pvalue = None
-        notes = []
-        left = deadline - perf_counter()
         rows = min(p.n, CELLS) if isinstance(p, Sketches) else p.n
-        if resampling_seconds(m, rows, p.k, self.n_resamples) > max(left, 0):
-            return replace(result, note="resampling does not fit into the budget")
+        if resampling_seconds(m, rows, p.k, self.n_resamples) > max(deadline - perf_counter(), 0):
+            return replace(result, note=NO_TIME)
         draws: dict[str, Any] = {"metric": m, "n_resamples": self.n_resamples, "rng": self.seed, **options}
         source = p
         if isinstance(p, Sketches):
             source = p.sketch(result.lens)  # type: ignore[assignment]
             draws.pop("lens", None)
-        if self.level is not None:
-            try:
-                found = interval(source, level=self.level, **draws)
-                low, high = found.low, found.high
-                notes += [found.note] if found.note else []
-            except CalibrantError as error:
-                notes.append(f"no interval: {error.problem}")
+        notes: list[str] = []
+        level = self.level
+        if level is not None:
+            found = _drawn("interval", lambda: interval(source, level=level, **draws), deadline, notes)
+            if found is not None:
+                result = replace(result, low=found.low, high=found.high)
+                notes.append(found.note)
         if self.assess:
-            try:
-                tested = assess(source, **draws)
-                pvalue = tested.pvalue
-                notes += [side_note(m, result.lens, tested.alternative)]
-            except CalibrantError as error:
-                notes.append(f"no p-value: {error.problem}")
-        return replace(result, low=low, high=high, pvalue=pvalue, note="; ".join(filter(None, notes)))
+            tested = _drawn("p-value", lambda: assess(source, **draws), deadline, notes)
+            if tested is not None:
+                result = replace(result, pvalue=tested.pvalue)
+                notes.append(side_note(m, result.lens, tested.alternative))
+        return replace(result, note="; ".join(filter(None, notes)))
+
+
+def _drawn(what: str, draw: Callable[[], Any], deadline: float, notes: list[str]) -> Any:
+    """What was drawn; None, and why in the notes, where there is no such thing or no time for it."""
+    from .inference.timing import OutOfTimeError, within
+
+    try:
+        with within(deadline):
+            return draw()
+    except CalibrantError as error:
+        notes.append(f"no {what}: {error.problem}")
+    except OutOfTimeError:
+        notes.append(f"no {what}: {NO_TIME}")
+    return None

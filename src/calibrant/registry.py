@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from ._metric import FACTS, Metric
+from ._facts import FACTS
+from ._metric import Metric
 from ._signature import unknown_word
 from .errors import AmbiguousMetricError, ArgumentError, UnknownMetricError
 
@@ -156,7 +157,7 @@ def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
 
 def preset(base: Metric, id: str, name: str, *, summary: str, **changes: Any) -> Metric:
     """Another metric that is `base` with other defaults: options of its formula, its lens, or facts of its entry."""
-    facts = {field: getattr(base, field) for field in (*FACTS, "takes", "cite", "finish")}
+    facts = {field: getattr(base, field) for field in (*FACTS, "takes", "cite", "finish", "row_form")}
     defaults = dict(base.options)
     for key, value in changes.items():
         if key in defaults:

@@ -26,17 +26,22 @@ class Selection:
 
     name: str
     mask: Callable[[Predictions], Array]
+    reads_labels: bool = False
+    """Whether the true class decides which rows are chosen."""
 
     def __and__(self, other: Selection) -> Selection:
         _check_selection(other)
-        return Selection(f"({self.name} & {other.name})", lambda p: self.mask(p) & other.mask(p))
+        return Selection(f"({self.name} & {other.name})", lambda p: self.mask(p) & other.mask(p), self._reads(other))
 
     def __or__(self, other: Selection) -> Selection:
         _check_selection(other)
-        return Selection(f"({self.name} | {other.name})", lambda p: self.mask(p) | other.mask(p))
+        return Selection(f"({self.name} | {other.name})", lambda p: self.mask(p) | other.mask(p), self._reads(other))
 
     def __invert__(self) -> Selection:
-        return Selection(f"~{self.name}", lambda p: ~self.mask(p))
+        return Selection(f"~{self.name}", lambda p: ~self.mask(p), self.reads_labels)
+
+    def _reads(self, other: Selection) -> bool:
+        return self.reads_labels or other.reads_labels
 
     def __repr__(self) -> str:
         return f"Selection({self.name})"
@@ -65,7 +70,7 @@ class select:
                 )
             return np.isin(p.labels, [p.class_index(name, "where") for name in names])
 
-        return Selection(f"label in {list(names)}", mask)
+        return Selection(f"label in {list(names)}", mask, reads_labels=True)
 
     @staticmethod
     def predicted(*names: Any) -> Selection:

@@ -87,8 +87,18 @@ def test_classes_of_sketches_are_panels_by_name(three: cal.Sketches) -> None:
 
 
 def test_many_labels_are_named_as_many_questions() -> None:
-    with pytest.raises(cal.LensError, match="'classwise' is more than one yes-or-no question"):
-        cal.reliability((P > 0.3).astype(int), P, multilabel=True)
+    many = (P > 0.3).astype(int)
+    several = "'classwise' is more than one yes-or-no question; name one class, for example lens='class:"
+    for ask in (cal.reliability, cal.calibration_curve):
+        with pytest.raises(cal.LensError, match=f"{several}0'"):
+            ask(many, P, multilabel=True)
+        with pytest.raises(cal.LensError, match=f"{several}{NAMES[0]}'"):
+            ask(many, P, multilabel=True, classes=NAMES)
+        assert len(ask(many, P, multilabel=True, classes=NAMES, lens=f"class:{NAMES[0]}").rate)
+    with pytest.raises(cal.LensError, match="use 'top_label' or 'class:NAME'"):
+        cal.calibration_curve(Y, P, lens="classwise")
+    with pytest.raises(cal.LensError, match="name one class, for example lens='class:0'"):
+        cal.giviti_test(many, P, multilabel=True)
 
 
 def test_names_are_never_read_as_formulas() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.inference.draws import generator
 
 
 def two_models() -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -81,3 +82,40 @@ def test_unknown_words_are_answered_with_those_of_the_function(words: dict[str, 
         cal.compare(y, models, **words)
     with pytest.raises(cal.UnknownArgumentError, match=text.format("interval")):
         cal.interval(y, models["a"], metric="brier", **words)
+
+
+def close_models(n: int, seed: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Two that are equally far from calibrated: which is which is a toss of a coin."""
+    rng = np.random.default_rng([n, seed])
+    odds = 1.5 * rng.normal(size=n)
+    y = (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(int)
+    return y, {name: 1 / (1 + np.exp(-odds - 0.5 * rng.normal(size=n))) for name in "ab"}
+
+
+@pytest.mark.parametrize("metric", ["ece_em", "ece", "brier"])
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95])
+def test_the_interval_and_the_p_value_say_the_same(metric: str, level: float) -> None:
+    for seed in range(8):
+        y, models = close_models(60, seed)
+        found = cal.compare(y, models, metric=metric, level=level, n_resamples=199, rng=seed)["a", "b"]
+        assert (found.low > 0 or found.high < 0) == (found.pvalue <= 1 - level + 1e-12)
+        assert (found.low + found.high) / 2 == pytest.approx(found.difference, abs=1e-14)
+
+
+def test_the_interval_is_as_wide_as_resampled_differences_stray() -> None:
+    y, models = close_models(60, 1)
+    found = cal.compare(y, models, metric="ece", level=0.9, n_resamples=99, rng=0)["a", "b"]
+    off = []
+    for number in range(99):
+        at = generator(0, number).integers(60, size=60)
+        off.append(abs(cal.ece(y[at], models["a"][at]) - cal.ece(y[at], models["b"][at]) - found.difference))
+    assert found.high - found.difference == pytest.approx(sorted(off)[-10])
+    assert found.pvalue == pytest.approx((1 + sum(o >= abs(found.difference) for o in off)) / 100)
+
+
+def test_equally_calibrated_models_are_seldom_told_apart() -> None:
+    rejected = []
+    for seed in range(80):
+        y, models = close_models(60, seed)
+        rejected.append(cal.compare(y, models, metric="ece_em", n_resamples=79, rng=seed)["a", "b"].pvalue <= 0.05)
+    assert np.mean(rejected) <= 0.05  # with each end for itself it would be a fifth

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant._pairs import _middle_two
+from calibrant import _pairs
+from calibrant._pairs import Cloud, _median_distance, _middle_two
 from calibrant.inference.draws import PredictionSampler, generator
 from calibrant.inference.pairdraws import Series, skce_draws
 
@@ -179,3 +180,51 @@ def test_the_two_in_the_middle(n: int) -> None:
     tricky = np.ones(n)
     tricky[:: max(1, n // 4000)] = 0.0  # what a part shows is not so of the rest
     assert _middle_two(tricky).tolist() == np.sort(tricky)[n // 2 - 1 : n // 2 + 1].tolist()
+
+
+class Forgetful(dict[bytes, float]):
+    """Keeps nothing."""
+
+    def get(self, key: bytes, default: Any = None) -> Any:
+        return default
+
+
+@pytest.mark.parametrize("rows", [60, 1100])
+def test_draws_of_labels_share_the_width_of_the_kernel(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    distances = _pairs._distances
+
+    def counting(points: np.ndarray, metric: str) -> np.ndarray:
+        asked.append(len(points))
+        return distances(points, metric)
+
+    monkeypatch.setattr(_pairs, "_KNOWN", {})
+    monkeypatch.setattr(_pairs, "_distances", counting)
+    rng = np.random.default_rng(rows)
+    p = rng.random((rows, 3))
+    y = (rng.random((rows, 3)) < p).astype(int)
+    words: dict[str, Any] = {"metric": "skce_uq", "multilabel": True, "n_resamples": 20, "rng": 0}
+    found = cal.assess(y, p, **words)
+    assert len(asked) == 3  # once for each label
+    assert found.null is not None
+    monkeypatch.setattr(_pairs, "_KNOWN", Forgetful())
+    again = cal.assess(y, p, **words)
+    assert len(asked) == 3 + 3 * 21
+    assert again.null is not None
+    assert again.null.tobytes() == found.null.tobytes()
+
+
+def test_a_width_is_kept_for_the_same_question_only() -> None:
+    rng = np.random.default_rng(0)
+    points, share = rng.dirichlet(np.ones(3), 30), np.full(30, 1 / 30)
+    cloud = Cloud(points, share, points, share / 30, share, 30.0)
+    wanted = np.median([np.abs(a - b).sum() for i, a in enumerate(points) for b in points[i + 1 :]])
+    for _ in range(2):
+        assert _median_distance(cloud, "cityblock", 1.0) == pytest.approx(wanted)
+        assert _median_distance(cloud, "cityblock", 0.5) == pytest.approx(wanted / 2)
+        assert _median_distance(cloud, "euclidean", 1.0) < wanted
+        heavy = np.where(np.arange(30) < 2, 0.45, 0.1 / 28)
+        two = cloud._replace(share=heavy, own=heavy**2)
+        assert _median_distance(two, "cityblock", 1.0) == pytest.approx(np.abs(points[0] - points[1]).sum())
+        apart = cloud._replace(points=points[::-1] ** 2)
+        assert _median_distance(apart, "cityblock", 1.0) != pytest.approx(wanted)

@@ -49,7 +49,7 @@ def test_leaving_out_one_of_many_equal_rows() -> None:
     y = [0] * 8 + [1] * 3 + [0] * 2 + [1] * 6
     p = [0.2] * 11 + [0.7] * 8
     view = cal.ece.views(y, p)[0]
-    cells = CellSampler(view, 10)
+    cells = CellSampler(view, cal.EqualWidth(10))
     assert sorted(weight for weight, _ in cells.left_out()) == [2, 3, 6, 8]
     by_cell = {weight: drawn.value(cal.ece, {"bins": 10}) for weight, drawn in cells.left_out()}
     assert by_cell[8] == pytest.approx(0.0777777778, abs=1e-10)
@@ -364,3 +364,33 @@ def test_debiased_errors_are_lifted_too() -> None:
             in cal.interval(d.y_true, d.y_prob, metric=metric, rng=0, n_resamples=200).note
         )
     assert cal.interval(d.y_true, d.y_prob, metric="brier").note == ""
+
+
+def test_the_mean_difference_is_a_mean_over_rows() -> None:
+    y, p = predictions(400)
+    gap = p - y
+    found = cal.interval(y, p, metric="calibration_in_the_large")
+    half = 1.959963984540054 * np.std(gap, ddof=1) / 20
+    assert found.method == "normal"
+    assert (found.low, found.high) == pytest.approx((gap.mean() - half, gap.mean() + half))
+    assert cal.calibration_in_the_large.rows(y, p).tolist() == gap.tolist()
+    assert cal.calibration_in_the_large.is_row_mean
+    weight = np.arange(400) % 4
+    counted = cal.interval(y, p, metric="calibration_in_the_large", counts=weight)
+    repeated = cal.interval(np.repeat(y, weight), np.repeat(p, weight), metric="calibration_in_the_large")
+    assert (counted.low, counted.high) == pytest.approx((repeated.low, repeated.high))
+    assert counted.method == "normal"
+    drawn = cal.interval(y, p, metric="calibration_in_the_large", method="percentile", n_resamples=2000, rng=0)
+    assert (drawn.low, drawn.high) == pytest.approx((found.low, found.high), abs=0.004)
+
+
+def test_a_shift_in_log_odds_is_no_mean_over_rows() -> None:
+    y, p = predictions(400)
+    words: dict[str, Any] = {"metric": "calibration_in_the_large", "form": "logit", "n_resamples": 200, "rng": 0}
+    assert cal.interval(y, p, **words).method == "percentile"
+    with pytest.raises(cal.ArgumentError, match="is none with these options"):
+        cal.interval(y, p, method="normal", **words)
+    with pytest.raises(cal.UndefinedMetricError, match="is no mean over rows with these options"):
+        cal.calibration_in_the_large.rows(y, p, form="logit")
+    with pytest.raises(cal.InputTypeError, match="y_true: is a sketch"):
+        cal.calibration_in_the_large.rows(cal.Sketch.of(y, p))

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import calibrant as cal
 from calibrant.inference.owntests import Asked
-from calibrant.inference.tails import compared_with_every_outcome, pvalues_of_draws
+from calibrant.inference.tails import compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 
 Floats = Any
 
@@ -130,3 +131,127 @@ def test_every_draw_has_the_p_value_of_its_rank() -> None:
     assert pvalues_of_draws(asked, null).tolist() == [2 / 5, 2 / 5, 1.0, 1.0, 1.0]
     asked = Asked(metric, {}, [], 0.2, 0.05, "greater", 5, 0)
     assert pvalues_of_draws(asked, null).tolist() == [1 / 5, 4 / 5, 3 / 5, 1.0, 3 / 5]
+
+
+def beyond(found: cal.SignificanceResult) -> bool:
+    """Whether the value lies outside what the thresholds allow."""
+    if found.threshold is None:
+        raise AssertionError("no threshold")
+    if found.alternative == "less":
+        return found.statistic < found.threshold
+    low = found.lower_threshold is not None and found.statistic < found.lower_threshold
+    return low or found.statistic > found.threshold
+
+
+SIGNED = ["brier", "nll", "esce", "expected_observed_ratio", "calibration_in_the_large"]
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+@pytest.mark.parametrize("metric", SIGNED)
+def test_values_outside_the_thresholds_are_those_that_are_rejected(metric: str, alternative: Any) -> None:
+    rejected = []
+    for temperature in (0.5, 1.0, 2.0):
+        for shift in (0.6, 0.85, 1.0, 1.5):
+            drawn = cal.make_miscalibrated(150, warp=cal.simulate.temperature(temperature), rng=3)
+            score = np.clip(drawn.y_prob**shift, 0.001, 0.999)
+            words: dict[str, Any] = {"metric": metric, "alternative": alternative, "rng": 0, "n_resamples": 399}
+            found = cal.assess(drawn.y_true, score, method="consistency", **words)
+            assert (found.lower_threshold is None) == (alternative != "two-sided")
+            if abs(found.pvalue - 0.05) > 0.006:  # a threshold between two draws is told to within one of them
+                assert beyond(found) == found.rejected
+                rejected.append(found.rejected)
+    assert 0 < sum(rejected) < len(rejected)
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+@pytest.mark.parametrize("weigh", [None, "counts", "sample_weight"])
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        ("calibration_in_the_large", {}),
+        ("calibration_in_the_large", {"form": "logit"}),
+        ("expected_observed_ratio", {}),
+        ("spiegelhalter_z", {}),
+        ("ecd", {}),
+    ],
+)
+def test_thresholds_of_normal_laws_have_a_p_value_of_alpha(
+    metric: str, words: dict[str, Any], weigh: str | None, alternative: Any
+) -> None:
+    """Whatever is observed, it is rejected where it lies outside; the thresholds themselves hang on the scores alone."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 3, 200)
+    weight = {} if weigh is None else {weigh: rng.integers(1, 4, 200)}
+    rejected, limits = [], set()
+    for power in (0.5, 0.8, 0.9, 1.0, 1.1, 1.25, 2.0):
+        y = (rng.random(200) < p**power).astype(int)
+        found = cal.assess(y, p, metric=metric, method="normal", alternative=alternative, **words, **weight)
+        assert beyond(found) == found.rejected
+        rejected.append(found.rejected)
+        limits.add((found.lower_threshold, found.threshold))
+    assert len(limits) == 1
+    assert (next(iter(limits))[0] is None) == (alternative != "two-sided")
+    if metric not in ("ecd", "spiegelhalter_z"):
+        assert 0 < sum(rejected) < len(rejected)
+
+
+def test_the_threshold_of_a_mean_is_two_deviations_of_it() -> None:
+    p = np.linspace(0.05, 0.95, 400)
+    y = (np.arange(400) % 2 == 0).astype(int)
+    found = cal.assess(y, p, metric="calibration_in_the_large")
+    two = stats.norm.isf(0.025) * np.sqrt((p * (1 - p)).sum()) / 400
+    assert (found.lower_threshold, found.threshold) == pytest.approx((-two, two))
+    drawn = cal.assess(y, p, metric="calibration_in_the_large", method="consistency", n_resamples=3999, rng=0)
+    assert drawn.threshold == pytest.approx(two, rel=0.05)
+    ratio = cal.assess(y, p, metric="expected_observed_ratio")
+    total = p.sum()
+    assert ratio.threshold == pytest.approx(total / (total - 400 * two))
+    assert ratio.lower_threshold == pytest.approx(total / (total + 400 * two))
+
+
+@pytest.mark.parametrize(
+    ("metric", "low", "high"),
+    [("cox_slope", 1 - 0.475, 1 + 0.475), ("esce", -1.475, 1.475), ("expected_observed_ratio", 1 / 1.475, 1.475)],
+)
+def test_thresholds_of_two_sides_are_as_far_from_the_ideal(metric: str, low: float, high: float) -> None:
+    asked = Asked(cal.catalogue[metric], {}, [], 1.0, 0.05, "two-sided", 1001, 0)
+    found = compared_with_draws(asked, np.linspace(1, 1.5, 1001))
+    assert (found.lower_threshold, found.threshold) == pytest.approx((low, high))
+
+
+def test_both_thresholds_are_said() -> None:
+    drawn = cal.make_miscalibrated(2000, warp=cal.simulate.temperature(0.5), rng=0)
+    found = cal.assess(drawn.y_true, drawn.y_prob, metric="brier", rng=0)
+    assert found.rejected
+    assert found.lower_threshold is not None
+    assert found.threshold is not None
+    assert found.statistic < found.lower_threshold < found.threshold
+    said = f"below {found.lower_threshold:.4f} or beyond {found.threshold:.4f}"
+    assert f"threshold at 0.05: {said}" in repr(found)
+    assert said in found._repr_html_()
+    assert found.to_dict()["lower_threshold"] == found.lower_threshold
+    assert found.to_frame()["lower_threshold"].tolist() == [found.lower_threshold]
+    calm = cal.make_calibrated(400, rng=2)
+    quiet = cal.assess(calm.y_true, calm.y_prob, metric="cox_slope", method="consistency", rng=0)
+    assert "400 rows would have shown a value below 0." in quiet.verdict
+    assert " or beyond 1." in quiet.verdict
+    table = cal.assess_many(drawn.y_true, drawn.y_prob, metrics=["brier", "ece"], rng=0, n_resamples=99)
+    assert table["ece"].lower_threshold is None
+    assert "below " in repr(table)
+    assert table.to_frame()["lower_threshold"].notna().tolist() == [True, False]
+
+
+def test_an_error_has_no_values_below_its_ideal() -> None:
+    drawn = cal.make_calibrated(300, rng=2)
+    words: dict[str, Any] = {"metric": "ece", "rng": 0, "n_resamples": 99}
+    both = cal.assess(drawn.y_true, drawn.y_prob, alternative="two-sided", **words)
+    one = cal.assess(drawn.y_true, drawn.y_prob, **words)
+    assert both.lower_threshold is None
+    assert (both.threshold, both.pvalue) == (one.threshold, one.pvalue)
+
+
+def test_a_threshold_that_no_value_reaches_is_infinite_on_both_sides() -> None:
+    drawn = cal.assess([0] * 5, [0.05] * 5, metric="expected_observed_ratio", method="consistency", rng=0)
+    assert (drawn.lower_threshold, drawn.threshold) == (-np.inf, np.inf)
+    assert "would have shown" not in drawn.verdict
+    assert drawn.to_dict()["lower_threshold"] == "-inf"

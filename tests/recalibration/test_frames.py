@@ -169,7 +169,9 @@ def test_names_without_columns_are_refused(make: Any) -> None:
     """The alphabet does not know of which class a score is the probability."""
     score = NEW.y_prob[:, 0]
     outcome = np.where(NEW.y_true == 0, "default", "ok")
-    with pytest.raises(cal.errors.LabelError, match=r"nothing says of which class the scores are; .*y == 'default'") as told:
+    with pytest.raises(
+        cal.errors.LabelError, match=r"nothing says of which class the scores are; .*y == 'default'"
+    ) as told:
         make().fit(score, outcome)
     assert told.value.row == 0
     assert make().fit(score, outcome == "default").predict_proba([0.2, 0.9])[:, 1].argmax() == 1

@@ -386,10 +386,28 @@ def test_prior_shift_em():
     same = D[0].mean(axis=0)
     assert prior_shift_em(D[0], same).prior == pytest.approx(same, abs=1e-12)
     twice = prior_shift_em(np.repeat(D[0], 2, axis=0), (0.4, 0.3, 0.3))
-    weighed = prior_shift_em(D[0], (0.4, 0.3, 0.3), np.full(8, 2))
-    assert twice.likelihood_ratio == pytest.approx(weighed.likelihood_ratio)
+    counted = prior_shift_em(D[0], (0.4, 0.3, 0.3), counts=np.full(8, 2))
+    assert twice.likelihood_ratio == pytest.approx(counted.likelihood_ratio)
     assert "prior" in repr(found)
     assert found.to_dict()["prior"][0] == found.prior[0]
+
+
+def test_the_test_of_a_prior_knows_weights_by_their_shape_alone():
+    rng = np.random.default_rng(0)
+    p, weight = rng.random(300), rng.random(300)
+    plain = prior_shift_em(p, 0.45)
+    for scale in (1, 100, 1e-6):
+        even = prior_shift_em(p, 0.45, np.full(300, scale))
+        assert even.p_value == pytest.approx(plain.p_value, rel=1e-6)
+        uneven = prior_shift_em(p, 0.45, scale * weight)
+        assert uneven.likelihood_ratio == pytest.approx(prior_shift_em(p, 0.45, weight).likelihood_ratio)
+    share = weight / weight.sum()
+    over = prior_shift_em(p, 0.45, weight).prior[1]
+    gain = share @ (np.log(p * over / 0.45 + (1 - p) * (1 - over) / 0.55))
+    assert prior_shift_em(p, 0.45, weight).likelihood_ratio == pytest.approx(2 * gain / (share @ share))
+    assert prior_shift_em(p, 0.45, counts=np.full(300, 3)).likelihood_ratio == pytest.approx(3 * plain.likelihood_ratio)
+    some = np.where(np.arange(300) < 200, weight, 0)
+    assert prior_shift_em(p, 0.45, some).p_value == pytest.approx(prior_shift_em(p[:200], 0.45, weight[:200]).p_value)
 
 
 def test_offset():

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
+from .._convert import summing_to_one
 from .._results import number
 from ..calibration import calibration_curve
 from ..decision._rows import check_level
 from ..decision.thresholds import ThresholdChoice, choose_threshold
 from ..errors import ArgumentError, CalibrantError, FittedOnTheseRowsWarning, warn_caller
-from ..evaluation import Evaluation, calibrated, evaluate, summing_to_one
+from ..evaluation import Evaluation, calibrated, evaluate
 from ..files import make_folder, write_atomic
 from ..inference.comparison import Comparison, compare
 from ..predictions import Predictions

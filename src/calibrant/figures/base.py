@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._gather import as_predictions, views_of
 from .._results import number, text_table
 from .._signature import PREDICTION_WORDS, unknown_word
+from ..calibration import one_question
 from ..errors import ArgumentError, InputTypeError, LensError, ShapeError
 from ..lenses import AnyView, Lens
 from ..predictions import Predictions
@@ -295,12 +296,13 @@ def one_view(
     """The one yes-or-no question that a picture shows; `known` are the picture's own keywords, for its error messages."""
     if isinstance(y_true, Sketches) and isinstance(lens, str) and lens != "classwise":
         y_true, lens = y_true.sketch(lens), "auto"
-    views = _views(source_of(who, y_true, y_prob, where, words, known), lens, "auto")
+    source = source_of(who, y_true, y_prob, where, words, known)
+    views = _views(source, lens, "auto")
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
         usual = "classwise" if len(views) > 1 else view.lens
         named = repr(usual if lens == "auto" else lens)
-        raise LensError("lens", f"{named} is more than one yes-or-no question", "use 'top_label' or 'class:NAME'")
+        raise LensError("lens", f"{named} is more than one yes-or-no question", one_question(source))
     return view
 
 

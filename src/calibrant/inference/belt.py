@@ -14,11 +14,12 @@ from .._convert import is_number
 from .._gather import views_of
 from .._logistic import Groups, fit_logistic, groups_of, logit, separating_side
 from .._signature import check_words
+from ..calibration import one_question
 from ..errors import ArgumentError, LensError, UndefinedMetricError
 from ..predictions import Predictions
 from ..view import VectorView, View
 from .fitted import gain_over_scores, limit_gain, refuse_importance
-from .significance import _check_alpha, read_source
+from .significance import _check_alpha, read_source, refuse_rows_by_label
 from .verdicts import SignificanceResult
 
 __all__ = ["belt_survival", "giviti_test", "view_to_test"]
@@ -89,6 +90,7 @@ def giviti_test(
         statistic=statistic,
         pvalue=survival(statistic),
         threshold=_quantile(survival, alpha),
+        lower_threshold=None,
         alpha=alpha,
         alternative="greater",
         hypothesis="the labels are drawn from the probabilities given",
@@ -106,10 +108,11 @@ def view_to_test(
     """The one question that is tested, with hard labels and rows that count."""
     name = test.__name__
     check_words(test, keywords)
+    refuse_rows_by_label(where)
     source, _ = read_source(y_true, y_prob, where, keywords)
     views = views_of(source, lens) if isinstance(source, Predictions) else [source]
     if len(views) > 1 or isinstance(views[0], VectorView):
-        raise LensError("lens", f"{name} tests one question at a time", "use lens='top_label' or 'class:...'")
+        raise LensError("lens", f"{name} tests one question at a time", one_question(source))
     if views[0].is_soft:
         raise UndefinedMetricError(name, "needs hard labels, and these are soft")
     refuse_importance(views[0], name, "drop them, or use assess(metric='cox_slope', method='sandwich')")

@@ -15,26 +15,31 @@ from ..binning import bin_table
 from ..errors import UndefinedMetricError
 from ..laws import maximum_survival, range_survival
 from ..metrics.cumulative import null_scale, rank_view
+from ..metrics.totals import logit_shift
 from ..view import Block, VectorView, View
 from .owntests import ANY_SIDE, Asked, Found, own_test
 
-__all__ = ["chi_square_found", "normal_found", "too_few", "vector_view"]
+__all__ = ["chi_square_found", "in_units_of", "normal_found", "too_few", "vector_view"]
 
 Floats = NDArray[np.float64]
 
 
-def normal_found(asked: Asked, z: float, unit: float, law: str) -> Found:
-    """A standardised value; `unit` is what one standard deviation is in units of the statistic (0 where that is no scale)."""
+def normal_found(asked: Asked, z: float, at: Callable[[float], float] | None, law: str) -> Found:
+    """A standardised value; `at` gives the value of the metric for a standardised one, None where that is no matter of it alone."""
     from scipy.special import ndtr, ndtri
 
-    ideal = asked.metric.ideal or 0.0
-    if asked.alternative == "greater":
-        pvalue, limit = float(ndtr(-z)), ideal - float(ndtri(asked.alpha)) * unit
-    elif asked.alternative == "less":
-        pvalue, limit = float(ndtr(z)), ideal + float(ndtri(asked.alpha)) * unit
-    else:
-        pvalue, limit = 2 * float(ndtr(-abs(z))), ideal - float(ndtri(asked.alpha / 2)) * unit
-    return Found(pvalue, limit if unit > 0 else None, law, {"z": z})
+    far = -float(ndtri(asked.alpha / 2 if asked.alternative == "two-sided" else asked.alpha))
+    tail = {"greater": -z, "less": z, "two-sided": -abs(z)}[asked.alternative]
+    pvalue = float(ndtr(tail)) * (2 if asked.alternative == "two-sided" else 1)
+    if at is None:
+        return Found(pvalue, None, law, {"z": z})
+    lower = at(-far) if asked.alternative == "two-sided" else None
+    return Found(pvalue, at(-far if asked.alternative == "less" else far), law, {"z": z}, lower_threshold=lower)
+
+
+def in_units_of(unit: float) -> Callable[[float], float]:
+    """The value of a metric that is 0 in the mean and has this standard deviation."""
+    return lambda z: z * unit
 
 
 def chi_square_found(asked: Asked, statistic: float, df: float, is_the_metric: bool = True) -> Found:
@@ -61,11 +66,14 @@ def _squares(view: View | VectorView) -> Any:
 
 @own_test("spiegelhalter_z", method="normal", sides=ANY_SIDE)
 def _spiegelhalter(asked: Asked) -> Found:
-    return normal_found(asked, asked.statistic, 1.0, "standard normal")
+    return normal_found(asked, asked.statistic, in_units_of(1.0), "standard normal")
 
 
 def _not_the_whole_sum(asked: Asked) -> str:
     return "" if asked.options.get("multiclass") == "full" else "is that of the whole sum"
+
+
+NORMAL = "normal with the variance that the scores imply"
 
 
 @own_test("ecd", method="normal", sides=ANY_SIDE, off=_not_the_whole_sum)
@@ -78,7 +86,7 @@ def _ecd(asked: Asked) -> Found:
     unit = math.sqrt(variance) / view.total
     if unit == 0:
         raise UndefinedMetricError("ecd", "every forecast is sure or uniform, so nothing could vary by chance")
-    return normal_found(asked, asked.statistic / unit, unit, "normal with the variance that the scores imply")
+    return normal_found(asked, asked.statistic / unit, in_units_of(unit), NORMAL)
 
 
 def _log_variance(block: Block) -> Any:
@@ -95,8 +103,24 @@ def _mean_calibration(asked: Asked) -> Found:
     total = accurate_sum(view.weights * (view.score - view.outcome))
     if spread == 0:
         raise UndefinedMetricError(asked.metric.id, "every score is 0 or 1, so nothing could vary by chance")
-    sign = -1 if asked.options.get("form") == "logit" else 1  # a shift up is needed where scores are too low
-    return normal_found(asked, sign * total / spread, 0.0, "standard normal for the standardised mean residual")
+    is_shift = asked.options.get("form") == "logit"
+    sign = -1 if is_shift else 1  # a shift up is needed where scores are too low
+    at = in_units_of(spread / view.total)
+    if is_shift:
+        at = _shift_at(view, spread)
+    elif asked.metric.id == "expected_observed_ratio":
+        at = _ratio_at(view, spread)
+    return normal_found(asked, sign * total / spread, at, "standard normal for the standardised mean residual")
+
+
+def _shift_at(view: View, spread: float) -> Callable[[float], float]:
+    expected = accurate_sum(view.weights * view.score)
+    return lambda z: logit_shift(view.score, view.weights, expected + z * spread)
+
+
+def _ratio_at(view: View, spread: float) -> Callable[[float], float]:
+    expected = accurate_sum(view.weights * view.score)
+    return lambda z: expected / (expected - z * spread) if expected > z * spread else math.inf
 
 
 def too_few(expected: Floats) -> str:

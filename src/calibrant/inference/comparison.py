@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from .._checks import check_whole
 from .._convert import is_number
-from .._results import frame_of, html_table, number, pvalue_text, text_table
+from .._results import frame_of, html_table, json_values, number, pvalue_text, text_table
 from .._signature import PREDICTION_WORDS, check_words
 from ..errors import ArgumentError, ShapeError, UndefinedMetricError
 from ..predictions import Predictions
 from ..registry import Metric, catalogue
 from ..selections import Selection, parse_selection
 from .draws import PredictionSampler, generator, many, refuse_options_of_rows, seed_of
-from .verdicts import json_values
 
 __all__ = ["Comparison", "Difference", "compare"]
 
@@ -196,11 +195,16 @@ def _check_same_rows(where: Any, given: dict[str, Predictions]) -> None:
 
 
 def _difference(first: str, second: str, value: float, pairs: Floats, level: float) -> Difference:
-    """The basic interval, and the p-value of the test that it inverts: how often the resampled difference strays that far."""
+    """How far resampled differences stray from the value: an interval around it, and the p-value of the test that it inverts.
+
+    Both ends are as far off. Errors rise when rows are drawn again, those of two models not by the same, and an interval with each
+    end for itself would take that for a difference.
+    """
     if not math.isfinite(value):
         return Difference(first, second, value, math.nan, math.nan, math.nan)
-    sample = pairs[:, 0] - pairs[:, 1]
-    low, high = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    off = np.abs(sample - value)
-    pvalue = (1 + np.sum(off >= abs(value) * (1 - 1e-12))) / (1 + len(sample))
-    return Difference(first, second, value, 2 * value - high, 2 * value - low, float(pvalue))
+    off = np.sort(np.abs(pairs[:, 0] - pairs[:, 1] - value))
+    beyond = np.sum(off >= abs(value) * (1 - 1e-12))
+    # As many resamples may stray further as leave the p-value at 1 - level: 0 lies outside just where it is smaller.
+    allowed = max(1, math.floor((1 - level) * (1 + len(off)) * (1 + 1e-12)))
+    reach = float(off[-allowed])
+    return Difference(first, second, value, value - reach, value + reach, float((1 + beyond) / (1 + len(off))))

@@ -1,8 +1,8 @@
 """Samples drawn again: new outcomes under the hypothesis that the scores are right, or new rows like those at hand.
 
 Resample number b has its own generator, made from the seed and b alone, so the result depends neither on how many workers share
-the work nor on who asks. Where one score is read of each row and there are many rows, rows are first counted in cells of equal
-width: resampling then costs as much as there are cells.
+the work nor on who asks. Where one score is read of each row and there are many rows, rows are first counted in cells, if
+these are narrow enough for the metric (cells.py): resampling then costs as much as there are cells.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._convert import is_number
-from .._rules import EqualWidth
-from ..errors import ArgumentError, GroupError, UndefinedMetricError, WeightsNotSupportedError
+from ..errors import ArgumentError, GroupError, WeightsNotSupportedError
 from ..lenses import AnyView
 from ..predictions import Predictions
 from ..registry import Metric
-from ..view import Rows, View
+from ..view import VectorView, View
+from .cells import CellSampler, Drawn, Draws, Plan, cells_that_tell, first_cells, one_view
 
 __all__ = [
+    "CellSampler",
+    "Draws",
     "Sampler",
     "choose_sampler",
     "every_outcome",
@@ -39,14 +41,15 @@ __all__ = [
 Array = NDArray[Any]
 Generator = np.random.Generator
 
-# Cells for metrics of bins, and for those that look more closely.
-BIN_CELLS, FINE_CELLS = 300, 1920
 # Above this many rows that stand for several, rows are no longer written out.
 MOST_ROWS = 10_000_000
 # Below this many groups the spread between groups is seen too badly, and too small.
 FEW_GROUPS = 20
 # Options of metrics that hold one value for each row, and what can be drawn with the rows instead.
 OPTIONS_OF_ROWS = {"proximity": "pass features=", "partitions": "pass one partition, as groups="}
+
+# Which samples try the cells: always the same ones, so that what is drawn by does not depend on the seed.
+PILOT_SEED = 20_000_003
 
 progress: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress", default=None)
 """Is told how many resamples are done, of how many; None where nobody wants to know."""
@@ -109,74 +112,6 @@ class Sampler(Protocol):
     def left_out(self) -> Iterator[tuple[float, Drawn]]:
         """The sample without one row (or cluster), with how many rows are alike."""
         ...
-
-
-class Drawn:
-    """One resample: the views that a metric reads of it."""
-
-    def __init__(self, views: Callable[[Metric, dict[str, Any]], list[AnyView]]) -> None:
-        self._views = views
-
-    def value(self, metric: Metric, keywords: dict[str, Any]) -> float:
-        """The metric of this resample; NaN where it has none."""
-        words = {word: value for word, value in keywords.items() if word not in ("lens", "where")}
-        try:
-            return metric.of_views(self._views(metric, keywords), **words)
-        except UndefinedMetricError:
-            return np.nan
-
-
-def one_view(view: View) -> Drawn:
-    """A resample that every metric reads in the same way."""
-    return Drawn(lambda metric, keywords: [view])
-
-
-class CellSampler:
-    """Counts in cells of equal width, each taken at its mean score."""
-
-    exact = False
-    note = ""
-
-    def __init__(self, view: View, cells: int) -> None:
-        table = EqualWidth(cells).table(view)
-        full = table.weight > 0
-        self.lens = view.lens
-        self.rows = np.rint(table.weight[full]).astype(np.int64)
-        self.positives = np.rint(table.positives[full]).astype(np.int64)
-        low, high = table.low[full], table.high[full]
-        # Rounding must not move a mean over an edge, nor above 1.
-        self.score = np.clip(table.mean_score[full], np.where(low > 0, np.nextafter(low, 1), 0.0), high)
-        self.total = int(self.rows.sum())
-
-    def null(self, rng: Generator, fixed_design: bool) -> Drawn:
-        rows = self.rows if fixed_design else rng.multinomial(self.total, self.rows / self.total)
-        return self._drawn(rows, rng.binomial(rows, self.score))
-
-    def bootstrap(self, rng: Generator) -> Drawn:
-        share = np.concatenate([self.rows - self.positives, self.positives]) / self.total
-        counts = rng.multinomial(self.total, share)
-        half = len(self.rows)
-        return self._drawn(counts[:half] + counts[half:], counts[half:])
-
-    def left_out(self) -> Iterator[tuple[float, Drawn]]:
-        for outcome, counts in ((0, self.rows - self.positives), (1, self.positives)):
-            for cell in np.flatnonzero(counts):
-                rows, positives = self.rows.copy(), self.positives.copy()
-                rows[cell] -= 1
-                positives[cell] -= outcome
-                yield float(counts[cell]), self._drawn(rows, positives)
-
-    def _drawn(self, rows: Array, positives: Array) -> Drawn:
-        return one_view(counted_view(self.score, rows, positives, self.lens))
-
-
-def counted_view(score: Array, rows: Array, positives: Array, lens: str, extra: Rows | None = None) -> View:
-    """Each score once with outcome 0 and once with 1, weighed by how many rows had it; scores must rise."""
-    counts = np.column_stack([rows - positives, positives]).ravel()
-    kept = np.flatnonzero(counts)
-    view = View(score[kept >> 1], (kept & 1).astype(np.uint8), counts[kept], "counts", rows=extra, lens=lens)
-    view.__dict__["order"] = np.arange(len(kept))  # sorted as they are
-    return view
 
 
 class RowSampler:
@@ -348,8 +283,11 @@ def _written_out(p: Predictions) -> Predictions:
     return written
 
 
-def choose_sampler(metrics: list[tuple[Metric, dict[str, Any]]], source: Predictions | View, exact: bool) -> Sampler:
-    """Cells where every metric reads one score of each of many rows, the rows of one view, or whole rows."""
+def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool, draws: Draws = "outcomes") -> Sampler:
+    """Cells where every metric reads one score of each of many rows and is there what it is of rows, the rows of one view, or whole rows.
+
+    `draws` says what will be drawn.
+    """
     views = [metric.views(source, **view_words(metric, keywords)) for metric, keywords in metrics]
     first = views[0][0]
     one = all(len(v) == 1 and v[0] is first for v in views) and isinstance(first, View)
@@ -358,11 +296,16 @@ def choose_sampler(metrics: list[tuple[Metric, dict[str, Any]]], source: Predict
         if isinstance(source, View):
             return RowSampler(source)
         return PredictionSampler(source)
-    cells = BIN_CELLS if all(m.family == "bin" for m, _ in metrics) else FINE_CELLS
+    rows = RowSampler(first)
     may_count = all(m.sketch and m.counts for m, _ in metrics) and not first.is_soft
-    if not exact and may_count and first.weight_kind != "importance" and first.n > 2 * cells:
-        return CellSampler(first, cells)
-    return RowSampler(first)
+    if exact or not may_count or first.weight_kind == "importance" or first.n <= 2 * first_cells(metrics):
+        return rows
+
+    def draw(number: int) -> Drawn:
+        rng = generator(PILOT_SEED, number)
+        return rows.bootstrap(rng) if draws == "rows" else rows.null(rng, draws == "outcomes")
+
+    return cells_that_tell(first, metrics, draw, draws) or rows
 
 
 def view_words(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:
@@ -377,9 +320,26 @@ def refuse_options_of_rows(metric: Metric, keywords: Mapping[str, Any]) -> None:
             raise ArgumentError(word, f"{metric.id} with {word}= cannot be resampled", remedy)
 
 
-def every_outcome(view: View) -> Iterator[tuple[View, float]]:
-    """Every possible outcome of the rows of a view without weights, with its probability if the scores are right."""
+def every_outcome(view: AnyView) -> Iterator[tuple[AnyView, float]]:
+    """Every possible outcome of the rows of a view of two outcomes without weights, with its probability if the scores are right."""
+    whole = view.raw_score if isinstance(view, View) else view.raw_probs
+    score = np.asarray(whole if whole.ndim == 1 else whole[:, 1], dtype=np.float64)
     for outcome in product((0, 1), repeat=view.n):
         drawn = np.array(outcome, np.uint8)
-        chance = float(np.prod(np.where(drawn == 1, view.score, 1 - view.score)))
-        yield View(view.raw_score, drawn, rows=view.rows, lens=view.lens), chance
+        yield _with_outcome(view, drawn), float(np.prod(np.where(drawn == 1, score, 1 - score)))
+
+
+def _with_outcome(view: AnyView, outcome: Array) -> AnyView:
+    """The same rows with other outcomes, in the form in which the metric reads them: another form may give it another value."""
+    if isinstance(view, View):
+        return View(view.raw_score, outcome, rows=view.rows, lens=view.lens)
+    return VectorView(
+        view.raw_probs,
+        outcome.astype(np.intp),
+        None,
+        rows=view.rows,
+        lens=view.lens,
+        logits=view.logits,
+        score_column=view.score_column,
+        tree_columns=view.tree_columns,
+    )

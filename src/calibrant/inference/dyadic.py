@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from .._blocks import map_blocks, rows_per_block
 from ..errors import UndefinedMetricError
 from ..metrics.debiased import debiased_cells
 from ..view import VectorView
-from .closed import normal_found, vector_view
+from .closed import in_units_of, normal_found, vector_view
 from .draws import generator
 from .owntests import ANY_SIDE, Asked, Found, own_test
 
@@ -59,8 +60,10 @@ def _normal(asked: Asked) -> Found:
     unit = null_deviation(view, score, cell, count, asked.options["unbiased"])
     if unit <= 0:
         raise UndefinedMetricError(asked.metric.id, "no bin has two rows that could vary by chance", "use fewer bins")
-    found = normal_found(asked, asked.statistic / unit, unit, "normal with the exact variance, for screening only")
-    return Found(found.pvalue, found.threshold, found.law, {**found.detail, "deviation": unit})
+    found = normal_found(
+        asked, asked.statistic / unit, in_units_of(unit), "normal with the exact variance, for screening only"
+    )
+    return replace(found, detail={**found.detail, "deviation": unit})
 
 
 def dyadic_levels(size: float) -> int:

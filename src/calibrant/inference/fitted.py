@@ -116,7 +116,7 @@ def _cox_profile(asked: Asked) -> Found:
     if side and place == 1:  # the likeliest slope has no end, whatever a penalty makes of it
         value = -side.first * math.inf
     z = math.copysign(math.sqrt(max(0.0, 2 * (gain - less))), value - place)
-    found = normal_found(asked, z, 0.0, f"standard normal for the signed root of the likelihood ratio, any {what[2]}")
+    found = normal_found(asked, z, None, f"standard normal for the signed root of the likelihood ratio, any {what[2]}")
     detail = {**found.detail, **({} if fit is None else _line_detail(fit, fit.covariance))}
     return replace(found, detail=detail, hypothesis=f"the {what[0]} is {what[1]} whatever the {what[2]}")
 

@@ -22,7 +22,7 @@ from ..view import VectorView, View
 from .belt import view_to_test
 from .closed import too_few
 from .fitted import refuse_importance
-from .significance import _check_alpha, adjust, read_source
+from .significance import _check_alpha, adjust, read_source, refuse_rows_by_label
 from .verdicts import SignificanceResult
 
 __all__ = ["GradeTest", "GradeTests", "grade_tests", "hosmer_lemeshow_multinomial"]
@@ -292,6 +292,7 @@ def hosmer_lemeshow_multinomial(
 
     _check_alpha(alpha)
     check_words(hosmer_lemeshow_multinomial, keywords)
+    refuse_rows_by_label(where)
     source, _ = read_source(y_true, y_prob, where, keywords)
     if not isinstance(source, Predictions) or source.kind not in ("binary", "multiclass") or source.labels is None:
         raise InputTypeError("y_true", "must come with one hard label and one distribution for each row")
@@ -309,6 +310,7 @@ def hosmer_lemeshow_multinomial(
         statistic=statistic,
         pvalue=0.0 if math.isinf(statistic) else float(chdtrc(df, statistic)),
         threshold=float(chdtri(df, alpha)),
+        lower_threshold=None,
         alpha=alpha,
         alternative="greater",
         hypothesis="the labels are drawn from the probabilities given",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_whole
 from .._convert import is_number
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_table, json_values, number
 from .._signature import check_words
 from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.coefficients import line_of
@@ -32,7 +32,6 @@ from .draws import (
 )
 from .pairdraws import skce_draws
 from .significance import read_source
-from .verdicts import json_values
 
 __all__ = ["Interval", "bootstrap_sample", "interval"]
 
@@ -160,16 +159,9 @@ def interval(
     n = int(view.total) if view.weight_kind == "counts" else view.n
     lens = view.lens if len(views) == 1 else "classwise"
     single = cluster is False and stratify is False and len(views) == 1
-    own = OWN_INTERVALS.get(chosen.id) if single else None
-    plain = single and chosen.is_row_mean
-    if method == "auto":
-        method = "asymptotic" if own and isinstance(view, View) else "normal" if plain else "percentile"
-    if method in ("asymptotic", "normal"):
-        needed = own if method == "asymptotic" else _normal if plain else None
-        if needed is None:
-            raise ArgumentError("method", _no_closed_form(method, chosen, single), "use 'percentile'")
-        low, high = needed(chosen, view, {**chosen.options, **words}, value, level)
-        return Interval(chosen.id, value, low, high, level, method, n, lens, note=_few(views))
+    method, ends = _in_closed_form(method, chosen, view, {**chosen.options, **words}, value, level, single)
+    if ends is not None:
+        return Interval(chosen.id, value, *ends, level, method, n, lens, note=_few(views))
     least = math.ceil(10 / (1 - level) * (1 - 1e-12))  # 1 - 0.9 is a little below 0.1
     if n_resamples < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}")
@@ -184,11 +176,28 @@ def interval(
     return Interval(chosen.id, value, low, high, level, method, n, lens, len(sample), note, sample)
 
 
+def _in_closed_form(
+    method: str, metric: Metric, view: Any, options: dict[str, Any], value: float, level: float, single: bool
+) -> tuple[str, tuple[float, float] | None]:
+    """The method, which ``"auto"`` leaves open, and both ends where nothing has to be drawn for them."""
+    own = OWN_INTERVALS.get(metric.id) if single else None
+    rows = metric.rows_of(view, {word: options[word] for word in metric.options}) if single else None
+    if method == "auto":
+        method = "asymptotic" if own and isinstance(view, View) else "percentile" if rows is None else "normal"
+    if method == "asymptotic" and own is not None:
+        return method, own(metric, view, options, value, level)
+    if method == "normal" and rows is not None:
+        return method, _normal(metric, view, rows, value, level)
+    if method in ("asymptotic", "normal"):
+        raise ArgumentError("method", _no_closed_form(method, metric, single), "use 'percentile'")
+    return method, None
+
+
 def _no_closed_form(method: str, metric: Metric, single: bool) -> str:
     if not single:
         return f"{method!r} is for one question about rows that are drawn freely"
     if method == "normal":
-        return f"'normal' needs a mean over rows, and {metric.id} is none"
+        return f"'normal' needs a mean over rows, and {metric.id} is none{' with these options' if metric.is_row_mean else ''}"
     return f"{metric.id} has no interval of its own"
 
 
@@ -263,7 +272,7 @@ def _sampler(
     if not cluster and not stratify:
         if isinstance(source, VectorView):
             raise ArgumentError("y_true", "is a view of whole vectors, which cannot be drawn again", "pass Predictions")
-        return choose_sampler([(metric, options)], source, exact)
+        return choose_sampler([(metric, options)], source, exact, "rows")
     if cluster and stratify:
         raise ArgumentError("stratify", "and cluster exclude each other", "choose one")
     if not isinstance(source, Predictions):
@@ -271,18 +280,15 @@ def _sampler(
     return PredictionSampler(source, cluster=cluster, stratify=stratify)
 
 
-def _normal(metric: Metric, view: Any, options: dict[str, Any], value: float, level: float) -> tuple[float, float]:
+def _normal(metric: Metric, view: Any, rows: Floats, value: float, level: float) -> tuple[float, float]:
     """From the standard error of a weighted mean, inside the range of the metric."""
     from scipy.special import ndtri
 
-    vector = view.as_vector() if isinstance(view, View) else view
-    own = {word: option for word, option in options.items() if word in metric.options}
-    rows = vector.each_row(lambda block: metric.formula(block, **own))
-    weight = vector.weights if vector.weight_kind != "importance" else vector.weights**2
-    n = vector.effective_size
+    weight = view.weights if view.weight_kind != "importance" else view.weights**2
+    n = view.effective_size
     if n <= 1:
         raise UndefinedMetricError(metric.id, "has no standard error with one row")
-    variance = float(weight @ (rows - value) ** 2) / vector.total**2 * n / (n - 1)
+    variance = float(weight @ (rows - value) ** 2) / view.total**2 * n / (n - 1)
     half = float(ndtri((1 + level) / 2)) * math.sqrt(variance)
     return max(value - half, metric.range[0]), min(value + half, metric.range[1])
 

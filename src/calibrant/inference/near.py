@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from .._neighbours import (
 from ..errors import UndefinedMetricError
 from ..metrics.local import TILE, _drawn_labels, _vectors
 from ..view import VectorView
-from .closed import normal_found, vector_view
+from .closed import in_units_of, normal_found, vector_view
 from .draws import generator
 from .fitted import refuse_importance
 from .owntests import ANY_SIDE, Asked, Found, own_test
@@ -221,8 +222,10 @@ def _normal(asked: Asked) -> Found:
     if variance <= 0:
         raise UndefinedMetricError("ecmmd", "no row near another is off, so nothing shows what chance does")
     unit = math.sqrt(variance / (q.k * float(size.sum())))
-    found = normal_found(asked, asked.statistic / unit, unit, "normal, with the variance that neighbours show")
-    return Found(found.pvalue, found.threshold, found.law, {**found.detail, "variance": variance})
+    found = normal_found(
+        asked, asked.statistic / unit, in_units_of(unit), "normal, with the variance that neighbours show"
+    )
+    return replace(found, detail={**found.detail, "variance": variance})
 
 
 @own_test("ecmmd", method="pseudo_labels", sides=ANY_SIDE)
@@ -288,7 +291,8 @@ def _compared(asked: Asked, null: Floats, own: float, law: str) -> Found:
         null, own = -null, -own
     limit = float(np.quantile(null, 1 - asked.alpha))
     pvalue = (1 + int((null >= own - slack).sum())) / (1 + len(null))
-    return Found(pvalue, -limit if asked.alternative == "less" else limit, law)
+    lower = -limit if asked.alternative == "two-sided" else None
+    return Found(pvalue, -limit if asked.alternative == "less" else limit, law, lower_threshold=lower)
 
 
 @own_test("klce", method="permutation", default=False, sides=ANY_SIDE)

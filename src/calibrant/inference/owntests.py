@@ -36,7 +36,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Found:
-    """What a test found: `threshold` is the value of the metric from which on the p-value is below `alpha`, None where unknown."""
+    """What a test found: beyond `threshold` (of two sides also below `lower_threshold`) the metric has a p-value of at most `alpha`.
+
+    Where the alternative is less, values below `threshold` have. None where a limit is unknown.
+    """
 
     pvalue: float
     threshold: float | None = None
@@ -45,6 +48,7 @@ class Found:
     detail: Mapping[str, float] = field(default_factory=dict)
     hypothesis: str = ""
     """What is tested, where that is not all of the scores."""
+    lower_threshold: float | None = None
 
 
 @dataclass(frozen=True)

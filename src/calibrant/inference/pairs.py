@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -154,7 +155,7 @@ def _kernel_of(asked: Asked, view: VectorView) -> Kernel:
 @own_test("skce_ul", method="asymptotic", sides=ANY_SIDE)
 def _blocks_of_rows(asked: Asked) -> Found:
     """Blocks of rows are independent, so their mean is normal; its error is seen from how they differ."""
-    from .closed import normal_found
+    from .closed import in_units_of, normal_found
 
     values = _block_values(asked)
     if len(values) < 2:
@@ -163,8 +164,8 @@ def _blocks_of_rows(asked: Asked) -> Found:
     error = math.sqrt(accurate_sum(np.square(values - mean)) / (len(values) - 1) / len(values))
     if error <= 1e-15:
         raise UndefinedMetricError("skce_ul", "all blocks of rows are alike, so nothing shows what chance does")
-    found = normal_found(asked, mean / error, error, "normal, with the error that the blocks of rows show")
-    return Found(found.pvalue, found.threshold, found.law, {**found.detail, "error": error, "blocks": len(values)})
+    found = normal_found(asked, mean / error, in_units_of(error), "normal, with the error that the blocks of rows show")
+    return replace(found, detail={**found.detail, "error": error, "blocks": len(values)})
 
 
 def _block_values(asked: Asked) -> Floats:

@@ -34,7 +34,7 @@ from .bets import (
     transforms,
 )
 from .draws import generator, seed_of
-from .significance import read_source
+from .significance import read_source, refuse_rows_by_label
 
 __all__ = ["EValue", "betting_test", "check_level", "one_view", "pit_test", "safe_hosmer_lemeshow"]
 
@@ -321,6 +321,7 @@ def check_level(alpha: Any) -> None:
 
 def one_view(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: dict[str, Any], who: str) -> AnyView:
     """The one view of hard labels that a lens gives."""
+    refuse_rows_by_label(where)
     source, unknown = read_source(y_true, y_prob, where, keywords)
     for word, value in unknown.items():
         raise unknown_word(who, word, value, ["lens", "where", *PREDICTION_WORDS])

@@ -15,7 +15,7 @@ from .._signature import PREDICTION_WORDS, check_words
 from ..errors import ArgumentError, UndefinedMetricError
 from ..predictions import Predictions
 from ..registry import Metric, catalogue
-from ..selections import parse_selection
+from ..selections import Selection, parse_selection
 from ..sketch import Sketch
 from ..sketches import Sketches
 from ..view import VectorView, View
@@ -25,7 +25,7 @@ from .owntests import DEFAULT_TESTS, OWN_TESTS, Asked, Found, OwnTest
 from .tails import MOST_UNDEFINED, SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .verdicts import SignificanceResult, SignificanceTable
 
-__all__ = ["adjust", "assess", "assess_many", "read_source"]
+__all__ = ["adjust", "assess", "assess_many", "read_source", "refuse_rows_by_label"]
 
 Floats = NDArray[np.float64]
 Source = Predictions | View | VectorView
@@ -65,7 +65,7 @@ def assess(
         such rows and for the alternative, and draws outcomes otherwise. ``"consistency"`` draws, ``"enumeration"`` goes through
         all, further names are tests of the metric.
     alpha
-        Level at which `threshold` and `verdict` are given.
+        Level at which `threshold` (of two sides `lower_threshold` too) and `verdict` are given.
     alternative
         Which values speak against the hypothesis; None takes what the metric declares. A test whose law has one side refuses
         the others.
@@ -93,6 +93,7 @@ def assess(
     _check_alpha(alpha)
     _check_alternative(alternative)
     check_whole(n_resamples, "n_resamples")
+    refuse_rows_by_label(where)
     source, options = read_source(y_true, y_prob, where, keywords)
     check_words(assess, options, chosen)
     asked = _asked(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
@@ -109,7 +110,7 @@ def assess(
         return _enumerated(asked)
     if method != "consistency":
         return _result(asked, _own(asked, method)(asked), method)
-    sampler = choose_sampler([(chosen, options)], _plain(source), exact)
+    sampler = choose_sampler([(chosen, options)], _plain(source), exact, "outcomes" if fixed_design else "scores")
     null = _draw([(chosen, options)], sampler, asked, fixed_design, workers)[:, 0]
     return _result(asked, compared_with_draws(asked, null), "consistency", null, _law(sampler, fixed_design) + why)
 
@@ -149,12 +150,13 @@ def assess_many(
         )
     _check_alpha(alpha)
     check_whole(n_resamples, "n_resamples")
+    refuse_rows_by_label(where)
     source, options = read_source(y_true, y_prob, where, keywords)
     check_words(assess_many, options, *chosen)
     seed = seed_of(rng)
     plans = [(m, _options_of(m, options)) for m in chosen]
     asked = [_asked(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
-    sampler = choose_sampler(plans, _plain(source), exact)
+    sampler = choose_sampler(plans, _plain(source), exact, "outcomes" if fixed_design else "scores")
     null = _draw(plans, sampler, asked[0], fixed_design, workers)
     law = _law(sampler, fixed_design)
     results = [
@@ -199,6 +201,16 @@ def read_source(y_true: Any, y_prob: Any, where: Any, keywords: Mapping[str, Any
             raise ArgumentError("y_true", "already holds everything", "pass it alone")
         return y_true, options
     return parse_selection(where, as_predictions(y_true, y_prob, words)), options
+
+
+def refuse_rows_by_label(where: Any) -> None:
+    """Once its label is known, no row's label is drawn from its probabilities any more: calibrated ones would be rejected too."""
+    if isinstance(where, Selection) and where.reads_labels:
+        raise ArgumentError(
+            "where",
+            f"{where.name} chooses rows by their labels, which are then not drawn from the probabilities of those rows",
+            "choose by select.predicted or select.output",
+        )
 
 
 def _options_of(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -254,34 +266,25 @@ def _own(asked: Asked, method: str) -> OwnTest:
     return tests[method]
 
 
-def _yes_or_no(view: Any) -> View | None:
-    """The view itself, or what it is for two classes."""
-    if isinstance(view, View):
-        return view
-    if view.k != 2 or view.labels is None:
-        return None
-    score = view.raw_probs if view.raw_probs.ndim == 1 else np.ascontiguousarray(view.raw_probs[:, 1])
-    return View(score, view.labels, view.weight, view.weight_kind, rows=view.rows, lens=view.lens)
+def _has_two_outcomes(asked: Asked) -> bool:
+    """Whether one question is asked whose outcome, drawn for each row, is all that changes for the metric."""
+    view = asked.view
+    two = isinstance(view, View) or (view.k == 2 and view.labels is not None)
+    return len(asked.views) == 1 and two and view.weight is None and "labels" not in asked.metric.needs
 
 
 def _is_tiny(asked: Asked) -> bool:
-    view = _yes_or_no(asked.view)
-    return (
-        len(asked.views) == 1
-        and view is not None
-        and view.n <= ENUMERATED_ROWS
-        and view.weight is None
-        and "labels" not in asked.metric.needs
-    )
+    return _has_two_outcomes(asked) and asked.view.n <= ENUMERATED_ROWS
 
 
 def _enumerated(asked: Asked) -> SignificanceResult:
-    view = _yes_or_no(asked.view)
-    if len(asked.views) > 1 or view is None or view.weight is not None:
-        raise ArgumentError("method", "'enumeration' needs one score for each row and no weights", "use 'consistency'")
-    if view.n > MOST_ENUMERATED_ROWS:
-        raise ArgumentError("method", f"'enumeration' goes through 2^{view.n} outcomes", "use 'consistency'")
-    found, null = compared_with_every_outcome(asked, view)
+    if not _has_two_outcomes(asked):
+        problem = "'enumeration' needs one score for each row, no weights, and a metric that does not ask for the class"
+        raise ArgumentError("method", problem, "use 'consistency'")
+    rows = asked.view.n
+    if rows > MOST_ENUMERATED_ROWS:
+        raise ArgumentError("method", f"'enumeration' goes through 2^{rows} outcomes", "use 'consistency'")
+    found, null = compared_with_every_outcome(asked, asked.view)
     return _result(asked, found, "enumeration", null)
 
 
@@ -322,6 +325,7 @@ def _result(asked: Asked, found: Found, method: str, null: Floats | None = None,
         statistic=asked.statistic,
         pvalue=min(1.0, max(0.0, found.pvalue)),
         threshold=found.threshold,
+        lower_threshold=found.lower_threshold,
         alpha=asked.alpha,
         alternative=asked.alternative,
         hypothesis=found.hypothesis or usual,

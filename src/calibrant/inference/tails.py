@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UndefinedMetricError
-from ..view import View
+from ..lenses import AnyView
 from .draws import every_outcome, one_view
 from .owntests import Asked, Found
 
@@ -25,20 +25,23 @@ MOST_UNDEFINED = 0.1
 
 
 def compared_with_draws(asked: Asked, null: Floats) -> Found:
-    """The share of draws at least as extreme, the sample itself counted among them, and the value that would be significant."""
+    """The share of draws at least as extreme, the sample itself counted among them, and the values that would be significant."""
     null = null[~np.isnan(null)]
     pvalue = _pvalue(asked, null, lambda mask: float((1 + mask.sum()) / (1 + len(null))))
     if _has_two_tails(asked):
-        return Found(pvalue, _quantile(null, 1 - asked.alpha / 2))
+        low, high = (_quantile(null, level) for level in (asked.alpha / 2, 1 - asked.alpha / 2))
+        return Found(pvalue, high, lower_threshold=low)
     limit = _quantile(_extremity(asked, null), 1 - asked.alpha)
-    if asked.alternative == "less":
-        limit = -limit
-    elif asked.alternative == "two-sided" and asked.metric.ideal:
-        limit = math.exp(limit) if asked.metric.range[0] == 0 else asked.metric.ideal + limit
-    return Found(pvalue, limit)
+    if asked.alternative != "two-sided":
+        return Found(pvalue, -limit if asked.alternative == "less" else limit)
+    ideal = asked.metric.ideal or 0.0
+    if math.isinf(limit):  # no value is so far off that chance would not give it
+        return Found(pvalue, math.inf, lower_threshold=-math.inf)
+    low, high = (math.exp(-limit), math.exp(limit)) if _is_ratio(asked) else (ideal - limit, ideal + limit)
+    return Found(pvalue, high, lower_threshold=None if ideal == asked.metric.range[0] else low)  # nothing lies below
 
 
-def compared_with_every_outcome(asked: Asked, view: View) -> tuple[Found, Floats]:
+def compared_with_every_outcome(asked: Asked, view: AnyView) -> tuple[Found, Floats]:
     """The probability of all outcomes at least as extreme, and the values of all that have one."""
     words = dict(asked.options)
     outcomes = [(one_view(drawn).value(asked.metric, words), chance) for drawn, chance in every_outcome(view) if chance]
@@ -88,7 +91,7 @@ def _slack(value: float) -> float:
 
 def _has_two_tails(asked: Asked) -> bool:
     """Whether both ends of the law speak against the hypothesis and no value is right: each tail is then counted for itself."""
-    return asked.alternative == "two-sided" and (asked.metric.proper == "strictly" or asked.metric.ideal is None)
+    return asked.alternative == "two-sided" and (asked.metric.ideal_for == "sure" or asked.metric.ideal is None)
 
 
 def _extremity(asked: Asked, values: Floats) -> Floats:
@@ -99,10 +102,15 @@ def _extremity(asked: Asked, values: Floats) -> Floats:
         return -values
     ideal = asked.metric.ideal
     assert ideal is not None
-    if ideal == 1 and asked.metric.range[0] == 0:
+    if _is_ratio(asked):
         with np.errstate(divide="ignore"):
             return np.asarray(np.abs(np.log(values)))
     return np.abs(values - ideal)
+
+
+def _is_ratio(asked: Asked) -> bool:
+    """Whether twice is as far off as half."""
+    return asked.metric.ideal == 1 and asked.metric.range[0] == 0
 
 
 def _quantile(values: Floats, level: float) -> float:

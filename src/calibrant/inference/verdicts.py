@@ -10,28 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import frame_of, html_table, number, pvalue_text, text_table
+from .._results import frame_of, html_table, json_values, number, pvalue_text, text_table
 from ..errors import ArgumentError
 from ..registry import catalogue
 
-__all__ = ["SignificanceResult", "SignificanceTable", "json_values"]
+__all__ = ["SignificanceResult", "SignificanceTable"]
 
 Floats = NDArray[np.float64]
-
-
-def json_values(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields as JSON knows them: an infinite number is text, and NaN is None.
-
-    >>> json_values({"value": math.inf, "low": math.nan, "n": 10})
-    {'value': 'inf', 'low': None, 'n': 10}
-    """
-    return {name: _json_value(value) for name, value in fields.items()}
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(float(value))
-    return value
 
 
 @dataclass(frozen=True)
@@ -42,7 +27,10 @@ class SignificanceResult:
     statistic: float
     pvalue: float
     threshold: float | None
-    """The value from which on the p-value is at most `alpha`: smaller deviations these rows cannot show."""
+    """The value beyond which (below which, where `alternative` is less) the p-value is at most `alpha`: smaller deviations these rows
+    cannot show. None where it is unknown."""
+    lower_threshold: float | None
+    """Where both sides speak against the hypothesis, the value below which the p-value is at most `alpha` as well."""
     alpha: float
     alternative: str
     hypothesis: str
@@ -67,10 +55,19 @@ class SignificanceResult:
         if self.rejected:
             return f"{self.metric} = {number(self.statistic)} is unlikely to be chance ({chance}): the hypothesis that {self.hypothesis} is rejected."
         reach = ""
-        if self.threshold is not None and math.isfinite(self.threshold):
-            side = "below" if self.alternative == "less" else "beyond"
-            reach = f" {self.n:,} rows would have shown a value {side} {number(self.threshold)}."
+        if sides := [f"{side} {number(value)}" for side, value in self._sides() if math.isfinite(value)]:
+            reach = f" {self.n:,} rows would have shown a value {' or '.join(sides)}."
         return f"{self.metric} = {number(self.statistic)} could be chance ({chance}); no deviation was found.{reach}"
+
+    def _sides(self) -> list[tuple[str, float]]:
+        """The limits that are known, each with the side of it on which a value is significant."""
+        sides = (("below", self.lower_threshold), ("below" if self.alternative == "less" else "beyond", self.threshold))
+        return [(side, value) for side, value in sides if value is not None]
+
+    def _limits(self) -> str:
+        """The limits as text; the side is named where there are two."""
+        sides = self._sides()
+        return " or ".join(number(value) if len(sides) == 1 else f"{side} {number(value)}" for side, value in sides)
 
     def _fields(self) -> dict[str, Any]:
         names = [name for name in self.__dataclass_fields__ if name not in ("null", "detail")]
@@ -85,14 +82,13 @@ class SignificanceResult:
         return frame_of({name: [value] for name, value in self._fields().items()})
 
     def _cells(self) -> list[str]:
-        limit = "" if self.threshold is None else number(self.threshold)
-        return [self.metric, number(self.statistic), pvalue_text(self.pvalue), limit, self.method, self.lens]
+        return [self.metric, number(self.statistic), pvalue_text(self.pvalue), self._limits(), self.method, self.lens]
 
     def __repr__(self) -> str:
         lines = [
             self.verdict,
             f"  statistic {number(self.statistic)}, p-value {pvalue_text(self.pvalue)}, alternative {self.alternative}",
-            f"  threshold at {self.alpha:g}: {'unknown' if self.threshold is None else number(self.threshold)}",
+            f"  threshold at {self.alpha:g}: {self._limits() or 'unknown'}",
             f"  method {self.method}: {self.law}",
         ]
         return "\n".join(lines)

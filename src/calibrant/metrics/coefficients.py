@@ -174,7 +174,7 @@ def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None)
     basis = _parabola(score, weight)
     drift = basis.T @ (weight * (score - outcome))
     if covariance == "null":
-        return _distance(drift, np.sqrt(own * score * (1 - score))[:, None] * basis)
+        return _distance(drift, np.sqrt(own * score * (1 - score))[:, None] * basis, "give scores inside (0, 1)")
     # The basis is orthonormal under the weights, so that `drift` holds minus the coefficients of the unrestricted fit.
     left = outcome - score + basis @ drift
     if covariance == "HAC":
@@ -215,7 +215,7 @@ def _root(spread: Floats) -> Floats:
     return np.asarray(np.sqrt(np.maximum(value, 0))[:, None] * vector.T)
 
 
-def _distance(drift: Floats, root: Floats) -> float:
+def _distance(drift: Floats, root: Floats, remedy: str = "use covariance='null' and scores inside (0, 1)") -> float:
     """drift' (root' root)^-1 drift; by the root itself, for squares would lose half of the digits."""
     triangle = np.asarray(np.linalg.qr(root, mode="r"), dtype=np.float64)
     # A variance of weight 1 is at most 1/4 in every direction; this small it is rounding.
@@ -223,6 +223,6 @@ def _distance(drift: Floats, root: Floats) -> float:
         raise UndefinedMetricError(
             "pws",
             "the variance vanishes in some direction: nearly all scores are 0 or 1, or the parabola fits too well",
-            "use covariance='null' and scores inside (0, 1)",
+            remedy,
         )
     return float(np.square(np.linalg.solve(triangle.T, drift)).sum())

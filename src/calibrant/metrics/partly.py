@@ -43,6 +43,7 @@ def rbece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_
     range=(0, 1),
     ideal=0,
     ideal_for="sure",
+    alternative="two-sided",
     soft=False,
     aliases=("SMBS", "Murphy's Brier score"),
     cite="sanders1963",

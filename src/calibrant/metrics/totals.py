@@ -62,6 +62,11 @@ def expected_observed_ratio(view: View) -> float:
     return expected / observed
 
 
+def _residuals(view: View, form: str = "mean") -> Floats | None:
+    """What each row adds to the mean difference; a shift in log-odds is no mean."""
+    return view.score - view.outcome if form == "mean" else None
+
+
 @metric(
     "Calibration in the large",
     family="point",
@@ -70,6 +75,7 @@ def expected_observed_ratio(view: View) -> float:
     ideal=0,
     signed=True,
     alternative="two-sided",
+    row_form=_residuals,
     aliases=("CITL", "mean calibration", "calibration intercept at slope 1"),
     cite="cox1958",
     pros="the simplest question: is the mean forecast right?",
@@ -82,10 +88,10 @@ def calibration_in_the_large(view: View, *, form: Literal["mean", "logit"] = "me
     """Mean score minus mean outcome."""
     if form == "mean":
         return view.mean(view.score - view.outcome)
-    return _logit_shift(view.score, view.weights, accurate_sum(view.weights * view.outcome))
+    return logit_shift(view.score, view.weights, accurate_sum(view.weights * view.outcome))
 
 
-def _logit_shift(score: Floats, weight: Floats, wanted: float) -> float:
+def logit_shift(score: Floats, weight: Floats, wanted: float) -> float:
     """The a for which the weighted sum of sigmoid(a + logit score) is `wanted`; scores of 0 and 1 do not move."""
     free = (score > 0) & (score < 1)
     fixed = accurate_sum(weight[score >= 1])
@@ -119,6 +125,7 @@ def _logit_shift(score: Floats, weight: Floats, wanted: float) -> float:
     range=(-math.inf, math.inf),
     ideal=0,
     signed=True,
+    sign_of="confidence",
     has_test=True,
     alternative="two-sided",
     lens="canonical",

@@ -98,14 +98,35 @@ class PriorEstimate:
         return f"<p>{self!r}</p>"
 
 
-def prior_shift_em(probs: Any, before: Prior, sample_weight: Any = None) -> PriorEstimate:
-    """Shares of the classes in unlabelled rows, from probabilities calibrated under the shares `before` (Saerens et al. 2002)."""
+def prior_shift_em(probs: Any, before: Prior, sample_weight: Any = None, *, counts: Any = None) -> PriorEstimate:
+    """Shares of the classes in unlabelled rows, from probabilities calibrated under the shares `before` (Saerens et al. 2002).
+
+    Parameters
+    ----------
+    probs
+        Probabilities of the unlabelled rows.
+    before
+        Shares of the classes where they are calibrated; for two classes that of the second is enough.
+    sample_weight
+        Importance of each row, of any scale: the test takes them for (sum w)^2 / sum w^2 rows.
+    counts
+        How many equal rows each one stands for.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.prior_shift_em([0.9, 0.8, 0.3, 0.7], 0.5).prior[1] > 0.5
+    True
+    """
     with named_as("probs", "probs"):
         rows = as_rows(probs)
         length = len(column(rows, "probs").array)
-        data = TrainingData(Predictions(np.zeros(length, np.int64), rows, sample_weight=sample_weight))
-    raw = np.ones(data.n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    return _likeliest_prior(data.probs, as_prior(before, data.k, "before"), data.weight, float(raw.sum()))
+        given = Predictions(np.zeros(length, np.int64), rows, sample_weight=sample_weight, counts=counts)
+        data = TrainingData(given)
+    weight = np.ones(data.n) if given.weight is None else given.weight.astype(np.float64)
+    total = float(weight.sum())
+    size = total if given.weight_kind == "counts" else total**2 / float(weight @ weight)
+    return _likeliest_prior(data.probs, as_prior(before, data.k, "before"), data.weight, size)
 
 
 def _likeliest_prior(probs: Floats, before: Floats, weight: Floats, rows: float) -> PriorEstimate:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_whole
-from .._convert import SUM_TOLERANCE, is_number
+from .._convert import is_number, summing_to_one
 from .._gather import as_predictions
 from .._results import frame_of, html_table, number, text_table
 from .._signature import PREDICTION_WORDS, unknown_word
@@ -117,12 +117,12 @@ class Recalibration:
                 continue
             span = "" if c.method == "none" else f"[{number(c.low)}, {number(c.high)}]"
             rows.append([mark, c.method, number(c.loss), number(c.gain), span, number(c.ece), c.note])
-        return ["", "method", f"held-out {self.loss}", "gain", f"{self.level:.0%} interval", "ece", ""], rows
+        return ["", "method", f"held-out {self.loss}", "gain", f"{100 * self.level:g}% interval", "ece", ""], rows
 
     def __repr__(self) -> str:
-        verdict = (
-            f"{self.method}: chosen on {self.n:,} rows" if self.method != "none" else "leave it alone: no map helps"
-        )
+        verdict = f"{self.method}: chosen on {self.n:,} rows"
+        if self.method == "none":
+            verdict = "leave it alone: no map helps" if len(self.candidates) > 1 else "none: no map was tried"
         return "\n".join([verdict, *text_table(*self._table()), *([f"note: {self.note}"] if self.note else [])])
 
     def _repr_html_(self) -> str:
@@ -206,7 +206,7 @@ def _read(y_true: Any, y_prob: Any, words: Mapping[str, Any], folds: int) -> tup
         raise UndefinedMetricError("recalibrate", "needs rows of two classes, and all labels are the same")
     if p.n < 2 * folds:
         raise UndefinedMetricError("recalibrate", f"needs at least {2 * folds} rows for {folds} folds; there are {p.n}")
-    return _summing_to_one(p), p.classes
+    return rows_summing_to_one(p), p.classes
 
 
 def _remedy(p: Predictions) -> str:
@@ -218,15 +218,13 @@ def _remedy(p: Predictions) -> str:
     return "pass the class of each row; where several people labelled a row, repeat it for each of them"
 
 
-def _summing_to_one(p: Predictions) -> Predictions:
+def rows_summing_to_one(p: Predictions) -> Predictions:
     """Itself, or with rows divided by their sums where a wider tolerance let them through: maps check them once more."""
-    if p.logits is not None or p.probs.ndim == 1:
-        return p
-    total = p.probs.sum(axis=1, dtype=np.float64, keepdims=True)
-    if np.abs(total - 1).max() <= SUM_TOLERANCE.get(p.probs.dtype.name, 1e-6):
+    probs = p.probs if p.logits is not None else summing_to_one(p.probs)
+    if probs is p.probs:
         return p
     weight: dict[str, Any] = {"counts" if p.weight_kind == "counts" else "sample_weight": p.weight}
-    return Predictions(p.labels, p.probs / total, **weight)
+    return Predictions(p.labels, probs, **weight)
 
 
 def _rows(p: Predictions) -> int:

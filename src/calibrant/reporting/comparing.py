@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._convert import summing_to_one
 from .._metric import Metric
 from .._results import number
 from .._signature import PREDICTION_WORDS, unknown_word
 from ..errors import ArgumentError, CalibrantError, ShapeError
-from ..evaluation import calibrated, summing_to_one
+from ..evaluation import calibrated
 from ..inference.comparison import compare
 from ..inference.significance import adjust
 from ..predictions import Predictions

@@ -13,7 +13,7 @@ from ..inference.significance import assess
 from ..predictions import Predictions
 from ..recalibration import METHODS
 from ..recalibration.base import Scores
-from ..recalibration.choosing import Candidate, Recalibration, _held_out, _summing_to_one, recalibrate
+from ..recalibration.choosing import Candidate, Recalibration, _held_out, recalibrate, rows_summing_to_one
 from ..registry import catalogue
 from .content import Repair, Repairs
 
@@ -82,7 +82,7 @@ def find_repairs(p: Predictions, level: float, seed: int) -> Repairs:
         return no_repairs(p, level, "only one class occurs, so a map could learn nothing but to say so")
     rows = sampled_rows(p.n, most_rows(p.k), seed)
     # recalibrate would do the same; what is left after the map has to be measured on the very same rows.
-    part = _summing_to_one(p if len(rows) == p.n else p.take(rows))
+    part = rows_summing_to_one(p if len(rows) == p.n else p.take(rows))
     try:
         found = recalibrate(part, folds=FOLDS, level=level, rng=seed)
     except CalibrantError as error:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from .._evaluated import NOTHING
+from .._results import decimals, percent
 
 __all__ = ["TOO_HIGH", "TOO_LOW", "in_words", "level_text", "percent", "percents", "sentence", "signed"]
 
@@ -16,17 +15,6 @@ QUESTIONS = {
     "classwise": "each class against the rest",
     "canonical": "all probabilities of a row",
 }
-
-
-def percent(value: float | None, digits: int = 1) -> str:
-    """A share as per cent, with more digits where it is so near to 0 or 1 that it would seem to be just that.
-
-    >>> percent(0.94786), percent(0.00012), percent(0.99987), percent(1.0), percent(0.003, 0), percent(None)
-    ('94.8%', '0.012%', '99.987%', '100.0%', '0.3%', '-')
-    """
-    if value is None:
-        return "-"
-    return f"{value:.{_decimals(100 * min(value, 1 - value), digits, digits)}%}"
 
 
 def percents(first: float, second: float) -> tuple[str, str]:
@@ -65,12 +53,7 @@ def signed(value: float | None, digits: int = 3) -> str:
     if value is None:
         return "-"
     value = 0.0 if abs(value) < NOTHING else value
-    return f"{value:+.{_decimals(abs(value), digits, 1)}f}".replace("-", "\u2212")
-
-
-def _decimals(size: float, least: int, more: int) -> int:
-    """Decimals that show something of a number of this size: `more` after its first one; what rounding leaves is nothing."""
-    return least if not 1e-9 < size < 1 else max(least, more - math.floor(math.log10(size)))
+    return f"{value:+.{decimals(abs(value), digits, 1)}f}".replace("-", "\u2212")
 
 
 def in_words(id: str) -> str:

@@ -1,0 +1,225 @@
+"""Rows counted in cells before drawing: the law is that of rows, wherever the scores lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp
+
+import calibrant as cal
+from calibrant.inference import cells as cells_module
+from calibrant.inference.cells import BIN_CELLS, CellSampler, changes, grids
+from calibrant.inference.draws import RowSampler, choose_sampler
+
+Arrays = tuple[np.ndarray, np.ndarray]
+
+
+def rows(law: str, n: int = 3000) -> Arrays:
+    rng = np.random.default_rng([n, len(law)])
+    laws = {
+        "spread": lambda: rng.random(n),
+        "rare": lambda: rng.beta(2, 1000, n),
+        "rarer": lambda: rng.beta(1, 99, n),
+        "tight": lambda: rng.uniform(0.3, 0.301, n),
+        "sure": lambda: 1 - rng.beta(1, 300, n),
+        "ties": lambda: rng.beta(2, 50, n).round(3).clip(0.001, 1),
+    }
+    p = laws[law]()
+    return (rng.random(n) < p).astype(int), p
+
+
+def same_law(cells: np.ndarray, single: np.ndarray) -> None:
+    """As far as so many draws can tell; cells of equal width, where they are too wide, are off by far more."""
+    assert ks_2samp(cells, single).pvalue > 1e-4
+
+
+METRICS = ["ece", "ece_em", "hosmer_lemeshow", "ece_lb", "ece_knn", "cce", "dce", "dici", "ecce_mad"]
+
+
+@pytest.mark.parametrize("law", ["rare", "tight", "sure", "ties"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_outcomes_drawn_in_cells_have_the_law_of_rows(metric: str, law: str) -> None:
+    y, p = rows(law, 4000)
+    words: dict[str, Any] = {"metric": metric, "method": "consistency", "n_resamples": 200}
+    found = cal.assess(y, p, rng=0, **words)
+    single = cal.assess(y, p, rng=1, exact=True, **words)
+    assert found.null is not None
+    assert single.null is not None
+    same_law(found.null, single.null)
+    assert abs(found.pvalue - single.pvalue) < 0.16  # four standard errors at one half
+
+
+@pytest.mark.parametrize("law", ["spread", "rare", "tight"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_rows_drawn_in_cells_have_the_law_of_rows(metric: str, law: str) -> None:
+    y, p = rows(law, 4000)
+    words: dict[str, Any] = {"metric": metric, "method": "percentile", "n_resamples": 200}
+    found = cal.interval(y, p, rng=0, **words)
+    single = cal.interval(y, p, rng=1, exact=True, **words)
+    assert found.sample is not None
+    assert single.sample is not None
+    same_law(found.sample, single.sample)
+
+
+@pytest.mark.parametrize(
+    "metric", ["skde", "bkde", "smece", "fott_isotonic", "cox_slope", "pws", "ece_ea", "sice", "ece_db"]
+)
+@pytest.mark.parametrize("law", ["spread", "rare", "rarer", "tight", "sure"])
+@pytest.mark.deep
+def test_slower_metrics_in_cells(metric: str, law: str) -> None:
+    y, p = rows(law, 4500)
+    words: dict[str, Any] = {"metric": metric, "n_resamples": 200}
+    found, single = (cal.assess(y, p, method="consistency", rng=i, exact=i > 0, **words) for i in range(2))
+    same_law(found.null, single.null)  # type: ignore[arg-type]
+    found, single = (cal.interval(y, p, method="percentile", rng=i, exact=i > 0, **words) for i in range(2))
+    same_law(found.sample, single.sample)
+
+
+@pytest.mark.parametrize("fixed_design", [True, False])
+def test_counts_and_several_classes(fixed_design: bool) -> None:
+    y, p = rows("rare", 2000)
+    words: dict[str, Any] = {
+        "metric": "ece_em",
+        "method": "consistency",
+        "n_resamples": 200,
+        "fixed_design": fixed_design,
+    }
+    counts = np.random.default_rng(0).integers(1, 5, 2000)
+    sure = rows("sure", 4000)[1]
+    three = np.column_stack([sure, 0.6 * (1 - sure), 0.4 * (1 - sure)])
+    labels = (np.random.default_rng(1).random((4000, 1)) > three.cumsum(axis=1)).sum(axis=1)
+    for data, more in (((y, p), {"counts": counts}), ((labels, three), {})):
+        found = cal.assess(*data, rng=0, **words, **more)
+        single = cal.assess(*data, rng=1, exact=True, **words, **more)
+        assert "by counts in cells" in found.law
+        assert "by rows" in single.law
+        assert found.null is not None
+        assert single.null is not None
+        same_law(found.null, single.null)
+
+
+def test_calibrated_forecasts_of_rare_events_are_not_rejected() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.uniform(1e-4, 3e-3, 20_000)
+    y = (rng.random(20_000) < p).astype(int)
+    error = cal.assess(y, p, metric="ece_em", rng=0, method="consistency", n_resamples=300)
+    assert error.pvalue == pytest.approx(0.89, abs=0.08)
+    groups = cal.assess(y, p, metric="hosmer_lemeshow", rng=0, method="consistency", n_resamples=300)
+    assert groups.pvalue == pytest.approx(0.2, abs=0.1)
+    assert groups.null is not None
+    assert groups.null.mean() == pytest.approx(10, abs=1.2)  # as many as there are groups
+    interval = cal.interval(y, p, metric="ece_em", rng=0, n_resamples=300)
+    assert interval.low == pytest.approx(0.0007, abs=0.0001)
+    assert interval.high == pytest.approx(0.00155, abs=0.0002)
+
+
+def test_errors_of_one_sign_are_not_taken_for_sums() -> None:
+    """Gaps of the same sign add up to the same in any bins, but those that chance gives have both."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 1000, 5000)
+    y = (rng.random(5000) < p / 3).astype(int)
+    assert cal.ece_em(y, p) == pytest.approx(p.mean() - y.mean(), rel=0.3)
+    words: dict[str, Any] = {"metric": "ece_em", "method": "consistency", "n_resamples": 200}
+    found = cal.assess(y, p, rng=0, **words)
+    single = cal.assess(y, p, rng=1, exact=True, **words)
+    assert found.null is not None
+    assert single.null is not None
+    same_law(found.null, single.null)
+
+
+@pytest.mark.parametrize("bins", [15, 7, [0, 0.123, 0.7, 1], 40])
+@pytest.mark.parametrize("law", ["spread", "rare"])
+def test_bins_of_equal_width_are_made_of_whole_cells(law: str, bins: Any) -> None:
+    y, p = rows(law)
+    data = cal.Predictions(y, p)
+    sampler = choose_sampler([(cal.ece, {"bins": bins})], data, exact=False)
+    assert isinstance(sampler, CellSampler)
+    assert sampler.whole().value(cal.ece, {"bins": bins}) == pytest.approx(cal.ece(y, p, bins=bins), rel=1e-12)
+    assert sampler.count <= {15: BIN_CELLS, 7: 301, 40: 320}.get(bins if isinstance(bins, int) else 0, BIN_CELLS + 2)
+
+
+def test_several_numbers_of_bins_share_their_cells() -> None:
+    y, p = rows("spread")
+    view = cal.ece.views(y, p)[0]
+    first = next(grids(view, [(cal.ece, {"bins": 7}), (cal.ece, {"bins": [10, 20]})]))
+    assert isinstance(first, cal.EqualWidth)
+    assert first.bins == 420  # a multiple of 7, 10 and 20
+    many = next(grids(view, [(cal.ece, {"bins": 7}), (cal.ece, {"bins": 299})]))
+    assert isinstance(many, cal.EqualWidth)
+    assert many.bins == BIN_CELLS
+
+
+def test_cells_cut_by_rank_are_parts_of_both_kinds_of_bins() -> None:
+    y, p = rows("spread", 5000)
+    view = cal.ece.views(y, p)[0]
+    rules = list(grids(view, [(cal.ece_em, {})]))
+    assert len(rules) == 4
+    for rule in rules[1:]:
+        whole = CellSampler(view, rule).whole()
+        for metric in (cal.ece, cal.ece_em):
+            assert whole.value(metric, {}) == pytest.approx(metric(y, p), rel=1e-12)
+
+
+def test_where_no_cells_will_do_rows_are_drawn() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 1000, 5000)
+    data = cal.Predictions((rng.random(5000) < p).astype(int), p)
+    assert isinstance(choose_sampler([(cal.dce, {})], data, exact=False), RowSampler)
+    assert isinstance(choose_sampler([(cal.ece, {})], data, exact=False), CellSampler)
+    assert isinstance(choose_sampler([(cal.ece, {}), (cal.dce, {})], data, exact=False), RowSampler)
+
+
+def test_scores_that_vary_more_than_outcomes_are_drawn_again_as_they_are() -> None:
+    p = np.random.default_rng(0).uniform(0.3, 0.301, 3000)
+    found = cal.interval(np.zeros(3000, int), p, metric="ece", rng=0, n_resamples=200)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * p.std() / np.sqrt(3000), rel=0.25)
+
+
+def test_the_choice_depends_neither_on_the_seed_nor_on_workers() -> None:
+    y, p = rows("rare")
+    words: dict[str, Any] = {"metric": "ece_em", "method": "percentile", "n_resamples": 200}
+    one, again = (cal.interval(y, p, rng=3, workers=workers, **words) for workers in (1, 2))
+    assert one.sample is not None
+    assert again.sample is not None
+    assert one.sample.tolist() == again.sample.tolist()
+    samplers = [choose_sampler([(cal.ece_em, {})], cal.Predictions(y, p), False, "rows") for _ in range(2)]
+    assert [type(sampler) for sampler in samplers] == [CellSampler] * 2
+    assert samplers[0].rows.tolist() == samplers[1].rows.tolist()  # type: ignore[attr-defined]
+
+
+def test_how_far_cells_change_a_metric() -> None:
+    single = np.array([[1.0, 0.0, np.inf], [2.0, 0.0, 5.0], [4.0, 0.0, np.nan]])
+    shift, noise = changes(single, single.copy())
+    assert shift.tolist() == noise.tolist() == [0, 0, 0]
+    shift, noise = changes(single[:, :1], single[:, :1] + [[0.1], [-0.1], [0.3]])
+    assert shift[0] == pytest.approx(0.1 / np.std([1, 2, 4]))
+    assert noise[0] == pytest.approx(np.sqrt(0.11 / 3) / np.std([1, 2, 4]))
+    assert changes(np.zeros((3, 1)), np.full((3, 1), 1e-6))[1][0] == np.inf
+    for lost in (np.nan, np.inf):
+        assert changes(single[:, :1], np.array([[1.0], [lost], [4.0]]))[1][0] == np.inf
+    # Equal values decide whether one draw is as large as another, and must stay equal.
+    level = np.array([[1.0], [2.0], [1.0]])
+    assert changes(level, level + 1e-6)[1][0] == np.inf
+    assert changes(level, level + 1e-13)[1][0] == 0
+
+
+def test_more_samples_tell_where_the_first_ones_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    y, p = rows("spread", 30_000)
+    asked: list[int] = []
+    measured = cells_module.Trial._measured
+
+    def counting(self: Any, number: int, tried: list[CellSampler]) -> list[list[float]]:
+        asked.append(number)
+        return measured(self, number, tried)
+
+    monkeypatch.setattr(cells_module.Trial, "_measured", counting)
+    data = cal.Predictions(y, p)
+    choose_sampler([(cal.ece, {})], data, exact=False)
+    assert asked == []
+    choose_sampler([(cal.ecce_l2, {})], data, exact=False)
+    assert asked == [0, 1, 2]
+    asked.clear()
+    choose_sampler([(cal.ece_em, {})], data, False, "rows")
+    assert max(asked) == cells_module.MOST_PILOTS - 1
