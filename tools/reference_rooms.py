@@ -86,7 +86,7 @@ ROOMS = {
             Section("Bins", ("recalibration.binning",)),
             Section("With intervals, and by order", ("recalibration.venn", "recalibration.ordered")),
             Section("Groups", ("recalibration.grouped",)),
-            Section("Other data than the model was made for", ("recalibration.adjust",)),
+            Section("Other data than the model was made for", ("recalibration.adjust", "recalibration.aware")),
             Section("Inside scikit-learn", ("sklearn.*",)),
         ),
     ),

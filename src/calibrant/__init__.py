@@ -82,13 +82,8 @@ _HOMES = {
     "monitoring.status": ("MonitorStatus",),
     "monitoring.watching": ("Monitor",),
     "predictions": ("Predictions",),
-    "recalibration.adjust": (
-        "MiscalibrationAwareTemperature",
-        "OffsetAdjustment",
-        "PriorEstimate",
-        "PriorShift",
-        "prior_shift_em",
-    ),
+    "recalibration.adjust": ("OffsetAdjustment", "PriorEstimate", "PriorShift", "prior_shift_em"),
+    "recalibration.aware": ("MiscalibrationAwareTemperature",),
     "recalibration.base": ("CalibrationMap",),
     "recalibration.binary": (
         "BetaCalibration",

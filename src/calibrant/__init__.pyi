@@ -157,11 +157,11 @@ from .lenses import within_top as within_top
 from .monitoring.status import MonitorStatus as MonitorStatus
 from .monitoring.watching import Monitor as Monitor
 from .predictions import Predictions as Predictions
-from .recalibration.adjust import MiscalibrationAwareTemperature as MiscalibrationAwareTemperature
 from .recalibration.adjust import OffsetAdjustment as OffsetAdjustment
 from .recalibration.adjust import PriorEstimate as PriorEstimate
 from .recalibration.adjust import PriorShift as PriorShift
 from .recalibration.adjust import prior_shift_em as prior_shift_em
+from .recalibration.aware import MiscalibrationAwareTemperature as MiscalibrationAwareTemperature
 from .recalibration.base import CalibrationMap as CalibrationMap
 from .recalibration.binary import BetaCalibration as BetaCalibration
 from .recalibration.binary import CenteredIsotonicCalibration as CenteredIsotonicCalibration

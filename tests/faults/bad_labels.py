@@ -84,7 +84,7 @@ NAMES = [
         "pos_label absent", lambda: cal.ece(CAT, P, pos_label="fox"), "'fox' occurs in no row", "'cat'", "spelling"
     ),
     positive("pos_label of another type", lambda: cal.ece(CAT, P, pos_label=1), "1 occurs in no row", "type"),
-    positive("pos_label with columns", lambda: cal.ece(Y3, P3, pos_label=1), "one-dimensional", "classes="),
+    positive("pos_label with columns", lambda: cal.ece(Y3, P3, pos_label=1), "one-dimensional", "drop it"),
     positive(
         "pos_label not in classes",
         lambda: cal.ece(CAT, P, pos_label="fox", classes=CATS),

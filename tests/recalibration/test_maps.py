@@ -10,12 +10,8 @@ from scipy.optimize import isotonic_regression, lsq_linear
 from calibrant._logistic import groups_of
 from calibrant._rules import equal_mass_cuts
 from calibrant.errors import ArgumentError, CalibrantWarning, GroupError, UndefinedMetricError
-from calibrant.recalibration.adjust import (
-    MiscalibrationAwareTemperature,
-    OffsetAdjustment,
-    PriorShift,
-    prior_shift_em,
-)
+from calibrant.recalibration.adjust import OffsetAdjustment, PriorShift, prior_shift_em
+from calibrant.recalibration.aware import MiscalibrationAwareTemperature
 from calibrant.recalibration.binary import (
     BetaCalibration,
     CenteredIsotonicCalibration,

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from calibrant.errors import CalibrantError, CalibrantWarning, FittedOnTheseRowsWarning, NotFittedError, ShapeError
-from calibrant.recalibration.adjust import MiscalibrationAwareTemperature, OffsetAdjustment, PriorShift
+from calibrant.recalibration.adjust import OffsetAdjustment, PriorShift
+from calibrant.recalibration.aware import MiscalibrationAwareTemperature
 from calibrant.recalibration.binary import (
     STRATEGIES,
     BetaCalibration,

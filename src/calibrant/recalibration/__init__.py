@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from .adjust import MiscalibrationAwareTemperature
+from .aware import MiscalibrationAwareTemperature
 from .base import CalibrationMap
 from .binary import (
     BetaCalibration,

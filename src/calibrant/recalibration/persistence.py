@@ -31,7 +31,7 @@ MOST_BYTES = 64 << 20
 MOST_CHARACTERS = 64 << 20
 # What a file that was changed by hand can raise on its way to a map.
 INVALID = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, MemoryError, RuntimeError)
-MODULES = ("choosing", "scaling", "binary", "binning", "venn", "adjust", "grouped", "ordered")
+MODULES = ("choosing", "scaling", "binary", "binning", "venn", "adjust", "aware", "grouped", "ordered")
 
 
 @cache
