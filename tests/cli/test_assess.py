@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.cli import main
 from calibrant.inference.draws import many, progress
 
 RNG = np.random.default_rng(5)
@@ -29,19 +28,6 @@ SURE = PROBS**2 / (PROBS**2).sum(axis=1, keepdims=True)
 NAMES = np.array(["cat", "dog", "eel"])
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Call the command line in this process; gives exit code, output and errors."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
-        return int(stopped.value.code or 0), output.out, output.err
-
-    return call
 
 
 @pytest.fixture

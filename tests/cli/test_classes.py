@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.cli import main
 from calibrant.cli.screen import in_options
 from calibrant.engines.columns import Columns, as_booleans, check_class_order, class_names, find_columns
 
@@ -25,17 +24,6 @@ YES = (RNG.random(200) < TWO[:, 1]).astype(int)
 ORDER = "has another order than the columns"
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
-        return int(stopped.value.code or 0), output.out, output.err
-
-    return call
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.cli import main
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -62,17 +61,6 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("binary rubbish as Parquet", b"PAR1 rubbish", ["--format", "parquet"], ["cannot be read as parquet"]),
     ("rubbish as JSON", "{not json", ["--format", "json"], ["cannot be read as json"]),
 ]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
-        return int(stopped.value.code or 0), output.out, output.err
-
-    return call
 
 
 @pytest.mark.parametrize(

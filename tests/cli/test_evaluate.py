@@ -15,7 +15,6 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.cli import main
 
 RNG = np.random.default_rng(3)
 PROBS = RNG.dirichlet(np.ones(3), 60)
@@ -25,19 +24,6 @@ YES = (RNG.random(60) < SCORE).astype(int)
 LAND = np.array(["FR", "DE"])[np.arange(60) % 2]
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Call the command line in this process; gives exit code, output and errors."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
-        return int(stopped.value.code or 0), output.out, output.err
-
-    return call
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.cli import main
 from calibrant.decision.thresholds import choose_threshold
 from calibrant.recalibration import METHODS
 
@@ -39,17 +38,6 @@ def rows(seed: int, n: int = 600) -> tuple[np.ndarray, np.ndarray]:
 
 LABELS, PROBS = rows(0)
 NEW_LABELS, NEW_PROBS = rows(1)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
-        return int(stopped.value.code or 0), output.out, output.err
-
-    return call
 
 
 def frame(labels: np.ndarray, probs: np.ndarray) -> pl.DataFrame:

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.cli import main
 from calibrant.reporting.building import report
 
 RNG = np.random.default_rng(3)
@@ -24,19 +23,6 @@ LAND = np.array(["FR", "DE"])[np.arange(300) % 2]
 FAST = ["--metrics", "ece,nll"]
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Call the command line in this process; gives exit code, output and errors."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
-        return int(stopped.value.code or 0), output.out, output.err
-
-    return call
 
 
 @pytest.fixture

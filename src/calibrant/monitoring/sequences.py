@@ -29,7 +29,7 @@ class ConfidenceSequence:
     """After each row, an interval for the mean so far of score minus true rate; all cover at once with probability 1 - alpha."""
 
     estimate: Floats = field(repr=False, compare=False)
-    """Mean of score minus outcome; positive for overconfidence."""
+    """Mean of score minus outcome; above 0 where scores are too high."""
     half: Floats = field(repr=False, compare=False)
     alpha: float
     n: int
