@@ -99,13 +99,13 @@ def quantile_edges(score: Array, bins: int) -> list[float]:
 def hl_quantile(arrays: Arrays, bins: int) -> float:
     """The Hosmer-Lemeshow statistic over groups cut at quantiles."""
     edges = quantile_edges(arrays["p_class1"], bins)
-    return cal.hosmer_lemeshow(welldata(arrays), bins=edges, binning="equal_width")
+    return cal.hosmer_lemeshow(welldata(arrays), bins=edges)
 
 
 def hl_fitted(arrays: Arrays, bins: int) -> Any:
     """The test of it as R does it, which takes the scores for fitted to the very rows."""
     edges = quantile_edges(arrays["p_class1"], bins)
-    words: dict[str, Any] = {"bins": edges, "binning": "equal_width", "method": "chi_square_fitted_here"}
+    words: dict[str, Any] = {"bins": edges, "method": "chi_square_fitted_here"}
     return cal.assess(welldata(arrays), metric="hosmer_lemeshow", **words)
 
 

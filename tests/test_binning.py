@@ -10,8 +10,9 @@ import pytest
 from scipy import stats
 
 import calibrant as cal
-from calibrant import BinTable, Edges, EqualMass, EqualWidth, KDTree, Predictions, View
-from calibrant.binning import bin_table, parse_binning
+from calibrant import BinTable, Edges, EqualMass, EqualWidth, KDTree, Predictions, SimplexGrid, View
+from calibrant.binning import BINS, EQUAL_WIDTH, bin_table, parse_binning
+from calibrant.errors import ArgumentError, LensError
 from calibrant.lenses import parse_lens
 
 ON_EDGES = [0, 0.1, 0.2, 0.25, 0.5, 0.75, 1]
@@ -210,10 +211,10 @@ def test_fitted_bins_that_start_with_a_heap_of_zeros() -> None:
 
 
 def test_a_rule_keeps_its_own_number_of_bins() -> None:
-    assert parse_binning(view, EqualMass(7), 15) == EqualMass(7)
+    assert parse_binning(view, EqualMass(7), BINS) == EqualMass(7)
     assert parse_binning(view, EqualWidth(closed="left"), 9) == EqualWidth(9, closed="left")
     assert parse_binning(view, "equal_mass", np.int64(4)) == EqualMass(4)
-    assert parse_binning(view, "equal_width", [0, 0.5, 1]) == Edges((0.0, 0.5, 1.0))
+    assert parse_binning(view, EQUAL_WIDTH, [0, 0.5, 1]) == Edges((0.0, 0.5, 1.0))
 
 
 def test_a_table_is_made_once_for_each_view_and_rule() -> None:
@@ -234,6 +235,109 @@ class Halves:
 
     def cells(self, given: View) -> tuple[Any, int]:
         return Edges((0, self.at, 1)).cells(given)
+
+
+NUMBER_ONLY = {"sbece", "dece", "fce", "vece", "mvce"}  # soft bins, and bins of features
+BINNED = [m for m in cal.catalogue.values() if "bins" in m.options]
+EDGES = [0, 0.3, 0.7, 1]
+
+
+def _unfriendly(classes: int) -> tuple[Any, Any, dict[str, Any]]:
+    rng = np.random.default_rng(classes)
+    n = 211
+    beside = {"features": rng.normal(size=(n, 2)), "groups": rng.integers(0, 3, n)}
+    if classes == 2:
+        p = np.round(rng.beta(0.4, 0.6, n), 2)
+        return (rng.random(n) < p).astype(int), p, beside
+    return rng.integers(0, classes, n), rng.dirichlet(np.ones(classes), n), beside
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("metric", BINNED, ids=lambda m: m.id)
+def test_edges_replace_the_default_binning_of_every_metric(metric: Any, classes: int) -> None:
+    y, p, beside = _unfriendly(classes)
+    words = {need: beside[need] for need in metric.needs if need in beside}
+    if metric.id in NUMBER_ONLY:
+        with pytest.raises(ArgumentError, match="must be a whole number from 1 up; got"):
+            metric(y, p, bins=EDGES, **words)
+        return
+    found = metric(y, p, bins=EDGES, **words)
+    assert metric(y, p, bins=np.array(EDGES), **words) == found
+    if "binning" not in metric.options:
+        return
+    own = Edges(tuple(EDGES))
+    if metric.takes == "View" and metric.options["bins"] not in ("sweep", "search"):
+        assert metric(y, p, binning=own, **words) == found
+    for name in ("equal_mass", "equal_width"):
+        with pytest.raises((ArgumentError, LensError), match="edges were given beside|cuts one"):
+            metric(y, p, bins=EDGES, binning=name, **words)
+
+
+@pytest.mark.parametrize("metric", [m for m in BINNED if "binning" in m.options], ids=lambda m: m.id)
+def test_a_number_beside_a_rule_with_its_own_is_refused(metric: Any) -> None:
+    y, p, beside = _unfriendly(2)
+    words = {need: beside[need] for need in metric.needs if need in beside}
+    fitted = cal.calibration_curve(y, p, bins=4).table
+    for rule in (
+        EqualWidth(10),
+        EqualMass(10),
+        cal.EqualArea(10),
+        Edges(tuple(EDGES)),
+        fitted,
+        KDTree(),
+        SimplexGrid(),
+    ):
+        with pytest.raises(ArgumentError, match="was given beside a binning with|cuts one|must be"):
+            metric(y, p, bins=5, binning=rule, **words)
+    if metric.takes == "View" and metric.options["bins"] not in ("sweep", "search"):
+        # A rule without a number takes it, and a number by default gives way.
+        assert metric(y, p, bins=5, binning=EqualMass(), **words) == metric(y, p, binning=EqualMass(5), **words)
+
+
+def test_functions_that_take_both_refuse_them_too() -> None:
+    y, p, _ = _unfriendly(2)
+    rule = EqualWidth(10)
+    for call in (
+        lambda **words: cal.calibration_curve(y, p, **words),
+        lambda **words: cal.reliability(y, p, **words),
+        lambda **words: cal.evaluate(y, p, **words),
+        lambda **words: cal.decompose(y, p, **words),
+        lambda **words: cal.assess(y, p, metric="ece", rng=0, n_resamples=99, **words),
+        lambda **words: cal.interval(y, p, metric="ece", rng=0, n_resamples=200, **words),
+        lambda **words: cal.variation_diagram(y, p, **words),
+    ):
+        with pytest.raises(ArgumentError, match=r"bins: 5 was given beside a binning with its own number"):
+            call(bins=5, binning=rule)
+        with pytest.raises(ArgumentError, match=r"edges were given beside binning='equal_mass'"):
+            call(bins=EDGES, binning="equal_mass")
+        assert call(bins=EDGES) is not None
+        assert call(binning=rule) is not None
+    with pytest.raises(ArgumentError, match="drop bins, or pass SimplexGrid\\(bins=2\\)"):
+        cal.multiclass_ce(*_unfriendly(4)[:2], bins=2, binning=SimplexGrid())
+    with pytest.raises(ArgumentError, match="'sweep' was given beside"):
+        cal.ece_sweep(y, p, binning=rule)
+    with pytest.raises(ArgumentError, match="binning='pava' finds its own blocks"):
+        cal.tce(y, p, bins=7)
+    with pytest.raises(LensError, match="cut by a k-d tree"):
+        cal.gece(y, p, bins=7)
+    with pytest.raises(ArgumentError, match="within='one' cuts no band"):
+        cal.likert_error(y, p, bins=7)
+
+
+def test_one_number_for_all_metrics_gives_way_where_a_metric_cuts_by_other_means() -> None:
+    y, p, _ = _unfriendly(2)
+    named = ["ece", "tce", "gece", "fce", "hosmer_lemeshow"]
+    found = cal.evaluate(y, p, metrics=named, bins=7)
+    assert found["tce"] == cal.tce(y, p)
+    assert found["gece"] == cal.gece(y, p)
+    assert found["ece"] == cal.ece(y, p, bins=7)
+    edged = cal.evaluate(y, p, metrics=named, bins=EDGES)
+    assert edged["hosmer_lemeshow"] == cal.hosmer_lemeshow(y, p, bins=EDGES)
+    reason = {result.metric: result.reason for result in edged.results}
+    assert "must be a whole number" in reason["fce"]
+    for wrong in (0, "swoop", [0, 0.5], [0.2, 0.7]):
+        with pytest.raises(ArgumentError, match="bins"):
+            cal.evaluate(y, p, metrics=named, bins=wrong)
 
 
 def test_a_users_own_rule() -> None:

@@ -57,7 +57,7 @@ def test_groups_by_quantile_to_every_digit(bins: int, printed: float, data_folde
     score = arrays["p_class1"]
     edges = published.quantile_edges(score, bins)
     rows = published.welldata(arrays)
-    value = published.cal.hosmer_lemeshow(rows, bins=edges, binning="equal_width", where=score > score.min())
+    value = published.cal.hosmer_lemeshow(rows, bins=edges, where=score > score.min())
     assert value == pytest.approx(printed, rel=1e-12)
     assert published.hl_quantile(arrays, bins) != pytest.approx(printed, rel=1e-8)
 

@@ -15,25 +15,30 @@ from .bintable import BinTable
 from .errors import ArgumentError, UndefinedMetricError
 from .view import Prefix, View
 
-__all__ = ["EqualArea", "choose_bins"]
+__all__ = ["SEARCHES", "EqualArea", "check_search", "choose_bins"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 # The first tie group of each non-empty bin, for a number of bins.
 Cuts = Callable[[Prefix, int], Array]
 
+SEARCHES = ("sweep", "search", "search_pure", "cv", "tcal")
 FOLDS, MOST_FOLD_BINS = 10, 40
 # Rates closer than this are equal: sums of scaled weights differ by rounding.
 SAME = 1e-12
 
 
+def check_search(how: str) -> None:
+    """Raise unless `how` names a search for the number of bins."""
+    if how not in SEARCHES:
+        raise ArgumentError(
+            "bins", f"must be a whole number from 1 up, edges, or one of {', '.join(SEARCHES)}; got {how!r}"
+        )
+
+
 def choose_bins(view: View, rule: Any, how: str) -> int:
     """The number of bins of `rule` (equal width or equal mass) by one of the named searches."""
-    searches = ("sweep", "search", "search_pure", "cv", "tcal")
-    if how not in searches:
-        raise ArgumentError(
-            "bins", f"must be a whole number from 1 up, edges, or one of {', '.join(searches)}; got {how!r}"
-        )
+    check_search(how)
     cuts = _cuts_of(rule, how)
     if how == "sweep":
         return sweep(view, cuts)

@@ -24,7 +24,7 @@ from ._signature import (
     formula_options,
     unknown_word,
 )
-from .binning import several_bins
+from .binning import as_default, several_bins
 from .errors import (
     ArgumentError,
     InputTypeError,
@@ -140,6 +140,7 @@ class Metric:
         """Of a formula over a View that is a mean over rows: one number for each, or None where an option makes it none."""
         self.base = base
         self.options = {**formula_options(formula), **(defaults or {})}
+        self.options |= {word: as_default(self.options[word]) for word in ("bins", "binning") if word in self.options}
         taken = set(self.options) & set(PREDICTION_WORDS)
         if taken:
             raise ArgumentError(

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from ._blocks import rows_per_block
 from ._convert import is_number
-from .binning import bin_cells, check_bins
+from ._rules import edge_values
+from .binning import EQUAL_WIDTH, Edges, are_edges, bin_cells, check_bins, is_default, refuse_two_numbers
 from .errors import ArgumentError, LensError
 from .view import VectorView, View
 
-__all__ = ["KDTree", "SimplexGrid", "bin_of_each", "bin_of_ranks", "cells_of"]
+__all__ = ["KDTree", "SimplexGrid", "auto_binning", "bin_of_each", "bin_of_ranks", "cells_of"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -34,15 +35,34 @@ def bin_of_ranks(view: View, values: Floats, bins: Any) -> NDArray[np.intp]:
     """The bin of equal weight that each row falls into by any real number, ties together."""
     distinct, place = np.unique(values, return_inverse=True)
     rank = place.ravel() / max(1, len(distinct) - 1)
-    return bin_cells(View(rank, np.zeros(view.n, np.uint8), view.weight, view.weight_kind), "equal_mass", bins)[0]
+    scalar = View(rank, np.zeros(view.n, np.uint8), view.weight, view.weight_kind)
+    return bin_cells(scalar, "equal_mass", check_bins(bins, edges=False))[0]
+
+
+def auto_binning(view: VectorView, binning: Any, bins: Any, gamma: float, min_size: int) -> Any:
+    """What ``binning="auto"`` stands for: bins of equal width where a row has one score, else a k-d tree; edges cut every class."""
+    if not (isinstance(binning, str) and binning == "auto"):
+        return binning
+    if view.score_column is not None:
+        return EQUAL_WIDTH
+    if are_edges(bins):
+        return "simplex_grid"
+    if not is_default(bins):
+        raise LensError(
+            "bins",
+            f"{bins!r} was given, and the vectors of {view.lens!r} are cut by a k-d tree",
+            "pass gamma= for its cells, or binning='simplex_grid' for a grid",
+        )
+    return KDTree(gamma, min_size)
 
 
 def cells_of(view: VectorView, binning: Any, bins: Any) -> tuple[NDArray[np.intp], int]:
     """The cell of each row: of a k-d tree, or of bins of the score where a row has one."""
     if isinstance(binning, (KDTree, SimplexGrid)):
+        refuse_two_numbers(binning, bins)
         return binning.cells(view)
     if binning == "simplex_grid":
-        return SimplexGrid(check_bins(bins)).cells(view)
+        return SimplexGrid(tuple(edge_values(bins).tolist()) if are_edges(bins) else bins).cells(view)
     if view.score_column is None:
         raise LensError(
             "binning", f"{view.lens!r} has several numbers per row, and {binning!r} cuts one", "use 'auto' or KDTree()"
@@ -122,15 +142,18 @@ class KDTree:
 
 @dataclass(frozen=True)
 class SimplexGrid:
-    """Cells of a grid over the simplex: equal-width bins of every class at once."""
+    """Cells of a grid over the simplex: bins of every class at once, equal-width ones or between given edges."""
 
-    bins: int = 10
+    bins: int | tuple[float, ...] = 10
 
     def cells(self, view: VectorView) -> tuple[NDArray[np.intp], int]:
         """The cell of each row, and how many hold any."""
-        count = check_bins(self.bins)
-        kind = np.uint8 if count < 256 else np.uint32
-        edges = np.arange(1, count) / count
+        if isinstance(self.bins, tuple):
+            edges = np.asarray(Edges(self.bins).edges)[1:-1]
+        else:
+            count = check_bins(self.bins)
+            edges = np.arange(1, count) / count
+        kind = np.uint8 if len(edges) < 255 else np.uint32
         columns = view.tree_columns
         place = np.empty((view.n, columns), kind)
         for span, block in view.blocks():

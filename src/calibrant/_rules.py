@@ -186,10 +186,11 @@ def equal_mass_cuts(prefix: Prefix, count: int) -> Array:
     return cuts[cuts < len(before)]
 
 
-def check_bins(bins: Any) -> int:
-    """A number of bins, as an int from 1 up."""
+def check_bins(bins: Any, edges: bool = True) -> int:
+    """A number of bins, as an int from 1 up; `edges` says whether edges could have stood in its place."""
     if isinstance(bins, (bool, np.bool_)) or not isinstance(bins, (int, np.integer)):
-        raise ArgumentError("bins", f"must be a whole number from 1 up, or rising edges from 0 to 1; got {bins!r}")
+        instead = ", or rising edges from 0 to 1" if edges else ""
+        raise ArgumentError("bins", f"must be a whole number from 1 up{instead}; got {bins!r}")
     if bins < 1:
         raise ArgumentError("bins", f"must be a whole number from 1 up; got {bins}")
     if bins > 10_000_000:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ._gather import as_predictions, views_of
 from ._results import frame_of, html_table, number
 from ._signature import PREDICTION_WORDS, unknown_word
-from .binning import Binning, Bins, bin_table
+from .binning import BINS, EQUAL_WIDTH, Binning, Bins, bin_table
 from .bintable import BinTable, check_interval
 from .errors import InputTypeError, LensError
 from .lenses import Lens
@@ -87,8 +87,8 @@ def calibration_curve(
     y_true: Any,
     y_prob: Any = None,
     *,
-    bins: Bins = 15,
-    binning: Binning = "equal_width",
+    bins: Bins = BINS,
+    binning: Binning = EQUAL_WIDTH,
     lens: str | Lens = "auto",
     where: Any = None,
     interval: float | None = 0.95,

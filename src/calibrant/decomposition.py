@@ -15,7 +15,7 @@ from ._gather import as_predictions, views_of
 from ._metric import Metric
 from ._results import frame_of, html_table, json_values, number
 from ._signature import PREDICTION_WORDS, VIEW_WORDS, unknown_word
-from .binning import Binning, Bins, bin_cells
+from .binning import BINS, EQUAL_WIDTH, Binning, Bins, bin_cells
 from .errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
 from .lenses import Lens
 from .registry import catalogue
@@ -107,7 +107,7 @@ def decompose(
     score: str | Metric = "brier",
     method: Literal["murphy", "corp"] = "murphy",
     bins: Bins | None = None,
-    binning: Binning = "equal_width",
+    binning: Binning = EQUAL_WIDTH,
     lens: str | Lens | None = None,
     where: Any = None,
     **words: Any,
@@ -255,7 +255,7 @@ def _cells(view: View, binning: Any, bins: Any) -> tuple[Array, int]:
     """The bin of each row. A rule or fitted bins know their number; a name needs `bins`."""
     if bins is None and isinstance(binning, str):
         raise ArgumentError("bins", f"is needed beside binning={binning!r}", "for example bins=15")
-    return bin_cells(view, binning, 15 if bins is None else bins)
+    return bin_cells(view, binning, BINS if bins is None else bins)
 
 
 def _same_forecast(view: AnyView) -> tuple[Array, int]:

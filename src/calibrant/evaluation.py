@@ -22,6 +22,7 @@ from ._headers import header_of, sketched_header
 from ._metric import Metric
 from ._signature import PREDICTION_WORDS, unknown_word
 from ._sweep import check_matrix
+from .binning import as_default, check_written
 from .errors import ArgumentError, CalibrantError, GroupError, InputError, InputTypeError, LensError
 from .lenses import Lens
 from .predictions import Predictions
@@ -127,7 +128,10 @@ def evaluate(
         raise ArgumentError("budget", f"must be a number of seconds above 0; got {budget!r}")
     chosen = choose_metrics(metrics)
     infer = Inference.read(interval, assess, n_resamples, rng)
-    given = {"lens": lens, "bins": bins, "binning": binning}
+    if bins is not None:
+        check_written(bins, binning)
+    # A number for every metric gives way where one cuts by other means, such as a tree.
+    given = {"lens": lens, "bins": as_default(bins), "binning": binning}
     if isinstance(y_true, Sketches):
         if y_prob is not None or words or where is not None or map is not None:
             raise InputTypeError("y_true", "is sketches, which already hold everything", "pass them alone")
@@ -285,7 +289,8 @@ def _results(
             value, lens = m.of(p, **_taken(m, given))
         except ArgumentError as error:
             # An option that no metric could take is the caller's mistake; a lens that this one cannot read is its reason.
-            if not isinstance(error, LensError):
+            # So is a list of edges, once it is in order, where this one takes a number only.
+            if not isinstance(error, LensError) and error.argument != "bins":
                 raise
             results.append(Result(m.id, m.name, None, "", m.ideal, "", str(error)))
         except CalibrantError as error:

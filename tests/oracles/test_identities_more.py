@@ -57,12 +57,12 @@ def test_every_row_in_its_own_bin(rng: np.random.Generator) -> None:
     n, edges = len(y), own_bins(p)
     error = cal.lp_error(y, p)
     for metric in (cal.ece, cal.ece_lb, cal.dce, cal.rbece):
-        assert metric(y, p, bins=edges, binning="equal_width") == near(error), metric.id
+        assert metric(y, p, bins=edges) == near(error), metric.id
     assert cal.rmsce(y, p, bins=edges) == near(cal.lp_error(y, p, norm=2))
     assert cal.mce(y, p, bins=edges) == near(cal.lp_error(y, p, norm=math.inf))
     assert cal.ce_p(y, p, bins=edges, norm=3) == near(cal.lp_error(y, p, norm=3))
     assert cal.smbs(y, p, bins=edges) == near(cal.brier(y, p))
-    statistic = cal.hosmer_lemeshow(y, p, bins=edges, binning="equal_width")
+    statistic = cal.hosmer_lemeshow(y, p, bins=edges)
     assert statistic == pytest.approx(n * cal.nses(y, p), rel=1e-9)
     assert cal.t_cal(y, p, bins=2**20) == near(0)
     assert cal.rice(y, p, width=2.0**-21) == near(error)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._results import frame_of, html_table, number, pvalue_text
-from ..binning import bin_table
+from ..binning import BINS, bin_table, is_default
 from ..errors import ArgumentError
 from ..view import View
 from ._rows import finite_column, one_view
@@ -90,7 +90,7 @@ def likert_error(
     edges: Any = "three",
     names: Any = None,
     within: Any = "one",
-    bins: Any = 15,
+    bins: Any = BINS,
     lens: Any = "auto",
     where: Any = None,
     **keywords: Any,
@@ -119,6 +119,8 @@ def likert_error(
     """
     view = one_view(likert_error, y_true, y_prob, lens, where, keywords)
     cuts, words = _words(edges, names)
+    if not is_default(bins) and isinstance(within, str) and within == "one":
+        raise ArgumentError("bins", f"{bins!r} was given, and within='one' cuts no band", "name a binning in within=")
     place = np.clip(np.searchsorted(cuts, view.score, side="right") - 1, 0, len(words) - 1)
     exact = view.weight_kind != "importance" and not view.is_soft
     bands = tuple(

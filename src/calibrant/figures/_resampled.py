@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._partition import KDTree, cells_of
+from .._partition import auto_binning, cells_of
 from ..binning import bin_cells
 from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.draws import generator
@@ -97,8 +97,7 @@ def _sizes(view: AnyView, metric: Metric, settings: dict[str, Any]) -> Floats | 
         else:
             vector = view.as_vector() if isinstance(view, View) else view
             if isinstance(binning, str) and binning == "auto":
-                tree = vector.score_column is None
-                binning = KDTree(settings["gamma"], settings["min_size"]) if tree else "equal_width"
+                binning = auto_binning(vector, binning, settings["bins"], settings["gamma"], settings["min_size"])
             cell, count = cells_of(vector, binning, settings["bins"])
     except ArgumentError:  # bins of something else than the score
         return None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._results import frame_of, html_table
-from ..binning import Bins, bin_table
+from ..binning import EQUAL_WIDTH, Bins, bin_table
 from ..bintable import BinTable
 from ..errors import ArgumentError
 from ..lenses import Lens
@@ -172,5 +172,5 @@ def score_histogram(
     ([1.0, 2.0], [1.0, 0.0])
     """
     view = one_view("score_histogram", y_true, y_prob, lens, where, words, ["bins", "lens", "where"])
-    table = bin_table(view, "equal_width", bins)
+    table = bin_table(view, EQUAL_WIDTH, bins)
     return ScoreHistogram(table, table.positives, np.maximum(table.weight - table.positives, 0), view.lens)

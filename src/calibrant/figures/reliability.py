@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._results import frame_of, html_table, number
-from ..binning import Binning, Bins, bin_table
+from ..binning import BINS, EQUAL_WIDTH, Binning, Bins, bin_table
 from ..bintable import BinTable, check_interval
 from ..calibration import CalibrationCurve
 from ..decomposition import Decomposition, decompose
@@ -222,8 +222,8 @@ def reliability(
     y_true: Any,
     y_prob: Any = None,
     *,
-    bins: Bins = 15,
-    binning: Binning = "equal_width",
+    bins: Bins = BINS,
+    binning: Binning = EQUAL_WIDTH,
     lens: str | Lens = "auto",
     where: Any = None,
     kind: Kind = "line",

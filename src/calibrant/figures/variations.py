@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._partition import bin_of_each
 from .._results import frame_of, html_table, number
-from ..binning import Binning, Bins, bin_table
+from ..binning import EQUAL_WIDTH, Binning, Bins, as_default, bin_table
 from ..bintable import BinTable, check_interval
 from ..lenses import Lens
 from ..metrics.joint import _VARIATIONS, Variation, _entropy, _sums_by_bin, ranked, uce, vce
@@ -40,6 +40,7 @@ __all__ = ["UceDiagram", "VariationDiagram", "uce_diagram", "variation_diagram"]
 
 Floats = NDArray[np.float64]
 
+TEN: Bins = as_default(10)
 VARIATION_WORDS = {
     "entropy": "entropy",
     "confidence": "confidence",
@@ -121,8 +122,8 @@ def variation_diagram(
     y_prob: Any = None,
     *,
     variation: Variation = "entropy",
-    bins: Bins = 10,
-    binning: Binning = "equal_width",
+    bins: Bins = TEN,
+    binning: Binning = EQUAL_WIDTH,
     lens: str | Lens = "canonical",
     where: Any = None,
     **words: Any,
@@ -231,8 +232,8 @@ def uce_diagram(
     y_true: Any,
     y_prob: Any = None,
     *,
-    bins: Bins = 10,
-    binning: Binning = "equal_width",
+    bins: Bins = TEN,
+    binning: Binning = EQUAL_WIDTH,
     lens: str | Lens = "canonical",
     where: Any = None,
     interval: float | None = 0.95,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .. import _kernels
 from .._checks import check_whole
 from .._kernels import compiled
-from ..binning import bin_cells, bin_table
+from ..binning import EQUAL_WIDTH, are_edges, bin_cells, bin_table, is_default
 from ..errors import ArgumentError, UndefinedMetricError
 from ..view import View
 
@@ -21,7 +21,13 @@ def rejected_share(view: View, alpha: float, binning: Any, bins: Any, min_block:
     """The share of rows whose score the binomial test on their block rejects at level `alpha`."""
     if not 0 < alpha < 1:
         raise ArgumentError("alpha", f"must lie between 0 and 1; got {alpha!r}", "for example 0.05")
+    if isinstance(binning, str) and binning == "pava" and are_edges(bins) and is_default(binning):
+        binning = EQUAL_WIDTH  # edges replace the default
     if isinstance(binning, str) and binning == "pava":
+        if not is_default(bins):
+            raise ArgumentError(
+                "bins", f"{bins!r} was given, and binning='pava' finds its own blocks", "pass binning too"
+            )
         score, trials, successes, weight = _pooled(
             view, check_whole(min_block, "min_block", 0), check_whole(max_block, "max_block")
         )

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_positive
-from .._partition import SimplexGrid, bin_of_each
-from ..binning import Binning, Bins, bin_cells, bin_table
+from .._partition import cells_of
+from ..binning import EQUAL_WIDTH, Binning, Bins, bin_cells, bin_table
 from ..bintable import BinTable
 from ..errors import UndefinedMetricError
 from ..registry import metric, preset
@@ -203,10 +203,7 @@ def debiased_cells(view: VectorView, bins: Any, smoothness: float) -> tuple[NDAr
         k = 2 if view.score_column is not None else view.k
         exponent = 2 / (4 * check_positive(smoothness, "smoothness") + k - 1)
         bins = max(1, math.floor(view.effective_size**exponent + 1e-9))
-    if view.score_column is None:
-        return SimplexGrid(bins).cells(view)
-    column = view.raw_probs if view.raw_probs.ndim == 1 else view.raw_probs[:, view.score_column]
-    return bin_of_each(view, column.astype(np.float64), "equal_width", bins)
+    return cells_of(view, "simplex_grid" if view.score_column is None else EQUAL_WIDTH, bins)
 
 
 @metric(
@@ -262,7 +259,7 @@ def _divisors(
 
 def t_cal_null_deviation(view: View, bins: int, unbiased: bool = False) -> float:
     """Exact standard deviation of `t_cal` under calibration, given the scores: its mean is then 0."""
-    cell, count = bin_cells(view, "equal_width", bins)
+    cell, count = bin_cells(view, EQUAL_WIDTH, bins)
     own = _own_weights(view)
     variance = own * view.score * (1 - view.score)
     mass, divisor = _divisors(cell, count, view.weights, own, unbiased)
@@ -282,7 +279,7 @@ def l2ce_bounds(view: View, bins: int, level: float = 0.95, unbiased: bool = Fal
     from scipy.special import ndtri
 
     value = t_cal.formula(view.as_vector(), bins=bins, unbiased=unbiased)
-    cell, count = bin_cells(view, "equal_width", bins)
+    cell, count = bin_cells(view, EQUAL_WIDTH, bins)
     residual = view.score - view.outcome
     mass = np.bincount(cell, view.weights, count)
     gap = np.bincount(cell, view.weights * residual, count)[cell] / mass[cell]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import weight_per_class
-from .._partition import KDTree, bin_of_each, cells_of
+from .._partition import auto_binning, bin_of_each, cells_of
 from ..binning import Binning, Bins
 from ..errors import ArgumentError, UndefinedMetricError
 from ..registry import metric
@@ -174,9 +174,7 @@ def gece(
     interval: tuple[float, float] | None = None,
 ) -> float:
     """Mean distance over cells between the mean output and the mean target, for any lens."""
-    if isinstance(binning, str) and binning == "auto":
-        binning = KDTree(gamma, min_size) if view.score_column is None else "equal_width"
-    cell, count = cells_of(view, binning, bins)
+    cell, count = cells_of(view, auto_binning(view, binning, bins, gamma, min_size), bins)
     if distance == "interval":
         weight, sums = _sums_by_bin(view, cell, count, lambda block: block.targets[:, [_score_column(view)]])
     else:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._sums import accurate_sum
-from ..binning import Binning, Bins, bin_cells, bin_table
+from ..binning import Binning, Bins, as_default, bin_cells, bin_table
 from ..registry import metric, preset
 from ..view import View
 from .bins import ece, gaps_of_full_bins
@@ -87,7 +87,7 @@ def dce(
     bound: bool = False,
 ) -> float:
     """Gap over bins between the labels and the largest score of the bin."""
-    bins = math.ceil(round(view.effective_size ** (1 / 3), 9)) if bins is None else bins
+    bins = as_default(math.ceil(round(view.effective_size ** (1 / 3), 9))) if bins is None else bins
     cell, count = bin_cells(view, binning, bins)
     table = bin_table(view, binning, bins)
     if aggregate == "mean":

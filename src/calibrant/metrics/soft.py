@@ -65,7 +65,7 @@ def sbece(
     form: Literal["soft", "label_binned"] = "soft",
 ) -> float:
     """Gap between confidence and accuracy over bins to which rows belong by a softmax of their distance."""
-    count, width = check_bins(bins), check_positive(temperature, "temperature")
+    count, width = check_bins(bins, edges=False), check_positive(temperature, "temperature")
     if form == "label_binned" and norm == math.inf:
         raise ArgumentError("norm", "must be finite with form='label_binned': every row belongs to every bin a little")
     anchors = (np.arange(count) + 0.5) / count
@@ -115,7 +115,7 @@ def sbece(
 )
 def dece(view: VectorView, *, bins: int = 15, rank_sharpness: float = 100, bin_temperature: float = 0.01) -> float:
     """Expected calibration error with soft bins and a soft accuracy."""
-    count = check_bins(bins)
+    count = check_bins(bins, edges=False)
     sharp, width = check_positive(rank_sharpness, "rank_sharpness"), check_positive(bin_temperature, "bin_temperature")
     number = np.arange(1, count + 1)
     offset = number * (number - 1) / (2 * count)
@@ -200,7 +200,7 @@ def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_widt
 )
 def fce(view: View, *, bins: int = 15) -> float:
     """Gap between confidence and accuracy over bins with sloping sides, divided by all membership."""
-    count = check_bins(bins)
+    count = check_bins(bins, edges=False)
     position = view.score * count
     home = np.clip(np.ceil(position) - 1, 0, count - 1).astype(np.intp)
     excess = np.zeros(count)
