@@ -185,7 +185,7 @@ def test_counts_are_repeated_rows() -> None:
         assert getattr(one, name) == pytest.approx(getattr(many, name), nan_ok=True, abs=1e-14)
 
 
-@pytest.mark.parametrize("binning", ["equal_mass", EqualWidth(6, closed="left")])
+@pytest.mark.parametrize("binning", ["equal_mass", EqualWidth(closed="left")])
 def test_fitted_bins_serve_another_model(binning: Any) -> None:
     rng = np.random.default_rng(1)
     p, other = rng.beta(2, 3, 300), rng.beta(5, 2, 300)

@@ -46,7 +46,9 @@ ROWS = {
     "output up to a bound": (HARD, select.output(high=0.4), [2]),
     "output of a class": (HARD, select.output(0.3, 0.7, of=2), [1, 3]),
     "output of a class by name": (NAMED, select.output(0.3, 0.7, of="dog", closed="right"), [1, 2]),
-    "output of the top class of scores": (VECTOR, select.output(0.75), [0, 3]),
+    "output of the top class of scores": (VECTOR, select.output(0.75, of="top"), [0, 3]),
+    "output of two classes is the positive one's": (VECTOR, select.output(0.5), [1, 2, 3]),
+    "output of two columns is the positive one's": (TWO, select.output(0.5), [1, 2, 3]),
     "output of class 0 of scores": (VECTOR, select.output(0.5, of=0), [0, 2]),
     "output of class 1 of two columns": (TWO, select.output(0.5, of=1), [1, 2, 3]),
     "output of soft": (SOFT, select.output(0.6), [0, 3]),
@@ -135,10 +137,28 @@ def test_bins_fitted_once_serve_every_selection() -> None:
 
 def test_selections_say_what_they_are() -> None:
     assert repr(select.label("cat")) == "Selection(label in ['cat'])"
-    assert repr(select.output(0.9)) == "Selection(0.9 to 1.0 of top)"
+    assert repr(select.output(0.9)) == "Selection(output from 0.9 to 1.0)"
+    assert repr(select.output(0.9, of="top")) == "Selection(output from 0.9 to 1.0 of top)"
     both = ~select.group("a") & (select.predicted(1) | select.mask([True]))
     assert repr(both) == "Selection((~group in ['a'] & (predicted in [1] | mask)))"
 
 
 def test_no_selection_keeps_the_predictions_as_they_are() -> None:
     assert parse_selection(None, HARD) is HARD
+
+
+def test_output_reads_what_the_lens_auto_reads() -> None:
+    rng = np.random.default_rng(3)
+    p = np.concatenate([rng.beta(0.3, 3, 150), [0.96, 0.97, 1.0, 0.0]])
+    names = np.where(rng.random(len(p)) < p, "churn", "stay")
+    two = np.column_stack([1 - p, p])
+    high = select.output(low=0.95)
+    for given in (
+        Predictions(names, p, pos_label="churn"),
+        Predictions(names, two, classes=["stay", "churn"]),
+        Predictions(names, two.astype(np.float32), classes=["stay", "churn"]),
+        Predictions(names == "churn", np.log(p + 1e-9) - np.log1p(1e-9 - p), input="logit"),
+    ):
+        assert np.flatnonzero(high.mask(given)).tolist() == np.flatnonzero(p >= 0.95).tolist()
+        assert cal.expected_observed_ratio(given, where=high) == cal.expected_observed_ratio(given, where=p >= 0.95)
+    assert (select.output(low=0.95, of="top").mask(given) == (np.maximum(p, 1 - p) >= 0.95)).all()

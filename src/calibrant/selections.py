@@ -92,17 +92,21 @@ class select:
         low: float = 0.0,
         high: float = 1.0,
         *,
-        of: Any = "top",
+        of: Any = None,
         closed: Literal["both", "left", "right", "neither"] = "both",
     ) -> Selection:
-        """Rows whose probability for class `of` (or the largest, ``"top"``) lies between the bounds."""
+        """Rows whose predicted probability lies between the bounds.
+
+        The probability is that of the class `of`, or the largest with ``of="top"``. By default it is the one that the lens
+        ``"auto"`` reads: that of the positive class for two classes, the largest for more.
+        """
         if closed not in ("both", "left", "right", "neither"):
             raise ArgumentError("closed", f"must be 'both', 'left', 'right' or 'neither'; got {closed!r}")
         if not (is_number(low) and is_number(high) and 0 <= low <= high <= 1):
             raise ArgumentError("low", f"and high must satisfy 0 <= low <= high <= 1; got {low!r} and {high!r}")
 
         def mask(p: Predictions) -> Array:
-            if of == "top" and p.kind == "multilabel":
+            if of in (None, "top") and p.kind == "multilabel":
                 raise LensError("where", "multilabel predictions have no top class", "name the class: of=...")
             if of == "top" and p.kind == "binary" and 0 < low < 0.5 and high == 1:
                 raise ArgumentError(
@@ -110,17 +114,21 @@ class select:
                     f"{low!r} leaves every row in, since the larger of two probabilities is never below 0.5",
                     "of=1 asks for the probability of the positive class",
                 )
-            if of != "top" and p.kind == "confidence":
+            if of not in (None, "top") and p.kind == "confidence":
                 raise LensError("where", f"only confidences were given, and none for class {of!r}", "use of='top'")
-            if of != "top":
+            if of in (None, "top"):
+                lens = parse_lens("auto" if of is None else "top_label", p)
+            else:
                 p.class_index(of, "where")
-            view = (parse_lens("top_label", p) if of == "top" else class_(of)).views(p)[0]
+                lens = class_(of)
+            view = lens.views(p)[0]
             assert isinstance(view, View)
             above = view.score >= low if closed in ("both", "left") else view.score > low
             below = view.score <= high if closed in ("both", "right") else view.score < high
             return np.asarray(above & below)
 
-        return Selection(f"{low} to {high} of {of}", mask)
+        whose = "" if of is None else f" of {of}"
+        return Selection(f"output from {low} to {high}{whose}", mask)
 
     @staticmethod
     def group(*names: Any) -> Selection:
