@@ -30,10 +30,10 @@ CHECKED: list[tuple[Any, dict[str, Any], tuple[str, str, str]]] = [
     (T2, {"method": "corp", "score": "nll"}, ("0.1787593384", "0.3957527948", "0.6730116670")),
     (T2, {"bins": 5}, (".03", ".14", ".24")),
     (T2, {"bins": 5, "scale": "sum"}, (".06", ".28", ".48")),
-    (T1, {}, (".105", ".1875", ".1875")),
-    (M3, {}, ("0.3042", ".625", ".625")),
-    (M3, {"scale": "half"}, ("0.1521", ".3125", ".3125")),
-    (M3, {"score": "nll"}, ("0.5631988571", "1.0397207708", "1.0397207708")),
+    (T1, {"method": "murphy"}, (".105", ".1875", ".1875")),
+    (M3, {"method": "murphy"}, ("0.3042", ".625", ".625")),
+    (M3, {"method": "murphy", "scale": "half"}, ("0.1521", ".3125", ".3125")),
+    (M3, {"method": "murphy", "score": "nll"}, ("0.5631988571", "1.0397207708", "1.0397207708")),
 ]
 
 
@@ -69,7 +69,10 @@ def test_binned_value_is_the_score_of_the_mean_forecasts(bins: int, data: Any, v
 SUMS: list[dict[str, Any]] = [
     {},
     {"lens": "top_label"},
-    {"lens": "class:1"},
+    {"method": "murphy"},
+    {"method": "murphy", "lens": "top_label"},
+    {"method": "murphy", "lens": "class:1"},
+    {"binning": cal.KDTree(0.3, 4), "lens": "canonical"},
     {"bins": 5},
     {"bins": [0, 0.3, 1]},
     {"bins": 3, "binning": "equal_mass"},
@@ -94,11 +97,11 @@ def test_terms_add_up_and_are_not_negative(score: str, options: dict[str, Any], 
     weights = weights_of(kind, 60)
     found = cal.decompose(*data, score=score, **options, **weights)
     assert sum_of(found) == pytest.approx(found.value, abs=1e-12)
-    lens = options.get("lens") or ("canonical" if set(options) <= {"lens"} else "auto")
+    lens = options.get("lens") or ("canonical" if options in ({}, {"method": "murphy"}) else "auto")
     assert found.total == pytest.approx(cal.catalogue[score](*data, lens=lens, **weights), abs=1e-12)
     assert found.miscalibration >= 0
     assert found.discrimination >= 0
-    assert "bins" in options or "binning" in options or found.within == 0
+    assert "bins" in options or "binning" in options or "k-d tree" in found.note or found.within == 0
 
 
 @pytest.mark.parametrize("score", ["brier", "nll"])
@@ -121,7 +124,8 @@ def test_all_forecasts_different(score: str, classes: int) -> None:
     rng = np.random.default_rng(8)
     rows = rng.dirichlet(np.ones(classes), 50)
     data = rng.integers(0, classes, 50), rows if classes > 2 else rows[:, 1]
-    found = cal.decompose(*data, score=score)
+    found = cal.decompose(*data, score=score, method="murphy")
+    assert found.note.startswith("50 of 50 forecasts differ, so reliability is nearly the whole score")
     perfect = cal.catalogue[score].ideal
     assert found.reliability == pytest.approx(cal.catalogue[score](*data) - perfect, abs=1e-14)
     assert found.resolution == pytest.approx(found.uncertainty - perfect, abs=1e-14)
@@ -143,19 +147,19 @@ def test_reliability_is_the_squared_calibration_error(binning: Any, kind: str | 
 def test_rows_with_the_same_forecast_are_grouped_whatever_their_dtype() -> None:
     labels, rows = PAIRS
     for dtype in (np.float64, np.float32, np.float16):
-        found = cal.decompose(labels, np.array(rows, dtype=dtype))
+        found = cal.decompose(labels, np.array(rows, dtype=dtype), method="murphy")
         # Frequencies (1/2, 1/2, 0) and (0, 1/2, 1/2) against (1/4, 1/2, 1/4) overall.
         assert found.reliability == pytest.approx((0.0625 + 0.0625 + 0.0625 + 0.0625) / 2, abs=1e-15)
         assert found.resolution == pytest.approx(0.125, abs=1e-15)
         assert found.uncertainty == pytest.approx(0.625, abs=1e-15)
-    assert cal.decompose([0, 1], [[-0.0, 1], [0.0, 1]]).reliability == 0.25  # minus zero is zero
+    assert cal.decompose([0, 1], [[-0.0, 1], [0.0, 1]], method="murphy").reliability == 0.25  # minus zero is zero
 
 
 def test_counts_are_repeated_rows_and_scaling_changes_nothing() -> None:
     labels, scores = problem(11)
     counts = np.random.default_rng(2).integers(0, 4, 60)
     repeated = np.repeat(labels, counts), np.repeat(scores, counts)
-    for options in ({}, {"bins": 4}, {"method": "corp"}, {"method": "corp", "score": "nll"}):
+    for options in ({"method": "murphy"}, {"bins": 4}, {"method": "corp"}, {"method": "corp", "score": "nll"}):
         once = cal.decompose(labels, scores, counts=counts, **options)
         assert once.to_dict() == pytest.approx(cal.decompose(*repeated, **options).to_dict(), abs=1e-13)
         real = cal.decompose(labels, scores, sample_weight=counts * 0.37, **options)
@@ -168,7 +172,7 @@ def test_rates_of_0_and_1_stay_exact_under_real_weights() -> None:
     weight = rng.exponential(size=400) * 10.0 ** rng.integers(-12, 3, 400)
     scores = np.sort(rng.random(400)).round(2)
     labels = (scores > 0.5).astype(int)
-    for options in ({}, {"method": "corp"}, {"bins": 4}):
+    for options in ({"method": "murphy"}, {"method": "corp"}, {"bins": 4}):
         found = cal.decompose(labels, scores, score="nll", sample_weight=weight, **options)
         assert found.resolution == pytest.approx(found.uncertainty, abs=1e-15)
     one_sided = cal.decompose(np.ones(400, int), scores + 0.001, score="nll", sample_weight=weight, clip=True)
@@ -203,7 +207,7 @@ def test_murphy_against_exact_sums(seed: int) -> None:
     rows = probs if classes > 2 else np.column_stack([1 - probs, probs])
     counts = np.random.default_rng(seed).integers(0, 4, 25)
     expected = murphy_exactly(labels.tolist(), rows.tolist(), [Fraction(int(count)) for count in counts])
-    found = cal.decompose(labels, probs, counts=counts, scale="sum")
+    found = cal.decompose(labels, probs, counts=counts, scale="sum", method="murphy")
     assert [getattr(found, term) for term in TERMS] == pytest.approx([float(part) for part in expected], abs=1e-14)
 
 
@@ -333,11 +337,12 @@ def test_result_reads_well() -> None:
     assert found.to_frame().shape == (1, 9)
     assert found.note == ""
     assert "<td>reliability</td><td>0.03000</td>" in found._repr_html_()
-    alone = cal.decompose([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
-    assert repr(alone).endswith("0.1875 uncertainty (all forecasts differ: give bins= or method='corp')")
-    assert "all forecasts differ" in alone._repr_html_()
-    assert cal.decompose([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.8]).note == ""
-    assert cal.decompose([1], [0.8]).note == ""
+    alone = cal.decompose([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], method="murphy")
+    said = "4 of 4 forecasts differ, so reliability is nearly the whole score: give bins= or method='corp'"
+    assert repr(alone).endswith(f"0.1875 uncertainty ({said})")
+    assert "4 of 4 forecasts differ" in alone._repr_html_()
+    assert cal.decompose([0, 1, 1, 1], [0.1, 0.1, 0.8, 0.8], method="murphy").note == ""
+    assert cal.decompose([1], [0.8], method="murphy").note == ""
     with pytest.raises(AttributeError):
         found.value = 1  # type: ignore[misc]
 
@@ -350,7 +355,7 @@ def test_fitted_bins_are_used_again() -> None:
 
 
 BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
-    (cal.ArgumentError, "method: must be 'murphy' or 'corp'", {"method": "kumar"}),
+    (cal.ArgumentError, "method: must be 'auto', 'murphy' or 'corp'", {"method": "kumar"}),
     (cal.ArgumentError, "score: 'ece' is no strictly proper score", {"score": "ece"}),
     (cal.ArgumentError, "score: 'root_brier' is no strictly proper score", {"score": "root_brier"}),
     (cal.UnknownMetricError, "there is no metric", {"score": "brierr"}),
@@ -398,3 +403,54 @@ def test_a_sketch_is_decomposed_by_its_cells() -> None:
         ours, rows = cal.decompose(sketch, method=method), cal.decompose(*T2, method=method)
         assert [getattr(ours, term) for term in TERMS] == pytest.approx([getattr(rows, term) for term in TERMS])
     assert cal.skill_score(sketch) == pytest.approx(cal.skill_score(*T2))
+
+
+def test_the_default_is_not_fooled_by_forecasts_that_differ() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.beta(0.5, 0.8, 2537).round(4)  # most of them differ, some tie
+    labels = (rng.random(2537) < scores**1.3).astype(int)
+    corp = cal.decompose(labels, scores, method="corp")
+    forms: list[tuple[Any, Any, dict[str, Any]]] = [
+        (labels, scores, {}),
+        (labels, np.column_stack([1 - scores, scores]), {}),
+        (labels, np.column_stack([1 - scores, scores]), {"lens": "canonical"}),
+        (np.where(labels, "yes", "no"), scores, {"pos_label": "yes"}),
+    ]
+    for y, p, words in forms:
+        found = cal.decompose(y, p, **words)
+        assert (found.method, found.lens, found.note) == ("corp", "binary", "")
+        assert [getattr(found, term) for term in TERMS] == pytest.approx([getattr(corp, term) for term in TERMS])
+    murphy = cal.decompose(labels, scores, method="murphy")
+    assert murphy.reliability > 0.08 > 0.015 > corp.reliability
+    assert "forecasts differ" in murphy.note
+    assert cal.decompose(labels, scores, bins=9).method == "murphy"
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("classes", [4, 30])
+def test_by_default_whole_rows_are_decomposed_over_cells_where_they_differ(classes: int, kind: str | None) -> None:
+    rng = np.random.default_rng(classes)
+    probs = rng.dirichlet(np.full(classes, 0.5), 1201)
+    labels = (probs.cumsum(axis=1) > rng.random((1201, 1))).argmax(axis=1)
+    weights = weights_of(kind, 1201)
+    for score in ("brier", "nll"):
+        found = cal.decompose(labels, probs, score=score, **weights)
+        whole = cal.catalogue[score](labels, probs, **weights)
+        assert (found.method, found.lens) == ("murphy", "canonical")
+        assert "of a k-d tree" in found.note
+        assert found.total == pytest.approx(whole, abs=1e-12)
+        assert found.reliability < whole / 5  # these are calibrated, and their cells small
+        again = cal.decompose(labels, probs, score=score, binning=cal.KDTree(), **weights)
+        assert again.reliability == found.reliability
+    repeated = (labels[:20], probs[:20]) if kind is None else (labels, np.repeat(probs[:20], 61, axis=0)[:1201])
+    if kind == "counts":
+        weights = {"counts": np.full(1201, 3)}
+    found = cal.decompose(*repeated, **({} if kind is None else weights))
+    assert (found.note == "") == (kind is not None)
+
+
+def test_rows_that_share_a_forecast_are_groups_of_their_own() -> None:
+    labels, rows = PAIRS
+    found = cal.decompose(labels * 10, rows * 10)
+    assert (found.method, found.note, found.within) == ("murphy", "", 0)
+    assert found.reliability == cal.decompose(labels, rows, method="murphy").reliability

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ._forecasts import constant_forecast, proportions, reference_of, with_forecast
 from ._gather import as_predictions, views_of
 from ._metric import Metric
+from ._partition import KDTree, SimplexGrid, cells_of
 from ._results import frame_of, html_table, json_values, number
 from ._signature import PREDICTION_WORDS, VIEW_WORDS, unknown_word
 from .binning import BINS, EQUAL_WIDTH, Binning, Bins, bin_cells
@@ -31,7 +32,8 @@ AnyView = View | VectorView
 
 # Options under which a proper score no longer is one: a rate below the floor would do better to say 0.
 _IMPROPER = {("nll", "floor")}
-_ALL_DIFFER = "all forecasts differ: give bins= or method='corp'"
+# So many rows share a forecast on average where their rates say something.
+_ENOUGH_ROWS = 10
 # A reference this near to perfection differs from it by rounding only.
 _ROUNDING = 1e-12
 
@@ -105,7 +107,7 @@ def decompose(
     y_prob: Any = None,
     *,
     score: str | Metric = "brier",
-    method: Literal["murphy", "corp"] = "murphy",
+    method: Literal["auto", "murphy", "corp"] = "auto",
     bins: Bins | None = None,
     binning: Binning = EQUAL_WIDTH,
     lens: str | Lens | None = None,
@@ -126,14 +128,17 @@ def decompose(
         A strictly proper score of the catalogue, by id or as it is: ``"brier"``, ``"nll"``, ... Its own options are taken
         too, such as ``scale=`` of `brier` and ``base=`` of `nll`.
     method
-        ``"murphy"``: rows with the same forecast get their mean outcome, for any number of classes. Where all forecasts
-        differ that says little (reliability is the whole score): give `bins`, or use ``"corp"``, which fits an isotonic
-        curve, ties pooled, and so needs no bins.
+        ``"corp"``: an isotonic curve through the outcomes, ties pooled; it needs one score per row and no bins.
+        ``"murphy"``: rows with the same forecast get their mean outcome, for any number of classes. Where most forecasts
+        differ that says little, for reliability is then nearly the whole score: give `bins`.
+        ``"auto"``: ``"corp"`` for two classes and for every lens with one score per row, ``"murphy"`` where `bins` are given
+        and for several classes, over the cells of a k-d tree unless ten rows or more share a forecast on average. The result
+        says which it was.
     bins, binning
         For ``"murphy"`` with one score per row: rows of one bin get the bin's mean forecast, and what is decomposed is the
-        score of those; the rest is `within`.
+        score of those; the rest is `within`. Whole vectors are cut by a `KDTree` or a `SimplexGrid`.
     lens
-        Which question is asked. By default all classes at once for ``"murphy"`` without bins, else ``"auto"``.
+        Which question is asked. By default all classes at once, or ``"auto"`` where one score per row is needed.
     where
         Which rows: a boolean mask or a Selection.
 
@@ -149,11 +154,11 @@ def decompose(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.decompose([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], method="corp")
+    >>> cal.decompose([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
     brier (corp, binary): 0.1050 = 0.1050 miscalibration - 0.1875 discrimination + 0.1875 uncertainty
     """
-    if method not in ("murphy", "corp"):
-        raise ArgumentError("method", f"must be 'murphy' or 'corp'; got {method!r}")
+    if method not in ("auto", "murphy", "corp"):
+        raise ArgumentError("method", f"must be 'auto', 'murphy' or 'corp'; got {method!r}")
     proper = _proper_score(score)
     known = ["score", "method", "bins", "binning", "lens", "where"]
     options, words = _split("decompose", words, known, tuple(proper.options))
@@ -165,22 +170,45 @@ def decompose(
     binned = bins is not None or not (isinstance(binning, str) and binning == "equal_width")
     if binned and method == "corp":
         raise ArgumentError("bins", "has no place in method='corp', which finds its own", "use method='murphy'")
-    usual = "auto" if binned or method == "corp" else proper.lens
+    whole = isinstance(binning, (KDTree, SimplexGrid))
+    usual = "auto" if (binned and not whole) or method == "corp" else proper.lens
     view = _one_view(y_true, y_prob, lens, usual, where, words)
+    if method == "auto" and not binned:
+        view = _as_one_score(view)
+        method = "corp" if isinstance(view, View) else "auto"
     if method == "corp":
         return _decomposition(proper, options, method, view, view, _isotonic(_yes_no(view, "method='corp'")))
-    if not binned:
-        group, count = _same_forecast(view)
-        found = _decomposition(proper, options, method, view, view, _group_rates(view, group, count))
-        return replace(found, note=_ALL_DIFFER) if count == view.n > 1 else found
-    view = _yes_no(view, "bins")
-    cell, count = _cells(view, binning, bins)
-    middle = with_forecast(view, _group_means(view, view.score, cell, count))
-    found = _decomposition(proper, options, method, view, middle, _group_rates(view, cell, count))
-    whole = proper(view, **options)
+    if binned:
+        if whole and isinstance(view, VectorView):
+            return _binned(proper, options, view, *cells_of(view, binning, BINS if bins is None else bins))
+        view = _yes_no(view, "bins")
+        return _binned(proper, options, view, *_cells(view, binning, bins))
+    group, count = _same_forecast(view)
+    rows = view.total if view.weight_kind == "counts" else float(view.n)
+    if method == "auto" and rows < _ENOUGH_ROWS * count and isinstance(view, VectorView):
+        cells = KDTree().cells(view)
+        note = f"over {cells[1]} cell{'s' * (cells[1] > 1)} of a k-d tree, for {count} forecasts differ"
+        return replace(_binned(proper, options, view, *cells), note=note)
+    found = _decomposition(proper, options, "murphy", view, view, _group_rates(view, group, count))
+    if rows > 1 and rows < 2 * count:
+        few = f"{count} of {rows:g} forecasts differ, so reliability is nearly the whole score"
+        instead = "method='auto'" if isinstance(view, VectorView) and view.k > 2 else "bins= or method='corp'"
+        found = replace(found, note=f"{few}: give {instead}")
+    return found
+
+
+def _binned(score: Metric, options: dict[str, Any], view: AnyView, cell: Array, count: int) -> Decomposition:
+    """Murphy's terms of the mean forecasts of bins or cells, and what they leave out."""
+    if isinstance(view, View):
+        mean = _group_means(view, view.score, cell, count)
+    else:
+        probs = np.concatenate([block.probs for _, block in view.blocks()])
+        mean = np.column_stack([_group_means(view, column, cell, count) for column in probs.T])
+    found = _decomposition(score, options, "murphy", view, with_forecast(view, mean), _group_rates(view, cell, count))
+    whole = score(view, **options)
     if math.isinf(whole) and math.isinf(found.value):
-        raise UndefinedMetricError("within", f"{proper.id} is infinite with and without bins", "use bins=None")
-    return Decomposition(**{**asdict(found), "within": whole - found.value})
+        raise UndefinedMetricError("within", f"{score.id} is infinite with and without bins", "use bins=None")
+    return replace(found, within=whole - found.value)
 
 
 def _decomposition(
@@ -239,6 +267,24 @@ def _one_view(
     if len(views) > 1:
         raise LensError("lens", f"asks {len(views)} questions, and one is decomposed at a time", "use 'class:NAME'")
     return views[0]
+
+
+def _as_one_score(view: AnyView) -> AnyView:
+    """The whole distribution over two classes as the probability of the second; all else as it is."""
+    if isinstance(view, View) or view.k > 2:
+        return view
+    score, outcome = view.raw_probs, view.labels if view.labels is not None else view.soft
+    assert outcome is not None
+    log_odds = view.logits if view.logits is not None and view.logits.ndim == 1 else None
+    return View(
+        score if score.ndim == 1 else score[:, 1],
+        outcome if outcome.ndim == 1 else outcome[:, 1],
+        view.weight,
+        view.weight_kind,
+        rows=view.rows,
+        lens="binary" if view.lens == "canonical" else view.lens,
+        log_odds=log_odds,
+    )
 
 
 def _yes_no(view: AnyView, argument: str) -> View:
