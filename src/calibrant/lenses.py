@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ._blocks import map_blocks, rows_per_block
 from .errors import LensError
 from .predictions import Predictions
-from .view import ClassColumns, Rows, VectorView, View
+from .view import ClassColumns, FixedRest, RestOfColumns, Rows, VectorView, View, sigmoid
 
 __all__ = [
     "Lens",
@@ -91,7 +91,20 @@ def _binary(p: Predictions) -> list[AnyView]:
         )
     score = p.probs if p.probs.ndim == 1 else p.probs[:, 1]
     outcome = p.labels if p.labels is not None else _positive_share(p)
-    return [_view(p, score, outcome, "binary", log_odds=p.logits if p.probs.ndim == 1 else None)]
+    log_odds = p.logits if p.probs.ndim == 1 else None
+    return [_view(p, score, outcome, "binary", log_odds=log_odds, rest=_rest(p, 1))]
+
+
+def _rest(p: Predictions, column: int | None) -> RestOfColumns | None:
+    """1 - score from the other columns, of the largest where no column is named; None where there are none."""
+    return None if p.probs.ndim == 1 or p.kind == "multilabel" else RestOfColumns(p, column)
+
+
+def _first_of_two(p: Predictions) -> Array:
+    """The probability of class 0 where that of class 1 is given: from the logits, where it is near 0."""
+    if p.logits is not None:
+        return sigmoid(-p.logits.astype(np.float64))
+    return np.asarray(1 - p.probs.astype(np.float64))
 
 
 def _positive_share(p: Predictions) -> Array:
@@ -107,16 +120,19 @@ def _top_label(p: Predictions) -> list[AnyView]:
     _refuse_multilabel(p, "top_label")
     if p.probs.ndim == 1:
         above = p.probs > 0.5
-        score = np.where(above, p.probs, 1 - p.probs.astype(np.float64))
+        first = _first_of_two(p)
+        score = np.where(above, p.probs, first)
         outcome = (
             above == p.labels if p.labels is not None else np.where(above, _positive_share(p), 1 - _positive_share(p))
         )
-        return [_view(p, score, outcome.astype(np.uint8) if p.labels is not None else outcome, "top_label")]
+        outcome = outcome.astype(np.uint8) if p.labels is not None else outcome
+        return [_view(p, score, outcome, "top_label", rest=FixedRest(np.where(above, first, p.probs)))]
     assert p.top_score is not None
+    rest = _rest(p, None)
     if p.top_correct is not None:
-        return [_view(p, p.top_score, p.top_correct, "top_label")]
+        return [_view(p, p.top_score, p.top_correct, "top_label", rest=rest)]
     assert p.soft is not None
-    return [_view(p, p.top_score, p.soft[np.arange(p.n), p.predicted], "top_label")]
+    return [_view(p, p.top_score, p.soft[np.arange(p.n), p.predicted], "top_label", rest=rest)]
 
 
 def _classwise(p: Predictions) -> list[AnyView]:
@@ -128,20 +144,27 @@ def _classwise(p: Predictions) -> list[AnyView]:
 
 def _one_class(p: Predictions, index: int, classes: ClassColumns | None = None) -> View:
     name = f"class:{index if p.classes is None else p.classes[index]}"
+    rest: Any = _rest(p, index)
+    log_odds = None
     if p.probs.ndim == 1:
-        score = p.probs if index == 1 else 1 - p.probs.astype(np.float64)
+        if p.logits is not None:
+            log_odds = p.logits if index == 1 else -p.logits
+        score, other = (p.probs, _first_of_two(p))[:: 1 if index == 1 else -1]
         share = _positive_share(p) if p.labels is None else p.labels
         outcome = share if index == 1 else 1 - share
+        rest = FixedRest(other)
     else:
+        if p.kind == "multilabel" and p.logits is not None:
+            log_odds = p.logits[:, index]
         score = p.probs[:, index]
         if classes is not None:
-            return _view(p, score, None, name, column=(classes, index))
+            return _view(p, score, None, name, column=(classes, index), rest=rest)
         if p.labels is None:
             assert p.soft is not None
             outcome = p.soft[:, index]
         else:
             outcome = p.labels[:, index] if p.labels.ndim == 2 else (p.labels == index).view(np.uint8)
-    return _view(p, score, outcome, name)
+    return _view(p, score, outcome, name, log_odds=log_odds, rest=rest)
 
 
 def _canonical(p: Predictions) -> list[AnyView]:
@@ -192,7 +215,7 @@ def pair(first: Any, second: Any) -> Lens:
             raise LensError("lens", f"'pair' needs two different classes; got {first!r} twice")
         if p.labels is None:
             raise LensError("lens", "'pair' keeps rows by their label, and these labels are soft", "use 'class:NAME'")
-        matrix = p.probs if p.probs.ndim == 2 else np.column_stack([1 - p.probs.astype(np.float64), p.probs])
+        matrix = p.probs if p.probs.ndim == 2 else np.column_stack([_first_of_two(p), p.probs])
         both = matrix[:, a].astype(np.float64) + matrix[:, b]
         keep = ((p.labels == a) | (p.labels == b)) & (both > 0)
         if not keep.any():
@@ -201,24 +224,33 @@ def pair(first: Any, second: Any) -> Lens:
             )
         part = p.take(keep)
         assert part.labels is not None
-        return [_view(part, matrix[keep, b] / both[keep], (part.labels == b).view(np.uint8), f"pair:{first},{second}")]
+        score, other = matrix[keep, b] / both[keep], matrix[keep, a] / both[keep]
+        outcome = (part.labels == b).view(np.uint8)
+        return [_view(part, score, outcome, f"pair:{first},{second}", rest=FixedRest(other))]
 
     return Lens(f"pair:{first},{second}", make)
 
 
-def _ranked(p: Predictions, k: int, lens: str) -> tuple[Array, Array]:
-    """The `k` largest probabilities of each row in falling order, and the shares of the classes that hold them."""
+def _ranked(p: Predictions, k: int, lens: str) -> tuple[Array, Array, Array]:
+    """The `k` largest probabilities of each row in falling order, the shares of the classes that hold them, and what is left to 1."""
     _refuse_partial(p, lens)
     if not 1 <= k <= p.k:
         raise LensError("lens", f"{lens!r} needs a number from 1 to {p.k}, the number of classes; got {k}")
 
-    def work(start: int, stop: int) -> tuple[Array, Array]:
-        block = _vector(p, p.probs, p.labels, p.soft, lens).block(start, stop)
-        order = np.argsort(-block.probs, axis=1, kind="stable")[:, :k]
-        return np.take_along_axis(block.probs, order, 1), np.take_along_axis(block.targets, order, 1)
+    whole = _vector(p, p.probs, p.labels, p.soft, lens, logits=p.logits)
+
+    def work(start: int, stop: int) -> tuple[Array, Array, Array]:
+        block = whole.block(start, stop)
+        order = np.argsort(-block.probs, axis=1, kind="stable")
+        probs = np.take_along_axis(block.probs, order, 1)
+        # The other columns hold the digits that 1 minus a sum near 1 loses.
+        left, others = np.maximum(1 - probs[:, :k].sum(axis=1), 0), probs[:, k:].sum(axis=1)
+        left = np.where(np.abs(left - others) <= block.rounding, others, left)
+        return probs[:, :k], np.take_along_axis(block.targets, order[:, :k], 1), left
 
     parts = map_blocks(work, p.n, rows_per_block(p.k), columns=p.k)
-    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    probs, shares, left = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return probs, shares, left
 
 
 def _outcome(p: Predictions, share: Array) -> Array:
@@ -230,8 +262,9 @@ def rank(r: int) -> Lens:
     r = _whole(r, "rank")
 
     def make(p: Predictions) -> list[AnyView]:
-        probs, shares = _ranked(p, r, f"rank:{r}")
-        return [_view(p, probs[:, r - 1], _outcome(p, shares[:, r - 1]), f"rank:{r}")]
+        probs, shares, left = _ranked(p, r, f"rank:{r}")
+        rest = FixedRest(left) if r == 1 else None  # no other is above one half
+        return [_view(p, probs[:, r - 1], _outcome(p, shares[:, r - 1]), f"rank:{r}", rest=rest)]
 
     return Lens(f"rank:{r}", make)
 
@@ -241,12 +274,9 @@ def within_top(k: int) -> Lens:
     k = _whole(k, "within_top")
 
     def make(p: Predictions) -> list[AnyView]:
-        probs, shares = _ranked(p, k, f"within_top:{k}")
-        return [
-            _view(
-                p, np.minimum(probs.sum(axis=1), 1), _outcome(p, np.minimum(shares.sum(axis=1), 1)), f"within_top:{k}"
-            )
-        ]
+        probs, shares, left = _ranked(p, k, f"within_top:{k}")
+        outcome = _outcome(p, np.minimum(shares.sum(axis=1), 1))
+        return [_view(p, np.minimum(probs.sum(axis=1), 1), outcome, f"within_top:{k}", rest=FixedRest(left))]
 
     return Lens(f"within_top:{k}", make)
 
@@ -256,8 +286,8 @@ def top_k(k: int) -> Lens:
     k = _whole(k, "top_k")
 
     def make(p: Predictions) -> list[AnyView]:
-        probs, shares = _ranked(p, k, f"top_k:{k}")
-        probs = np.column_stack([probs, np.maximum(1 - probs.sum(axis=1), 0)])
+        probs, shares, left = _ranked(p, k, f"top_k:{k}")
+        probs = np.column_stack([probs, left])
         rest = np.maximum(1 - shares.sum(axis=1), 0)
         shares = np.column_stack([shares, rest])
         labels = shares.argmax(axis=1) if p.labels is not None else None
@@ -311,7 +341,7 @@ def class_groups(mapping: Mapping[Any, Sequence[Any]]) -> Lens:
             )
         add = np.zeros((p.k, len(mapping)))
         add[np.arange(p.k), owner] = 1
-        view = _vector(p, p.probs, p.labels, p.soft, name)
+        view = _vector(p, p.probs, p.labels, p.soft, name, logits=p.logits)
         probs = np.concatenate([np.minimum(block.probs @ add, 1) for _, block in view.blocks()])
         if p.labels is not None:
             return [_vector(p, probs, owner[p.labels], None, name)]

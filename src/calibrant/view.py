@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,34 @@ __all__ = ["Block", "ClassColumns", "Prefix", "Rows", "Ties", "VectorView", "Vie
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+
+
+def sigmoid(z: Floats) -> Floats:
+    """1 / (1 + exp(-z)), with all digits near 0."""
+    small = np.exp(-np.abs(z))
+    return np.asarray(np.where(z >= 0, 1.0, small) / (1 + small))
+
+
+def rest_of(probs: Floats, rounding: float) -> Floats:
+    """1 - p for an (N, K) array; an entry above one half has it from the sum of the others, where that is 1 - p up to rounding."""
+    rest = 1 - probs
+    if probs.shape[1] == 2:
+        others = probs[:, ::-1]
+        return np.where((probs > 0.5) & (np.abs(rest - others) <= rounding), others, rest)
+    rows = np.flatnonzero(probs.max(axis=1) > 0.5)
+    top = probs[rows].argmax(axis=1)
+    without = probs[rows]
+    without[np.arange(len(rows)), top] = 0
+    others = without.sum(axis=1)
+    rest[rows, top] = np.where(np.abs(rest[rows, top] - others) <= rounding, others, rest[rows, top])
+    return np.asarray(rest)
+
+
+def _log_sum_above_one(z: Floats) -> Floats:
+    """log of the sum of exp(z), where the largest entry of each row is 0: by log1p of the others, so that no digit is lost."""
+    small = np.exp(z)
+    small[np.arange(len(z)), z.argmax(axis=1)] = 0
+    return np.asarray(np.log1p(small.sum(axis=1)))
 
 
 class Rows:
@@ -92,6 +121,43 @@ class ClassColumns:
         self.found: dict[Any, Any] = {}
 
 
+@dataclass(frozen=True)
+class FixedRest:
+    """1 - score as it is."""
+
+    values: Array
+
+    def __call__(self) -> Floats:
+        return np.asarray(self.values, np.float64)
+
+
+@dataclass(frozen=True)
+class RestOfColumns:
+    """1 - score from the other columns of the predictions, when asked for: of one column, or of the largest entry of each row."""
+
+    predictions: Predictions
+    column: int | None = None
+
+    def __call__(self) -> Floats:
+        p = self.predictions
+        return VectorView(p.probs, p.labels, p.soft, logits=p.logits).each_row(self._of)
+
+    def _of(self, block: Block) -> Floats:
+        column: Any = block.probs.argmax(axis=1) if self.column is None else self.column
+        return np.asarray(block.rest()[np.arange(len(block.probs)), column])
+
+
+@dataclass(frozen=True)
+class RestOfRows:
+    """1 - score of a view, or of some of its rows, when asked for."""
+
+    view: View
+    rows: Any = None
+
+    def __call__(self) -> Floats:
+        return self.view.rest if self.rows is None else np.asarray(self.view.rest[self.rows])
+
+
 class _Weighted:
     """The weights of a view, of either kind."""
 
@@ -137,6 +203,7 @@ class View(_Weighted):
         lens: str = "binary",
         log_odds: Array | None = None,
         column: tuple[ClassColumns, int] | None = None,
+        rest: Callable[[], Floats] | None = None,
     ) -> None:
         self.raw_score = frozen(score)
         self._outcome = None if outcome is None else frozen(outcome)
@@ -147,6 +214,8 @@ class View(_Weighted):
         self.rows = rows
         self.lens = lens
         self.log_odds = log_odds
+        self.complement = rest
+        """What gives 1 - score to more digits than the scores hold, where that is not the logits; None where nothing does."""
         self.n = len(score)
         self.tables: dict[Any, Any] = {}
 
@@ -154,6 +223,18 @@ class View(_Weighted):
     def score(self) -> Floats:
         """The scores, widened to float64."""
         return self.raw_score.astype(np.float64, copy=False)
+
+    @cached_property
+    def rest(self) -> Floats:
+        """1 - score, which a score near 1 holds to few digits: from the logits or the other columns where those are at hand."""
+        if self.log_odds is not None:
+            return sigmoid(-self.log_odds.astype(np.float64))
+        return 1 - self.score if self.complement is None else self.complement()
+
+    @property
+    def variance(self) -> Floats:
+        """The variance of each outcome if the score is right: score times (1 - score)."""
+        return self.score * self.rest
 
     @cached_property
     def outcome(self) -> Floats:
@@ -230,7 +311,7 @@ class View(_Weighted):
 
     def forget(self) -> None:
         """Drop what was sorted and summed, which is several times the size of the view."""
-        for name in ("score", "outcome", "order", "sorted_rows", "prefix", "ties", "weights"):
+        for name in ("score", "rest", "outcome", "order", "sorted_rows", "prefix", "ties", "weights"):
             self.__dict__.pop(name, None)
         self.tables.clear()
 
@@ -248,6 +329,7 @@ class View(_Weighted):
             lens=self.lens,
             logits=self.log_odds,
             score_column=1,
+            rest=None if self.complement is None else RestOfRows(self),
         )
 
     def __repr__(self) -> str:
@@ -265,10 +347,18 @@ class Block(NamedTuple):
     """Class indices, or None for soft labels."""
     log_probs: Callable[[], Floats]
     """Logarithms of the probabilities, from the logits where those were given."""
+    log_rest: Callable[[], Floats]
+    """Logarithms of 1 - probability, likewise."""
+    rounding: float
+    """How far a row may be from summing to 1 by rounding alone."""
 
     @property
     def k(self) -> int:
         return self.probs.shape[1]
+
+    def rest(self) -> Floats:
+        """1 - probability: of the likelier half from the other columns, which hold the digits that 1 - p loses near 1."""
+        return rest_of(self.probs, self.rounding)
 
     def expect(self, values: Floats) -> Floats:
         """For each row the entry of `values` at the label, or its mean over the shares; 0 times infinity counts 0."""
@@ -296,6 +386,7 @@ class VectorView(_Weighted):
         logits: Array | None = None,
         score_column: int | None = None,
         tree_columns: int | None = None,
+        rest: Callable[[], Floats] | None = None,
     ) -> None:
         self.raw_probs = frozen(probs)
         self.labels = labels
@@ -305,6 +396,7 @@ class VectorView(_Weighted):
         self.rows = rows
         self.lens = lens
         self.logits = logits
+        self._rest = rest
         self.n = len(probs)
         self.k = 2 if probs.ndim == 1 else probs.shape[1]
         self.score_column = score_column
@@ -322,8 +414,7 @@ class VectorView(_Weighted):
 
     def block(self, start: int, stop: int) -> Block:
         """Rows `start` to `stop` in float64."""
-        probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
-        probs = np.column_stack([1 - probs, probs]) if probs.ndim == 1 else probs
+        probs = self._probs(start, stop)
         labels = None if self.labels is None else self.labels[start:stop]
         if labels is not None:
             targets = np.zeros(probs.shape)
@@ -332,7 +423,28 @@ class VectorView(_Weighted):
             assert self.soft is not None
             shares = self.soft[start:stop]
             targets = np.column_stack([1 - shares, shares]) if shares.ndim == 1 else shares
-        return Block(probs, targets, labels, lambda: self._log_probs(start, stop))
+        return Block(
+            probs,
+            targets,
+            labels,
+            lambda: self._log_probs(start, stop),
+            lambda: self._log_rest(start, stop),
+            self.rounding,
+        )
+
+    @property
+    def rounding(self) -> float:
+        """How far a row may be from summing to 1 by rounding alone."""
+        single = self.raw_probs.dtype == np.float32 and self.logits is None
+        return self.k * (2.0**-23 if single else 2.0**-52)
+
+    def _probs(self, start: int, stop: int) -> Floats:
+        probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
+        if probs.ndim == 2:
+            return probs
+        if self.logits is not None:
+            return np.column_stack([sigmoid(-self.logits[start:stop].astype(np.float64)), probs])
+        return np.column_stack([1 - probs if self._rest is None else self._rest()[start:stop], probs])
 
     def _log_probs(self, start: int, stop: int) -> Floats:
         with np.errstate(divide="ignore"):
@@ -341,11 +453,34 @@ class VectorView(_Weighted):
                 if z.ndim == 1:
                     return np.column_stack([-np.logaddexp(0, z), -np.logaddexp(0, -z)])
                 z = z - z.max(axis=1, keepdims=True)
-                return np.asarray(z - np.log(np.exp(z).sum(axis=1, keepdims=True)))
-            probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
-            if probs.ndim == 1:
+                return np.asarray(z - _log_sum_above_one(z)[:, None])
+            if self.raw_probs.ndim == 1 and self._rest is None:
+                probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
                 return np.column_stack([np.log1p(-probs), np.log(probs)])
-            return np.log(probs)
+            probs = self._probs(start, stop)
+            logs = np.log(probs)
+            near = math.sqrt(self.rounding / self.k)
+            if probs.max() > 1 - near:  # log(p) has lost the digits that the other columns hold
+                sure = probs > 1 - near
+                logs[sure] = np.log1p(-rest_of(probs, self.rounding)[sure])
+            return logs
+
+    def _log_rest(self, start: int, stop: int) -> Floats:
+        logs = self._log_probs(start, stop)
+        if self.k == 2 and (self.logits is not None or self.raw_probs.ndim == 1):
+            return logs[:, ::-1]
+        probs = self._probs(start, stop)
+        with np.errstate(divide="ignore"):
+            if self.logits is None:
+                return np.where(probs > 0.5, np.log(rest_of(probs, self.rounding)), np.log1p(-np.minimum(probs, 0.5)))
+            found = np.log1p(-np.minimum(probs, 0.5))
+            top = probs.argmax(axis=1)[:, None]
+            others = logs.copy()
+            np.put_along_axis(others, top, -np.inf, axis=1)
+            most = others.max(axis=1, keepdims=True)
+            rest = most + np.log(np.exp(others - most).sum(axis=1, keepdims=True))
+            np.put_along_axis(found, top, rest, axis=1)
+            return np.where(probs > 0.5, found, np.log1p(-np.minimum(probs, 0.5)))
 
     def blocks(self) -> Iterator[tuple[slice, Block]]:
         """All rows, block by block."""

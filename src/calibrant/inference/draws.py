@@ -20,7 +20,7 @@ from ..errors import ArgumentError, GroupError, WeightsNotSupportedError
 from ..lenses import AnyView
 from ..predictions import Predictions
 from ..registry import Metric
-from ..view import VectorView, View
+from ..view import RestOfRows, VectorView, View
 from .cells import CellSampler, Drawn, Draws, Plan, cells_that_tell, first_cells, one_view
 
 __all__ = [
@@ -170,7 +170,8 @@ class RowSampler:
     def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool) -> Drawn:
         own = self.view
         weight = None if own.weight is None else own.weight[at]
-        view = View(score, outcome, weight, own.weight_kind, rows=own.rows if keep_order else None, lens=own.lens)
+        rows = own.rows if keep_order else None
+        view = View(score, outcome, weight, own.weight_kind, rows=rows, lens=own.lens, rest=RestOfRows(own, at))
         if keep_order and weight is not None:
             view.__dict__["order"] = own.order
         return one_view(view)
@@ -332,7 +333,9 @@ def every_outcome(view: AnyView) -> Iterator[tuple[AnyView, float]]:
 def _with_outcome(view: AnyView, outcome: Array) -> AnyView:
     """The same rows with other outcomes, in the form in which the metric reads them: another form may give it another value."""
     if isinstance(view, View):
-        return View(view.raw_score, outcome, rows=view.rows, lens=view.lens)
+        return View(
+            view.raw_score, outcome, rows=view.rows, lens=view.lens, log_odds=view.log_odds, rest=view.complement
+        )
     return VectorView(
         view.raw_probs,
         outcome.astype(np.intp),

@@ -174,7 +174,8 @@ def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None)
     basis = _parabola(score, weight)
     drift = basis.T @ (weight * (score - outcome))
     if covariance == "null":
-        return _distance(drift, np.sqrt(own * score * (1 - score))[:, None] * basis, "give scores inside (0, 1)")
+        spread = np.sqrt(own * view.variance[ordered])
+        return _distance(drift, spread[:, None] * basis, "give scores inside (0, 1)")
     # The basis is orthonormal under the weights, so that `drift` holds minus the coefficients of the unrestricted fit.
     left = outcome - score + basis @ drift
     if covariance == "HAC":

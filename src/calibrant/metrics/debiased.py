@@ -261,7 +261,7 @@ def t_cal_null_deviation(view: View, bins: int, unbiased: bool = False) -> float
     """Exact standard deviation of `t_cal` under calibration, given the scores: its mean is then 0."""
     cell, count = bin_cells(view, EQUAL_WIDTH, bins)
     own = _own_weights(view)
-    variance = own * view.score * (1 - view.score)
+    variance = own * view.variance
     mass, divisor = _divisors(cell, count, view.weights, own, unbiased)
     # A row under importance meets itself once, a count each of its copies.
     alone = variance**2 if view.weight_kind == "importance" else variance**2 / own

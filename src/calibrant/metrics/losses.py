@@ -42,8 +42,9 @@ def focal_loss(block: Block, *, gamma: float = 2, class_weight: Any = None) -> F
     """Negative log likelihood, each row multiplied by (1 - probability of the true class) to the power gamma."""
     if not (isinstance(gamma, (int, float)) and gamma >= 0 and math.isfinite(gamma)):
         raise ArgumentError("gamma", f"must be a number from 0 up; got {gamma!r}", "for example 2")
-    loss = -((1 - block.probs) ** gamma) * block.log_probs()
-    loss = np.where(block.probs >= 1, 0.0, loss)
+    rest = block.rest()
+    with np.errstate(invalid="ignore", under="ignore"):
+        loss = np.where(rest <= 0, 0.0, -(rest**gamma) * block.log_probs())
     if class_weight is not None:
         factor = weight_per_class(class_weight, block.k)
         loss = np.where(factor > 0, loss, 0.0) * factor  # a class without weight adds nothing, however bad
@@ -116,7 +117,7 @@ def ranked_probability(block: Block) -> Floats:
 )
 def nses(block: Block, *, floor: float | None = None) -> Floats:
     """Squared error over the variance that the forecast promises: above 1 for overconfidence."""
-    probs, rest = _floored(block.probs, floor)
+    probs, rest = _floored(block, floor)
     return _normalised(probs, rest, block.targets).mean(axis=1)
 
 
@@ -140,23 +141,25 @@ def nses(block: Block, *, floor: float | None = None) -> Floats:
 )
 def dawid_sebastiani(block: Block, *, floor: float | None = None) -> Floats:
     """Squared error over the promised variance, plus the logarithm of that variance."""
-    probs, rest = _floored(block.probs, floor)
-    with np.errstate(divide="ignore"):
-        spread = np.log(probs) + np.log1p(-probs)
+    probs, rest = _floored(block, floor)
+    spread = block.log_probs() + block.log_rest() if floor is None else np.log(probs) + np.log(rest)
     wrong = _normalised(probs, rest, block.targets)
     # A sure mistake is infinitely bad however good the rest of the row is.
     total = np.where(np.isinf(wrong), 0, wrong) + np.where(np.isinf(wrong), 0, spread)
     return np.where(np.isinf(wrong).any(axis=1), math.inf, total.mean(axis=1))
 
 
-def _floored(probs: Floats, floor: float | None) -> tuple[Floats, Floats]:
+def _floored(block: Block, floor: float | None) -> tuple[Floats, Floats]:
     """The probabilities, moved inside where asked, and what is missing to 1."""
+    probs, rest = block.probs, block.rest()
     if floor is None:
-        return probs, 1 - probs
+        return probs, rest
     if not 0 < floor < 0.5:
         raise ArgumentError("floor", f"must lie between 0 and 0.5; got {floor!r}", "for example 1e-6")
-    inside = np.clip(probs, floor, 1 - floor)
-    return inside, 1 - inside
+    # Not 1 - floor, which rounds: both classes of two are to be moved alike.
+    return np.where(rest < floor, 1 - floor, np.maximum(probs, floor)), np.where(
+        probs < floor, 1 - floor, np.maximum(rest, floor)
+    )
 
 
 def _normalised(probs: Floats, rest: Floats, targets: Floats) -> Floats:

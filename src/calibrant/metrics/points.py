@@ -140,8 +140,8 @@ def ecd(block: Block, *, multiclass: Literal["full", "true_vs_rest"] = "full") -
     log_probs = block.log_probs()
     if multiclass == "true_vs_rest":
         with np.errstate(divide="ignore", invalid="ignore"):
-            term = (block.probs - 1) * (log_probs - np.log1p(-block.probs))
-        return block.expect(np.where(block.probs >= 1, 0.0, term))
+            term = -block.rest() * (log_probs - block.log_rest())
+        return block.expect(np.where(block.rest() <= 0, 0.0, term))
     entropy = -(block.probs * np.where(block.probs > 0, log_probs, 0)).sum(axis=1)
     return -block.expect(log_probs) - entropy
 

@@ -94,7 +94,7 @@ class _SortedRows:
         self.weight = weights[self.order]
         self.excess = self.weight * (self.score - view.outcome[self.order])
         own = self.weight**2 if view.weight_kind == "importance" else self.weight
-        self.variance = own * self.score * (1 - self.score)
+        self.variance = own * view.variance[self.order]
         self.units = self.weight if view.weight_kind == "counts" else np.ones(view.n)
 
     def worst(self, cell: Cells, least: int) -> tuple[float, float]:

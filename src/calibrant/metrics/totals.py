@@ -88,13 +88,17 @@ def calibration_in_the_large(view: View, *, form: Literal["mean", "logit"] = "me
     """Mean score minus mean outcome."""
     if form == "mean":
         return view.mean(view.score - view.outcome)
-    return logit_shift(view.score, view.weights, accurate_sum(view.weights * view.outcome))
+    return logit_shift(view.score, view.weights, accurate_sum(view.weights * view.outcome), view.rest)
 
 
-def logit_shift(score: Floats, weight: Floats, wanted: float) -> float:
-    """The a for which the weighted sum of sigmoid(a + logit score) is `wanted`; scores of 0 and 1 do not move."""
-    free = (score > 0) & (score < 1)
-    fixed = accurate_sum(weight[score >= 1])
+def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | None = None) -> float:
+    """The a for which the weighted sum of sigmoid(a + logit score) is `wanted`; scores of 0 and 1 do not move.
+
+    `rest` is 1 - score, where it is known to more digits.
+    """
+    rest = 1 - score if rest is None else rest
+    free = (score > 0) & (rest > 0)
+    fixed = accurate_sum(weight[rest <= 0])
     room = accurate_sum(weight[free])
     if wanted <= fixed or wanted >= fixed + room:
         if room == 0 and wanted == fixed:
@@ -102,7 +106,7 @@ def logit_shift(score: Floats, weight: Floats, wanted: float) -> float:
                 "calibration_in_the_large", "every score is 0 or 1, so no shift changes anything"
             )
         return -math.inf if wanted <= fixed else math.inf
-    logit, w = np.log(score[free] / (1 - score[free])), weight[free]
+    logit, w = np.log(score[free]) - np.log(rest[free]), weight[free]
 
     def excess(shift: float) -> float:
         with np.errstate(over="ignore"):
@@ -158,6 +162,9 @@ def _surprise_and_variance(block: Block) -> Floats:
     """How far the label's probability is below its mean, labels drawn from the forecast, and its variance; a sum of squares, so never negative."""
     mean = np.einsum("ij,ij->i", block.probs, block.probs)  # rows are short, and a sum along them slow
     away = block.probs - mean[:, None]
+    away[np.abs(away) < 1e-14] = 0  # a uniform row, up to rounding
     variance = np.einsum("ij,ij->i", block.probs, np.square(away, out=away))
-    variance[variance < 1e-28] = 0  # a uniform row, up to rounding
-    return np.column_stack([mean - block.expect(block.probs), variance])
+    # Sum of squares minus the label's probability, as a sum without the label's entry: near 1 the two would cancel.
+    others = np.where(block.targets > 0, 0.0, block.probs)
+    surprise = np.einsum("ij,ij->i", others, others) - block.expect(block.probs * block.rest())
+    return np.column_stack([surprise, variance])
