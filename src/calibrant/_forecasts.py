@@ -102,7 +102,7 @@ def _with_probs(p: Predictions, probs: Array, input: Any = "prob", **mend: Any) 
         weight["counts" if p.weight_kind == "counts" else "sample_weight"] = p.weight
     multilabel = p.kind == "multilabel"
     try:
-        other = Predictions(
+        other = Predictions.derived(
             p.labels if p.labels is not None else np.zeros((p.n, p.k) if multilabel else p.n, np.int64),
             probs,
             input="confidence" if p.kind == "confidence" else input,

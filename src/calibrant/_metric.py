@@ -24,6 +24,7 @@ from ._signature import (
     formula_options,
     unknown_word,
 )
+from ._view_hints import hint_at_places
 from .binning import as_default, several_bins
 from .errors import (
     ArgumentError,
@@ -292,6 +293,8 @@ class Metric:
                 raise WeightsNotSupportedError(
                     "sample_weight", f"{self.id} has no meaning under real weights", "pass counts= for whole numbers"
                 )
+        if isinstance(view, View):
+            hint_at_places(self.formula.__name__, view, options)
         for need in self.needs:
             if need == "labels" and (view.rows is None or view.rows.labels is None):
                 raise LensError("lens", f"{self.id} looks at the true class of each row, and these data do not name it")

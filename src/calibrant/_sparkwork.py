@@ -203,7 +203,7 @@ def _sketched(plan: dict[str, Any], columns: Columns, table: Any, known: int | N
         counted = bool(words["counts"].any())
         if not counted:
             del words["counts"]  # the rows are checked all the same
-    predictions = Predictions(_labels(arrays["label"][0], names, k), probs, **words)
+    predictions = Predictions.derived(_labels(arrays["label"][0], names, k), probs, **words)
     # Names are looked up once for each chunk, not for each row, so that Predictions sees numbers.
     predictions.classes = names
     if columns.by is not None:

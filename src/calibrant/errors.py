@@ -15,17 +15,22 @@ __all__ = [
     "CalibrantError",
     "CalibrantWarning",
     "ColumnError",
+    "EdgeRoundingWarning",
     "FileError",
     "FittedOnTheseRowsWarning",
     "GroupError",
+    "HardPredictionsWarning",
     "InputError",
     "InputTypeError",
     "LabelError",
     "LensError",
     "MissingDependencyError",
     "NotFittedError",
+    "ProbabilitiesAsLogitsWarning",
     "ProbabilityError",
+    "ReversedClassesWarning",
     "ShapeError",
+    "SureScoresWarning",
     "SwappedArgumentsError",
     "UndefinedMetricError",
     "UnknownArgumentError",
@@ -147,6 +152,26 @@ class MissingDependencyError(CalibrantError, ImportError):
 
 class CalibrantWarning(UserWarning):
     """Base of the warnings calibrant gives."""
+
+
+class ProbabilitiesAsLogitsWarning(CalibrantWarning):
+    """What was passed as logits looks like probabilities."""
+
+
+class HardPredictionsWarning(CalibrantWarning):
+    """What was passed as probabilities looks like predicted classes: every entry is 0 or 1."""
+
+
+class ReversedClassesWarning(CalibrantWarning):
+    """The predicted class is wrong so often that the columns seem to stand for other classes."""
+
+
+class SureScoresWarning(CalibrantWarning):
+    """Scores of 0 or 1 have no log-odds and are moved inside, which can decide a fit."""
+
+
+class EdgeRoundingWarning(CalibrantWarning):
+    """Many scores in single precision lie on an edge of the bins but for their rounding."""
 
 
 class FittedOnTheseRowsWarning(CalibrantWarning):

@@ -244,8 +244,10 @@ def _ranked(p: Predictions, k: int, lens: str) -> tuple[Array, Array, Array]:
         order = np.argsort(-block.probs, axis=1, kind="stable")
         probs = np.take_along_axis(block.probs, order, 1)
         # The other columns hold the digits that 1 minus a sum near 1 loses.
-        left, others = np.maximum(1 - probs[:, :k].sum(axis=1), 0), probs[:, k:].sum(axis=1)
-        left = np.where(np.abs(left - others) <= block.rounding, others, left)
+        held, others = probs[:, :k].sum(axis=1), probs[:, k:].sum(axis=1)
+        left = np.maximum(1 - held, 0)
+        near = (held > block.rounding.near) & (np.abs(left - others) <= block.rounding.slack)
+        left = np.where(near, others, left)
         return probs[:, :k], np.take_along_axis(block.targets, order[:, :k], 1), left
 
     parts = map_blocks(work, p.n, rows_per_block(p.k), columns=p.k)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from ._cached import cached_property
 from ._convert import SUM_TOLERANCE, Column, column, frozen, is_frame, is_number, numbers, pick_columns
 from ._extras import read_features, read_groups, read_weights
 from ._frames import check_same_rows, classes_of_columns, column_names
+from ._input_hints import hint_at_mistakes
 from ._labels import class_names, encode_labels, multilabel_targets, names_around, soft_targets
 from ._sweep import check_matrix, check_vector, quick_matrix, quick_vector
 from .errors import (
@@ -104,6 +105,7 @@ class Predictions:
         self.n = len(came_probs.array)
         probs = _probabilities(numbers(came_probs.array, "y_prob"), came_labels.array, multilabel, input)
         tolerance = sum_tolerance if sum_tolerance is not None else SUM_TOLERANCE.get(came_probs.precision, 1e-6)
+        came_tolerance = tolerance
         if input == "logit":
             self.logits = frozen(probs)
             probs = _from_logits(probs, multilabel)
@@ -136,6 +138,19 @@ class Predictions:
         if self.weight is not None and not self.weight.all():
             self.kept = self.weight > 0
             self._keep(self.kept)
+        if self.hints:
+            hint_at_mistakes(self, came_tolerance)
+
+    hints: ClassVar[bool] = True
+    """Whether input that looks like a mistake is warned of."""
+
+    @classmethod
+    def derived(cls, *args: Any, **words: Any) -> Predictions:
+        """Predictions that the library itself made: checked, and without warnings about what a user may have mistaken."""
+        made = object.__new__(cls)
+        made.__dict__["hints"] = False
+        made.__init__(*args, **words)  # type: ignore[misc]
+        return made
 
     def _read_labels(self, came: Column, pos_label: Any, soft: bool, tolerance: float) -> None:
         probs, multilabel = self.probs, self.kind == "multilabel"

@@ -159,7 +159,7 @@ class Sketch:
         """The cells as predictions that stand for many rows each, for what reads more than a view."""
         view = self.view()
         words: dict[str, Any] = {} if self.lens == "binary" else {"input": "confidence"}
-        return Predictions(view.raw_outcome, view.score, counts=view.weight, **words)
+        return Predictions.derived(view.raw_outcome, view.score, counts=view.weight, **words)
 
     @cached_property
     def _view(self) -> View:

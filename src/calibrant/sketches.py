@@ -192,7 +192,7 @@ class Sketches:
         if views[0].lens != "binary":
             words["input"] = "confidence"
         score = np.concatenate([view.score for view in views])
-        return Predictions(np.concatenate([view.raw_outcome for view in views]), score, **words)
+        return Predictions.derived(np.concatenate([view.raw_outcome for view in views]), score, **words)
 
     def renamed(self, classes: tuple[Any, ...], lenses: Mapping[str, str]) -> Sketches:
         """The same numbers under other names of classes and lenses."""

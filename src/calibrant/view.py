@@ -28,18 +28,35 @@ def sigmoid(z: Floats) -> Floats:
     return np.asarray(np.where(z >= 0, 1.0, small) / (1 + small))
 
 
-def rest_of(probs: Floats, rounding: float) -> Floats:
-    """1 - p for an (N, K) array; an entry above one half has it from the sum of the others, where that is 1 - p up to rounding."""
+# From here on up 1 - p of a single holds four binary digits or fewer, and is taken from the other columns. Doubles agree to so many
+# digits that it can be from one half on.
+NEAR_SINGLE, NEAR_DOUBLE = 1 - 2.0**-20, 0.5
+
+
+class Rounding(NamedTuple):
+    """What the type of the probabilities means for 1 - p."""
+
+    near: float
+    """Above this, 1 - p comes from the other columns."""
+    slack: float
+    """As far as these may be from it: a row that misses 1 by more than rounding has other digits, not better ones."""
+
+
+def rest_of(probs: Floats, rounding: Rounding) -> Floats:
+    """1 - p for an (N, K) array; near 1 the sum of the other columns, where that is 1 - p up to rounding."""
     rest = 1 - probs
     if probs.shape[1] == 2:
         others = probs[:, ::-1]
-        return np.where((probs > 0.5) & (np.abs(rest - others) <= rounding), others, rest)
-    rows = np.flatnonzero(probs.max(axis=1) > 0.5)
-    top = probs[rows].argmax(axis=1)
+        return np.where((probs > rounding.near) & (np.abs(rest - others) <= rounding.slack), others, rest)
+    rows = np.flatnonzero(probs.max(axis=1) > rounding.near)
+    if not len(rows):
+        return np.asarray(rest)
     without = probs[rows]
+    top = without.argmax(axis=1)
     without[np.arange(len(rows)), top] = 0
     others = without.sum(axis=1)
-    rest[rows, top] = np.where(np.abs(rest[rows, top] - others) <= rounding, others, rest[rows, top])
+    own = rest[rows, top]
+    rest[rows, top] = np.where(np.abs(own - others) <= rounding.slack, others, own)
     return np.asarray(rest)
 
 
@@ -349,15 +366,14 @@ class Block(NamedTuple):
     """Logarithms of the probabilities, from the logits where those were given."""
     log_rest: Callable[[], Floats]
     """Logarithms of 1 - probability, likewise."""
-    rounding: float
-    """How far a row may be from summing to 1 by rounding alone."""
+    rounding: Rounding
 
     @property
     def k(self) -> int:
         return self.probs.shape[1]
 
     def rest(self) -> Floats:
-        """1 - probability: of the likelier half from the other columns, which hold the digits that 1 - p loses near 1."""
+        """1 - probability: near 1 from the other columns, which hold the digits that 1 - p loses there."""
         return rest_of(self.probs, self.rounding)
 
     def expect(self, values: Floats) -> Floats:
@@ -433,10 +449,11 @@ class VectorView(_Weighted):
         )
 
     @property
-    def rounding(self) -> float:
-        """How far a row may be from summing to 1 by rounding alone."""
-        single = self.raw_probs.dtype == np.float32 and self.logits is None
-        return self.k * (2.0**-23 if single else 2.0**-52)
+    def rounding(self) -> Rounding:
+        """Where 1 - p comes from."""
+        if self.raw_probs.dtype == np.float32 and self.logits is None:
+            return Rounding(NEAR_SINGLE, self.k * 2.0**-23)
+        return Rounding(NEAR_DOUBLE, self.k * 2.0**-52)
 
     def _probs(self, start: int, stop: int) -> Floats:
         probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
@@ -459,9 +476,9 @@ class VectorView(_Weighted):
                 return np.column_stack([np.log1p(-probs), np.log(probs)])
             probs = self._probs(start, stop)
             logs = np.log(probs)
-            near = math.sqrt(self.rounding / self.k)
-            if probs.max() > 1 - near:  # log(p) has lost the digits that the other columns hold
-                sure = probs > 1 - near
+            near = max(self.rounding.near, 1 - 2.0**-26)
+            if probs.max() > near:  # log(p) has lost the digits that the other columns hold
+                sure = probs > near
                 logs[sure] = np.log1p(-rest_of(probs, self.rounding)[sure])
             return logs
 

@@ -237,6 +237,7 @@ def _gece(number: int, rng: np.random.Generator) -> dict[str, Any]:
         "bins": _pick((15, 4, 10), number),
     }
     if lens is None or isinstance(lens, list) or lens == "top_k:2":
+        del options["bins"]  # a tree takes none
         # A tree over rows that differ by rounding alone would cut noise; one step beside is tried on its median by itself.
         options["style"] = _pick(("smooth", "ties", "dyadic", "certain"), number)
     if lens is None:
@@ -276,6 +277,13 @@ def public_value(name: str, case: Case) -> float:
         else:
             options["binning"] = cal.Edges(tuple(bins), closed="left")
             del options["bins"]
+    elif (
+        bins is not None
+        and not isinstance(bins, (int, str))
+        and options.get("binning") == "equal_width"
+        and bins[0] == 0
+    ):
+        del options["binning"]  # edges stand alone
     if options.get("norm") == "inf":
         options["norm"] = math.inf
     if isinstance(options.get("lens"), list):

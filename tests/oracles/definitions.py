@@ -7,6 +7,7 @@ the exact value, because that is the number which is compared with an edge.
 
 from __future__ import annotations
 
+import struct
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -36,6 +37,17 @@ def rows_of(labels, probs, counts=None, sample_weight=None):
         if weight > 0:
             rows.append((labels[i], row, weight))
     return rows
+
+
+def complement(row, chosen):
+    """1 minus the chosen entries. Near 1 it is the sum of the others, which hold the digits that are lost there, unless the row
+    misses 1 by more than rounding. Singles are near 1 from 1 - 2^-20 on, doubles from one half on.
+    """
+    held, others = sum(row[k] for k in chosen), sum(row[k] for k in range(len(row)) if k not in chosen)
+    rest = max(1 - held, Fraction(0))
+    single = all(Fraction(struct.unpack("f", struct.pack("f", float(value)))[0]) == value for value in row)
+    near, slack = (1 - Fraction(1, 2**20), Fraction(1, 2**23)) if single else (Fraction(1, 2), Fraction(1, 2**52))
+    return others if held > near and abs(rest - others) <= len(row) * slack else rest
 
 
 def falling(row):
@@ -90,13 +102,34 @@ def vectors(rows, lens):
         for label, row, weight in rows:
             order = falling(row)
             largest = [row[k] for k in order[:first]]
-            rest = max(1 - sum(largest), Fraction(0))
+            rest = complement(row, order[:first])
             cut.append((min(order.index(label), first), [*largest, rest], weight))
         return [(cut, first if first > 1 else None)]
     return [
-        ([(outcome, [1 - score, score], weight) for score, outcome, weight in question], None)
-        for question in questions(rows, lens)
+        (
+            [
+                (outcome, [complement(row, chosen(row)), score], weight)
+                for (score, outcome, weight), (_, row, _) in zip(question, rows, strict=True)
+            ],
+            None,
+        )
+        for question, chosen in zip(questions(rows, lens), choices(classes, lens), strict=True)
     ]
+
+
+def choices(classes, lens):
+    """For each yes-or-no question of a lens, which classes of a row it speaks of."""
+    name, _, detail = lens.partition(":")
+    if lens in ("auto", "binary"):
+        return [lambda row: [1]] if classes == 2 else choices(classes, "rank:1")
+    if name == "class":
+        return [lambda row: [int(detail)]]
+    if name == "classwise":
+        return [lambda row, k=k: [k] for k in range(classes)]
+    if name == "within_top":
+        return [lambda row: falling(row)[: int(detail)]]
+    place = 0 if name == "top_label" else int(detail) - 1
+    return [lambda row: [falling(row)[place]]]
 
 
 # Bins: lists of row numbers, empty bins left out, with the edges of each.

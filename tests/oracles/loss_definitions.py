@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from mpmath import mp, mpf
 
-from .definitions import DIGITS, Undefined, digits, nearest_double, rows_of, vectors
+from .definitions import DIGITS, Undefined, complement, digits, nearest_double, rows_of, vectors
 from .parts import combined, each_question, norm_default, rooted
 
 
@@ -40,7 +40,7 @@ def entry_mean(loss, labels, probs, **rest):
     """The same for a loss of one probability and whether its class is the true one, averaged over the classes."""
 
     def of_row(label, row):
-        terms = [loss(p, int(k == label)) for k, p in enumerate(row)]
+        terms = [loss(p, complement(row, [k]), int(k == label)) for k, p in enumerate(row)]
         for infinity in (math.inf, -math.inf):
             if infinity in terms:
                 return infinity
@@ -54,7 +54,9 @@ def focal_loss(labels, probs, *, gamma=2, class_weight=None, **rest):
         p, factor = row[label], Fraction(1 if class_weight is None else class_weight[label])
         if factor == 0 or p == 1:
             return Fraction(0)
-        return mp.inf if p == 0 else -digits(factor) * digits(1 - p) ** digits(Fraction(gamma)) * mp.log(digits(p))
+        if p == 0:
+            return mp.inf
+        return -digits(factor) * digits(complement(row, [label])) ** digits(Fraction(gamma)) * mp.log(digits(p))
 
     return row_mean(loss, labels, probs, **rest)
 
@@ -76,26 +78,29 @@ def ranked_probability(labels, probs, **rest):
 
 
 def moved_inside(p, floor):
-    return p if floor is None else min(max(p, Fraction(floor)), nearest_double(1 - Fraction(floor)))
+    return p if floor is None else min(max(p, Fraction(floor)), 1 - Fraction(floor))
 
 
-def squared_over_variance(p, y):
-    if p in (0, 1):
-        return Fraction(0) if p == y else math.inf
-    value = (y - p) ** 2 / (p * (1 - p))
+def squared_over_variance(p, rest, y):
+    if p == 0 or rest == 0:
+        return Fraction(0) if (p == 0) == (y == 0) else math.inf
+    value = rest / p if y else p / rest
     return math.inf if value > Fraction(sys.float_info.max) else value
 
 
 def nses(labels, probs, *, floor=None, **rest):
-    return entry_mean(lambda p, y: squared_over_variance(moved_inside(p, floor), y), labels, probs, **rest)
+    def loss(p, other, y):
+        return squared_over_variance(moved_inside(p, floor), moved_inside(other, floor), y)
+
+    return entry_mean(loss, labels, probs, **rest)
 
 
 def dawid_sebastiani(labels, probs, *, floor=None, **rest):
-    def loss(p, y):
-        p = moved_inside(p, floor)
-        if p in (0, 1):
-            return -math.inf if p == y else math.inf
-        return digits(squared_over_variance(p, y)) + mp.log(digits(p * (1 - p)))
+    def loss(p, other, y):
+        p, other = moved_inside(p, floor), moved_inside(other, floor)
+        if p == 0 or other == 0:
+            return -math.inf if (p == 0) == (y == 0) else math.inf
+        return digits(squared_over_variance(p, other, y)) + mp.log(digits(p)) + mp.log(digits(other))
 
     return entry_mean(loss, labels, probs, **rest)
 
@@ -114,17 +119,17 @@ def lp_error(labels, probs, *, norm=1, **rest):
 
 
 def l1_eps(labels, probs, *, eps=0.01, **rest):
-    return entry_mean(lambda p, y: mp.sqrt(digits((p - y) ** 2 + Fraction(eps))), labels, probs, **rest)
+    return entry_mean(lambda p, _, y: mp.sqrt(digits((p - y) ** 2 + Fraction(eps))), labels, probs, **rest)
 
 
 def huber(labels, probs, *, delta=0.5, form="standard", **rest):
     turn = Fraction(delta)
 
-    def standard(p, y):
+    def standard(p, _, y):
         error = abs(p - y)
         return error**2 / 2 if error <= turn else turn * (error - turn / 2)
 
-    def isotone(p, y):
+    def isotone(p, _, y):
         error, eps = abs(p - y), turn / 2
         return error**2 / (4 * eps) if error < 2 * eps else error - eps
 

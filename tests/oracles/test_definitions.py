@@ -28,6 +28,13 @@ from . import (
 from .cases import OPTIONS, Case, draw_case, public_value
 from .more_cases import MORE_OPTIONS
 
+# The cases are made to lie on edges, at 0 and 1, and to be all 0 and 1.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning"),
+    pytest.mark.filterwarnings("ignore::calibrant.errors.EdgeRoundingWarning"),
+    pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning"),
+]
+
 # Each of these brings its definitions, the options to draw, and where fitting or quadrature costs digits, the tolerances.
 FITTED = (
     pair_definitions,

@@ -13,6 +13,8 @@ import calibrant as cal
 
 from . import definitions, vector_definitions
 
+pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.EdgeRoundingWarning")
+
 
 def on_and_beside(edges: np.ndarray, dtype: Any) -> np.ndarray:
     edges = edges.astype(dtype)
@@ -41,8 +43,8 @@ def test_scores_on_and_beside_every_edge(bins: int, dtype: Any, closed: Any, wei
     weights = {"counts": np.ones(len(scores), int)} if weighted else {}
     labels = np.arange(len(scores)) % 2
     expected = exact_rows(scores, edges, closed)
-    for rule in (cal.EqualWidth(closed=closed), cal.Edges(tuple(edges), closed=closed)):
-        found = cal.calibration_curve(labels, scores, bins=bins, binning=rule, **weights)
+    for rule in (cal.EqualWidth(bins, closed=closed), cal.Edges(tuple(edges), closed=closed)):
+        found = cal.calibration_curve(labels, scores, binning=rule, **weights)
         assert found.table.rows.tolist() == expected
     # The metrics that put whole rows into bins of one number cut it in the same places.
     columns = np.column_stack([1 - scores, scores]).astype(dtype)

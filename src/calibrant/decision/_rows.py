@@ -159,7 +159,7 @@ def read_distributions(who: str, y_prob: Any, keywords: Mapping[str, Any], own: 
         source = as_predictions(y_prob, None, keywords)
     else:
         probs = column(y_prob, "y_prob").array
-        source = Predictions(np.zeros(len(probs), dtype=np.int64), probs, **keywords)
+        source = Predictions.derived(np.zeros(len(probs), dtype=np.int64), probs, **keywords)
     return several_classes(who, source)
 
 

@@ -87,7 +87,7 @@ def read_arrivals(
     n = len(scores)
     if settings.kind == "confidence":
         words = {**words, "input": "confidence"}
-    p = Predictions(np.zeros(n, np.int64), scores, **words)
+    p = Predictions.derived(np.zeros(n, np.int64), scores, **words)
     if p.kind != settings.kind or p.k != settings.k:
         raise ShapeError(
             "y_prob",

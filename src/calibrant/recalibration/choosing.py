@@ -224,7 +224,7 @@ def rows_summing_to_one(p: Predictions) -> Predictions:
     if probs is p.probs:
         return p
     weight: dict[str, Any] = {"counts" if p.weight_kind == "counts" else "sample_weight": p.weight}
-    return Predictions(p.labels, probs, **weight)
+    return Predictions.derived(p.labels, probs, **weight)
 
 
 def _rows(p: Predictions) -> int:

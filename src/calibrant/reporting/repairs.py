@@ -118,8 +118,8 @@ def _left(found: Recalibration, p: Predictions, seed: int) -> tuple[float | None
     held = _held_out(kind, p, fold, FOLDS)
     assert not isinstance(held, str)  # it was fitted on them before
     assert p.labels is not None
-    plain = Predictions(p.labels, Scores(p).probs, sum_tolerance=1e-2, **_weighed(p))
-    mapped = Predictions(p.labels, held, **_weighed(p))
+    plain = Predictions.derived(p.labels, Scores(p).probs, sum_tolerance=1e-2, **_weighed(p))
+    mapped = Predictions.derived(p.labels, held, **_weighed(p))
     try:
         before, after = catalogue[MEASURE](plain), catalogue[MEASURE](mapped)
     except CalibrantError:

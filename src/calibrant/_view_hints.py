@@ -1,0 +1,135 @@
+"""Warnings about scores at places where little decides much: at 0 and 1 in log-odds, and at the edges of bins in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._logistic import CLIP
+from .binning import NAMED, Edges, EqualWidth, are_edges, several_bins
+from .bintable import BinTable
+from .errors import EdgeRoundingWarning, SureScoresWarning, warn_caller
+from .view import View
+
+__all__ = ["hint_at_edges", "hint_at_places", "warn_of_sure_scores"]
+
+Array = NDArray[Any]
+
+# Formulas that take logarithms of the odds, which are cut at those of 1e-12: always, or with some options.
+READS_LOG_ODDS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
+    "cox_intercept": lambda options: True,
+    "cox_slope": lambda options: True,
+    "sbct": lambda options: True,
+    "ls_ece": lambda options: True,
+    "logistic_ce": lambda options: True,
+    "ici": lambda options: options["smoother"] in ("rcs", "logistic"),
+    "ep": lambda options: options["smoother"] in ("rcs", "logistic"),
+    "eci": lambda options: options["smoother"] in ("rcs", "logistic"),
+}
+# Of this many scores one that lies on an edge is enough to look at all.
+SAMPLED = 128
+# From this share of the rows on, and this many, scores on an edge are worth a word.
+SHARE, FEWEST = 0.01, 10
+
+
+def hint_at_places(name: str, view: View, options: Mapping[str, Any]) -> None:
+    """Warn where a metric reads log-odds of scores that are 0 or 1, or cuts scores in float32 that lie on the edges."""
+    reads = READS_LOG_ODDS.get(name)
+    if reads is not None and reads(options):
+        warn_of_sure_scores(view, name)
+    if view.raw_score.dtype == np.float32 and "bins" in options and "binning" in options:
+        hint_at_edges(view, options["binning"], options["bins"])
+
+
+def warn_of_sure_scores(view: View, who: str) -> None:
+    """Warn of scores that log-odds move: those within 1e-12 of 0 and 1. Once for a view."""
+    if "sure scores" in view.tables:
+        return
+    score = view.raw_score
+    if score.min() >= CLIP and score.max() <= 1 - CLIP:
+        return
+    view.tables["sure scores"] = True
+    warn_of_sure_rows((view.score < CLIP) | (view.score > 1 - CLIP), who)
+
+
+def warn_of_sure_rows(moved: Array, who: str) -> None:
+    """Warn of the rows whose scores are moved before their log-odds are taken, if there are any."""
+    count = int(np.count_nonzero(moved))
+    if count:
+        warn_caller(
+            f"{who}: {count:,} of {len(moved):,} scores lie within 1e-12 of 0 or 1 and are moved to 1e-12 or 1 - 1e-12, for they have no "
+            "log-odds; a few such rows can decide the fit. Pass what the model means by them, for example np.clip(y_prob, 1e-6, 1 - 1e-6), "
+            "or leave them out",
+            SureScoresWarning,
+        )
+
+
+def hint_at_edges(view: View, binning: Any, bins: Any) -> None:
+    """Warn where many scores in float32 are an edge of the bins but for their rounding, so that they fall to either side by it."""
+    edges = _edges(binning, bins)
+    if edges is None:
+        return
+    if view.column is not None:
+        # The classes are looked at together, with the first of them.
+        classes, index = view.column
+        if index:
+            return
+        scores = classes.probs.reshape(-1)
+    else:
+        scores = view.raw_score
+    values, exact = _rounded_edges(edges)
+    if not len(values) or not _on_edge(scores[:: -(-len(scores) // SAMPLED)], values):
+        return
+    count = _on_edge(scores, values)
+    if count < max(FEWEST, SHARE * len(scores)) or ("edges", edges) in view.tables:
+        return
+    view.tables["edges", edges] = True
+    place = values[np.isin(values, scores)][0]
+    edge = exact[np.searchsorted(values, place)]
+    warn_caller(
+        f"y_prob: {count:,} of {len(scores):,} scores in {scores.dtype} are an edge of the bins but for their rounding (such as {edge:g}, "
+        f"held as {float(place):.9g}), so they fall to one side of it by rounding alone; pass float64 that is rounded to the digits meant, "
+        "y_prob.astype('float64').round(6), or edges between the scores, bins=[0, ..., 1]",
+        EdgeRoundingWarning,
+    )
+
+
+def _on_edge(scores: Array, values: Array) -> int:
+    place = np.searchsorted(values, scores)
+    return int(np.count_nonzero(values[np.minimum(place, len(values) - 1)] == scores))
+
+
+def _edges(binning: Any, bins: Any) -> tuple[float, ...] | int | None:
+    """Where the scores are cut, as a number of equal bins or as edges; None where the scores themselves decide."""
+    if isinstance(binning, BinTable):
+        return tuple(binning.edges.tolist())
+    if isinstance(binning, Edges):
+        return binning.edges
+    if isinstance(binning, EqualWidth) and binning.range == (0.0, 1.0):
+        bins, binning = (bins if binning.bins is None else binning.bins), "equal_width"
+    if are_edges(bins):
+        return None if several_bins(bins) is not None else tuple(np.asarray(bins, np.float64).tolist())
+    if isinstance(binning, str) and NAMED.get(binning) is EqualWidth and isinstance(bins, (int, np.integer)):
+        return int(bins)
+    return None
+
+
+@lru_cache(maxsize=64)
+def _rounded_edges(edges: tuple[float, ...] | int) -> tuple[Array, Array]:
+    """Inner edges as float32, float16 and bfloat16 hold them, where that is not the edge itself, in rising order; and the edges."""
+    exact = np.arange(1, edges) / edges if isinstance(edges, int) else np.asarray(edges[1:-1])
+    if len(exact) > 4096:
+        return np.zeros(0, np.float32), exact
+    single = exact.astype(np.float32)
+    bits = single.view(np.uint32)
+    brain = ((bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)).view(
+        np.float32
+    )
+    held = np.concatenate([single, exact.astype(np.float16).astype(np.float32), brain])
+    owner = np.tile(exact, 3)
+    values, first = np.unique(held[held != owner], return_index=True)
+    return values, owner[held != owner][first]
