@@ -293,8 +293,7 @@ class Metric:
                 raise WeightsNotSupportedError(
                     "sample_weight", f"{self.id} has no meaning under real weights", "pass counts= for whole numbers"
                 )
-        if isinstance(view, View):
-            hint_at_places(self.formula.__name__, view, options)
+        hint_at_places(self.formula.__name__, view, options)
         for need in self.needs:
             if need == "labels" and (view.rows is None or view.rows.labels is None):
                 raise LensError("lens", f"{self.id} looks at the true class of each row, and these data do not name it")

@@ -13,22 +13,25 @@ from ._logistic import CLIP
 from .binning import NAMED, Edges, EqualWidth, are_edges, several_bins
 from .bintable import BinTable
 from .errors import EdgeRoundingWarning, SureScoresWarning, warn_caller
-from .view import View
+from .view import VectorView, View
 
-__all__ = ["hint_at_edges", "hint_at_places", "warn_of_sure_scores"]
+__all__ = ["hint_at_edges", "hint_at_places", "warn_of_sure_rows", "warn_of_sure_scores"]
 
 Array = NDArray[Any]
+AnyView = View | VectorView
 
-# Formulas that take logarithms of the odds, which are cut at those of 1e-12: always, or with some options.
-READS_LOG_ODDS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
-    "cox_intercept": lambda options: True,
-    "cox_slope": lambda options: True,
-    "sbct": lambda options: True,
-    "ls_ece": lambda options: True,
-    "logistic_ce": lambda options: True,
-    "ici": lambda options: options["smoother"] in ("rcs", "logistic"),
-    "ep": lambda options: options["smoother"] in ("rcs", "logistic"),
-    "eci": lambda options: options["smoother"] in ("rcs", "logistic"),
+CURVES = ("rcs", "logistic")
+# Formulas that take logarithms of scores, cut at 1e-12: always, or with some options.
+READS_LOG_ODDS: dict[str, Callable[[AnyView, Mapping[str, Any]], bool]] = {
+    **dict.fromkeys(
+        ("cox_intercept", "cox_slope", "sbct", "ls_ece", "fott_pl3", "fott_platt", "fott_beta", "fott_iop"),
+        lambda view, options: True,
+    ),
+    "ici": lambda view, options: options["smoother"] in CURVES,
+    "ep": lambda view, options: options["smoother"] in CURVES,
+    "eci": lambda view, options: (
+        options["smoother"] in (*CURVES, "spline") or (options["smoother"] == "auto" and getattr(view, "k", 2) > 2)
+    ),
 }
 # Of this many scores one that lies on an edge is enough to look at all.
 SAMPLED = 128
@@ -36,41 +39,41 @@ SAMPLED = 128
 SHARE, FEWEST = 0.01, 10
 
 
-def hint_at_places(name: str, view: View, options: Mapping[str, Any]) -> None:
+def hint_at_places(name: str, view: AnyView, options: Mapping[str, Any]) -> None:
     """Warn where a metric reads log-odds of scores that are 0 or 1, or cuts scores in float32 that lie on the edges."""
     reads = READS_LOG_ODDS.get(name)
-    if reads is not None and reads(options):
+    if reads is not None and reads(view, options):
         warn_of_sure_scores(view, name)
-    if view.raw_score.dtype == np.float32 and "bins" in options and "binning" in options:
+    if isinstance(view, View) and "binning" in options:
         hint_at_edges(view, options["binning"], options["bins"])
 
 
-def warn_of_sure_scores(view: View, who: str) -> None:
+def warn_of_sure_scores(view: AnyView, who: str) -> None:
     """Warn of scores that log-odds move: those within 1e-12 of 0 and 1. Once for a view."""
-    if "sure scores" in view.tables:
+    scores = view.raw_score if isinstance(view, View) else view.raw_probs
+    if (scores.min() >= CLIP and scores.max() <= 1 - CLIP) or view.__dict__.get("warned_of_sure_scores"):
         return
-    score = view.raw_score
-    if score.min() >= CLIP and score.max() <= 1 - CLIP:
-        return
-    view.tables["sure scores"] = True
-    warn_of_sure_rows((view.score < CLIP) | (view.score > 1 - CLIP), who)
+    view.__dict__["warned_of_sure_scores"] = True
+    warn_of_sure_rows(scores, who)
 
 
-def warn_of_sure_rows(moved: Array, who: str) -> None:
-    """Warn of the rows whose scores are moved before their log-odds are taken, if there are any."""
+def warn_of_sure_rows(scores: Array, who: str, least: float = CLIP) -> None:
+    """Warn of the rows with scores so near to 0 or 1 that they are moved before their logarithm is taken, if there are any."""
+    small = scores < least
+    moved = small | (scores.astype(np.float64) > 1 - least) if scores.ndim == 1 else small.any(axis=1)
     count = int(np.count_nonzero(moved))
     if count:
         warn_caller(
-            f"{who}: {count:,} of {len(moved):,} scores lie within 1e-12 of 0 or 1 and are moved to 1e-12 or 1 - 1e-12, for they have no "
-            "log-odds; a few such rows can decide the fit. Pass what the model means by them, for example np.clip(y_prob, 1e-6, 1 - 1e-6), "
-            "or leave them out",
+            f"{who}: {count:,} of {len(moved):,} rows have a score within {least:g} of 0 or 1; it has no log-odds and is moved to {least:g} or "
+            f"1 - {least:g}, where a few such rows can decide the fit. Pass what the model means by them, for example "
+            "np.clip(y_prob, 1e-6, 1 - 1e-6), or leave them out",
             SureScoresWarning,
         )
 
 
 def hint_at_edges(view: View, binning: Any, bins: Any) -> None:
     """Warn where many scores in float32 are an edge of the bins but for their rounding, so that they fall to either side by it."""
-    edges = _edges(binning, bins)
+    edges = _edges(binning, bins) if view.raw_score.dtype == np.float32 else None
     if edges is None:
         return
     if view.column is not None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ._gather import as_predictions, views_of
 from ._results import frame_of, html_table, number
 from ._signature import PREDICTION_WORDS, unknown_word
+from ._view_hints import hint_at_edges
 from .binning import BINS, EQUAL_WIDTH, Binning, Bins, bin_table
 from .bintable import BinTable, check_interval
 from .errors import InputTypeError, LensError
@@ -138,6 +139,7 @@ def calibration_curve(
     if len(views) > 1 or isinstance(view, VectorView):
         named = repr("classwise" if lens == "auto" and len(views) > 1 else lens)
         raise LensError("lens", f"{named} is more than one yes-or-no question", one_question(source))
+    hint_at_edges(view, binning, bins)
     table = bin_table(view, binning, bins)
     if interval is None:
         lower = upper = np.full(len(table), np.nan)

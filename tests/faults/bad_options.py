@@ -249,7 +249,13 @@ SELECTIONS = [
     ),
     where("selection and mask", lambda: cal.select.label(0) & [True], "combine selections", "select.mask(...)"),
     option("low", "bounds fall", lambda: cal.select.output(0.9, 0.2), "0 <= low <= high <= 1", "0.9 and 0.2"),
-    option("low", "every row is kept", lambda: cal.ece(Y, P, where=cal.select.output(low=0.1, of="top")), "every row", "of=1"),
+    option(
+        "low",
+        "every row is kept",
+        lambda: cal.ece(Y, P, where=cal.select.output(low=0.1, of="top")),
+        "every row",
+        "of=1",
+    ),
     option("low", "bound is text", lambda: cal.select.output("high"), "0 <= low <= high <= 1", "'high'"),
     option("closed", "unknown closed", lambda: cal.select.output(0.1, 0.2, closed="up"), "'neither'", "'up'"),
 ]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._results import frame_of, html_table, number
+from .._view_hints import hint_at_edges
 from ..binning import BINS, EQUAL_WIDTH, Binning, Bins, bin_table
 from ..bintable import BinTable, check_interval
 from ..calibration import CalibrationCurve
@@ -320,6 +321,7 @@ def _diagram(
     n_resamples: int,
     rng: Any,
 ) -> ReliabilityDiagram:
+    hint_at_edges(view, binning, bins)
     table = bin_table(view, binning, bins)
     band = calibration_band(view, alpha=1 - level) if how == "band" else None
     empty = np.full(len(table), np.nan)

@@ -14,6 +14,7 @@ from .._convert import is_number
 from .._gather import views_of
 from .._logistic import Groups, fit_logistic, groups_of, logit, separating_side
 from .._signature import check_words
+from .._view_hints import warn_of_sure_scores
 from ..calibration import one_question
 from ..errors import ArgumentError, LensError, UndefinedMetricError
 from ..predictions import Predictions
@@ -79,6 +80,7 @@ def giviti_test(
     if not first <= check_whole(max_degree, "max_degree") <= HIGHEST_DEGREE:
         raise ArgumentError("max_degree", f"must be from {first} to {HIGHEST_DEGREE}; got {max_degree!r}")
     view = view_to_test(giviti_test, y_true, y_prob, lens, where, keywords)
+    warn_of_sure_scores(view, "giviti_test")
     degree, statistic = _chosen_degree(groups_of(view), first, max_degree, float(threshold))
     free = 2 if external else 1
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .._blocks import map_blocks, rows_per_block
 from .._frames import check_same_rows
 from .._logistic import logit
+from .._view_hints import warn_of_sure_rows
 from ..errors import (
     ArgumentError,
     FittedOnTheseRowsWarning,
@@ -145,6 +146,8 @@ class CalibrationMap:
     """Whether a higher score never gets a lower probability, for two classes."""
     keeps_argmax: ClassVar[bool] = False
     """Whether the predicted class of a row never changes."""
+    least_probability: ClassVar[float] = 0.0
+    """The smallest probability whose logarithm it takes, and to which smaller ones are moved; 0 where it takes none."""
     fitted: ClassVar[tuple[str, ...]] = ()
     """The attributes that fitting sets, in the order in which they are saved."""
 
@@ -158,6 +161,8 @@ class CalibrationMap:
         if predictions.labels is None or predictions.kind not in ("binary", "multiclass"):
             raise ShapeError("scores", f"must be two or more classes; got {predictions.kind}")
         data = TrainingData(predictions)
+        if self.least_probability and predictions.logits is None:
+            warn_of_sure_rows(data.probs, type(self).__name__, self.least_probability)
         self.classes_ = classes if classes is not None else np.arange(predictions.k)
         self.n_features_in_ = 1 if np.ndim(scores) == 1 else predictions.k
         with named_as():

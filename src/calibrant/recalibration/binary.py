@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import curves
 from .._extras import WeightKind
-from .._logistic import SeparatedError
+from .._logistic import CLIP, SeparatedError
 from ..errors import ArgumentError, warn_caller
 from ..view import View
 from .base import Array, Floats, Input, Scores, TrainingData, normalised
@@ -214,6 +214,8 @@ class PlattScaling(ScoreMap):
 
     keeps_order = False
 
+    least_probability = CLIP
+
     def __init__(
         self,
         input: Input = "prob",
@@ -256,6 +258,8 @@ def plain_logistic(view: View) -> curves.Logistic:
 class QuadraticLogit(ScoreMap):
     """sigmoid(b0 + b1 l + b2 l^2) of the log-odds l, by greatest likelihood."""
 
+    least_probability = CLIP
+
     def __init__(self, input: Input = "prob", multiclass: Multiclass = "one_vs_rest") -> None:
         self.input = input
         self.multiclass = multiclass
@@ -268,6 +272,8 @@ class BetaCalibration(ScoreMap):
     """sigmoid(a ln p - b ln(1 - p) + c) with a, b not negative (Kull et al. 2017)."""
 
     keeps_order = True
+
+    least_probability = CLIP
 
     def __init__(self, input: Input = "prob", multiclass: Multiclass = "one_vs_rest") -> None:
         self.input = input

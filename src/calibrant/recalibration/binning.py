@@ -326,6 +326,8 @@ class ScalingBinning(ScoreMap):
         How several classes are taken apart; see `ScoreMap`.
     """
 
+    least_probability = CLIP
+
     def __init__(self, input: Input = "prob", bins: int = 10, multiclass: Multiclass = "one_vs_rest") -> None:
         self.input = input
         self.bins = bins

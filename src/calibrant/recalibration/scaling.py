@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._convert import is_number
 from ..errors import ArgumentError
-from .base import CalibrationMap, Input, Scores, TrainingData
+from .base import SMALLEST, CalibrationMap, Input, Scores, TrainingData
 from .scales import best_scale, bias_corrected, safe_start, searched_scale
 from .solving import LinearSoftmax, by_newton, minimised, softmax, some_rows
 
@@ -47,6 +47,8 @@ class TemperatureScaling(CalibrationMap):
     keeps_argmax = True
     fitted = ("temperature_",)
 
+    least_probability = SMALLEST
+
     def __init__(self, input: Input = "prob", objective: Literal["nll", "brier", "ecd"] = "nll") -> None:
         self.input = input
         self.objective = objective
@@ -69,6 +71,8 @@ class BiasCorrectedTemperature(CalibrationMap):
 
     fitted = ("temperature_", "bias_")
 
+    least_probability = SMALLEST
+
     def __init__(self, input: Input = "prob") -> None:
         self.input = input
 
@@ -86,6 +90,8 @@ class VectorScaling(CalibrationMap):
     """softmax(w * logits + b): one factor and one bias for each class (Guo et al. 2017)."""
 
     fitted = ("weight_", "bias_")
+
+    least_probability = SMALLEST
 
     def __init__(self, input: Input = "prob") -> None:
         self.input = input
@@ -122,6 +128,8 @@ class MatrixScaling(CalibrationMap):
     """
 
     fitted = ("matrix_", "bias_", "penalty_")
+
+    least_probability = SMALLEST
 
     def __init__(
         self, input: Input = "prob", off_diagonal: float | None = None, intercept: float | None = None
