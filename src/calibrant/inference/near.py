@@ -25,10 +25,10 @@ from .._neighbours import (
 from ..errors import UndefinedMetricError
 from ..metrics.local import TILE, _drawn_labels, _vectors
 from ..view import VectorView
-from .closed import in_units_of, normal_found, vector_view
+from .closed import LEAST_STEPS, in_units_of, normal_found, vector_view
 from .draws import generator
 from .fitted import refuse_importance
-from .owntests import ANY_SIDE, Asked, Found, own_test
+from .owntests import ANY_SIDE, Asked, Found, own_test, row_variance
 
 __all__ = ["Line", "graph_variance"]
 
@@ -211,7 +211,24 @@ def _part(distance: Floats, radius: Floats, share: Floats) -> Floats:
     return np.where(inner, 1.0, np.where(distance <= radius * (1 + SAME_DISTANCE), share, 0.0))
 
 
-@own_test("ecmmd", method="normal", sides=ANY_SIDE)
+def _labels_are_drawn(asked: Asked) -> str:
+    return "" if asked.options["derandomised"] else "it is that of the residuals themselves"
+
+
+def _few_places(asked: Asked) -> str:
+    """Whether so many rows share their place that the sum is one over a few places, each of them squared."""
+    q, view = _question(asked), vector_view(asked)
+    place, code = distinct_rows(q.position)
+    share = np.bincount(code, q.weights * row_variance(view), len(place))
+    if not share.any():
+        return ""
+    worth = float(share.sum() ** 2 / np.square(share).sum())
+    if worth >= LEAST_STEPS:
+        return ""
+    return f"the {len(place)} distinct places are worth {worth:.3g} equal ones, fewer than {LEAST_STEPS:g}"
+
+
+@own_test("ecmmd", method="normal", sides=ANY_SIDE, off=(_labels_are_drawn, _few_places))
 def _normal(asked: Asked) -> Found:
     """z = sqrt(N k) ECMMD^2 / sigma with sigma^2 from the products that entered (Chatterjee, Niu and Bhattacharya 2024)."""
     q = _question(asked)
@@ -228,7 +245,7 @@ def _normal(asked: Asked) -> Found:
     return replace(found, detail={**found.detail, "variance": variance})
 
 
-@own_test("ecmmd", method="pseudo_labels", sides=ANY_SIDE)
+@own_test("ecmmd", method="pseudo_labels", sides=ANY_SIDE, exact=True)
 def _pseudo_labels(asked: Asked) -> Found:
     """The same statistic of labels drawn from the probabilities, with the same neighbours."""
     q = _question(asked)
