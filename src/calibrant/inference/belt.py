@@ -141,12 +141,14 @@ def check_method(method: Any, known: tuple[str, ...]) -> None:
 
 
 def simulated(result: SignificanceResult, pvalues: Floats, why: str) -> SignificanceResult:
-    """The same result, its p-value compared with those that simulated labels have by the same distribution; NaN ones are left out."""
+    """The same result, its p-value compared with those that simulated labels have by the same distribution.
+
+    Where many labels leave the statistic without a value (NaN), the result stays as it is and says that it is rough.
+    """
     known = pvalues[~np.isnan(pvalues)]
     if len(known) < (1 - MOST_UNDEFINED) * len(pvalues):
-        raise UndefinedMetricError(
-            result.metric, f"has no value in {1 - len(known) / len(pvalues):.0%} of the samples drawn"
-        )
+        missing = f"{1 - len(known) / len(pvalues):.0%} of simulated labels have no value"
+        return replace(result, law=f"{result.law}, which is rough: {why or missing}")
     as_small = int((known <= result.pvalue * (1 + SAME)).sum())
     law = f"{len(known)} draws of labels from the probabilities, each judged by {result.method!r}"
     return replace(

@@ -19,7 +19,7 @@ from ..metrics.totals import logit_shift
 from ..view import Block, VectorView, View
 from .owntests import ANY_SIDE, Asked, Found, effective_terms, own_test, row_variance, too_few_terms
 
-__all__ = ["LEAST_STEPS", "chi_square_found", "in_units_of", "normal_found", "steps_of", "too_few", "vector_view"]
+__all__ = ["chi_square_found", "in_units_of", "normal_found", "steps_of", "too_few", "vector_view"]
 
 Floats = NDArray[np.float64]
 
@@ -103,7 +103,7 @@ def _not_the_whole_sum(asked: Asked) -> str:
 NORMAL = "normal with the variance that the scores imply"
 
 
-@own_test("ecd", method="normal", sides=ANY_SIDE, off=(_not_the_whole_sum, _few_terms(_log_surprise)))
+@own_test("ecd", method="normal", sides=ANY_SIDE, form=_not_the_whole_sum, off=_few_terms(_log_surprise))
 def _ecd(asked: Asked) -> Found:
     """The mean surprise minus its expectation is 0 in the mean; each row adds the variance of its own log-probability."""
     if _not_the_whole_sum(asked):

@@ -150,7 +150,7 @@ def _gain_of_one(groups: Groups, feature: Floats, offset: Floats) -> float:
 LINE = few_terms_of(_line_columns, LEAST_TERMS_OF_RATIO)
 
 
-@own_test("cox_intercept", "cox_slope", method="profile", sides=ANY_SIDE, off=(counts_rows, LINE))
+@own_test("cox_intercept", "cox_slope", method="profile", sides=ANY_SIDE, form=counts_rows, off=LINE)
 def _cox_profile(asked: Asked) -> Found:
     """The metric's own coefficient, the other one being free: the signed root of the likelihood ratio."""
     groups = groups_of(asked.view)
@@ -234,7 +234,7 @@ def _not_a_ratio(asked: Asked) -> str:
     return "" if asked.options["statistic"] == "lr" else "it is that of the likelihood ratio"
 
 
-@own_test("sbct", method="chi_square", off=(_not_a_ratio, few_terms_of(_beta_columns, LEAST_TERMS_OF_RATIO)))
+@own_test("sbct", method="chi_square", form=_not_a_ratio, off=few_terms_of(_beta_columns, LEAST_TERMS_OF_RATIO))
 def _sbct(asked: Asked) -> Found:
     if _not_a_ratio(asked):
         raise UndefinedMetricError(

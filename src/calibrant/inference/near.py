@@ -25,7 +25,7 @@ from .._neighbours import (
 from ..errors import UndefinedMetricError
 from ..metrics.local import TILE, _drawn_labels, _vectors
 from ..view import VectorView
-from .closed import LEAST_STEPS, in_units_of, normal_found, vector_view
+from .closed import in_units_of, normal_found, vector_view
 from .draws import generator
 from .fitted import refuse_importance
 from .owntests import ANY_SIDE, Asked, Found, own_test, row_variance
@@ -41,6 +41,8 @@ MOST_EDGES = 30_000_000
 ENTRIES = 1 << 20
 # Pairs times permutations; some minutes on one core.
 MOST_PAIR_WORK = 1e12
+# The fewest neighbourhoods that do not overlap for a sum over them to be nearly normal.
+LEAST_NEIGHBOURHOODS = 10.0
 # Equal values that differ by rounding count as equal.
 SAME = 1e-12
 
@@ -216,19 +218,19 @@ def _labels_are_drawn(asked: Asked) -> str:
 
 
 def _few_places(asked: Asked) -> str:
-    """Whether so many rows share their place that the sum is one over a few places, each of them squared."""
+    """Whether the sum is one over a few neighbourhoods, each of them squared: rows are few, share their place, or are mostly sure."""
     q, view = _question(asked), vector_view(asked)
     place, code = distinct_rows(q.position)
     share = np.bincount(code, q.weights * row_variance(view), len(place))
     if not share.any():
         return ""
-    worth = float(share.sum() ** 2 / np.square(share).sum())
-    if worth >= LEAST_STEPS:
+    worth = float(share.sum() ** 2 / np.square(share).sum()) / q.k
+    if worth >= LEAST_NEIGHBOURHOODS:
         return ""
-    return f"the {len(place)} distinct places are worth {worth:.3g} equal ones, fewer than {LEAST_STEPS:g}"
+    return f"the rows are worth {worth:.3g} neighbourhoods of {q.k}, fewer than {LEAST_NEIGHBOURHOODS:g}"
 
 
-@own_test("ecmmd", method="normal", sides=ANY_SIDE, off=(_labels_are_drawn, _few_places))
+@own_test("ecmmd", method="normal", sides=ANY_SIDE, form=_labels_are_drawn, off=_few_places)
 def _normal(asked: Asked) -> Found:
     """z = sqrt(N k) ECMMD^2 / sigma with sigma^2 from the products that entered (Chatterjee, Niu and Bhattacharya 2024)."""
     q = _question(asked)

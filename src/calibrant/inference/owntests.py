@@ -89,8 +89,10 @@ class OwnTest:
     method: str
     run: Callable[[Asked], Found]
     sides: tuple[str, ...]
+    form: Condition
+    """Why the test is not made for these options or weights."""
     conditions: tuple[Condition, ...]
-    """What the null distribution needs, the first that fails being named."""
+    """What else its null distribution needs, the first that fails being named."""
 
     def __call__(self, asked: Asked) -> Found:
         if asked.alternative not in self.sides:
@@ -107,7 +109,11 @@ class OwnTest:
         """Why the null distribution does not hold for these rows; empty where it does."""
         if math.isinf(asked.statistic) and _is_impossible(asked.view):
             return ""  # an outcome of probability 0 occurred, which rejects whatever the distribution
-        return next(filter(None, (condition(asked) for condition in self.conditions)), "")
+        return next(filter(None, (condition(asked) for condition in (self.form, *self.conditions))), "")
+
+    def is_for(self, asked: Asked) -> bool:
+        """Whether the test is made for these options and weights."""
+        return not self.form(asked)
 
 
 def _is_impossible(view: AnyView) -> bool:
@@ -179,21 +185,22 @@ def own_test(
     method: str,
     default: bool = True,
     sides: tuple[str, ...] = ("greater",),
-    off: Condition | tuple[Condition, ...] = (),
+    form: Condition = lambda asked: "",
+    off: Condition | None = None,
     exact: bool = False,
     reads: Callable[[Asked], AnyView] = _same_view,
 ) -> Callable[[Run], Run]:
     """Enter a test of these metrics under the name of a method; the first one entered with `default` is what ``"auto"`` takes.
 
-    Unless it is `exact` (it holds for any number of rows), its null distribution needs a sum of p(1 - p) of at least 30 over the
-    rows of the view that it `reads`; `off` names further conditions.
+    `form` says for which options and weights the test is not made. Unless it is `exact` (it holds for any number of rows), its null
+    distribution needs a sum of p(1 - p) of at least 30 over the rows of the view that it `reads`; `off` names a further condition.
     """
-    further = off if isinstance(off, tuple) else (off,)
-    conditions = further if exact else (lambda asked: few_events(reads(asked)), *further)
+    enough: Condition | None = None if exact else lambda asked: few_events(reads(asked))
+    conditions = tuple(condition for condition in (enough, off) if condition is not None)
 
     def enter(run: Run) -> Run:
         for metric in metrics:
-            OWN_TESTS.setdefault(metric, {})[method] = OwnTest(method, run, sides, conditions)
+            OWN_TESTS.setdefault(metric, {})[method] = OwnTest(method, run, sides, form, conditions)
             if default:
                 DEFAULT_TESTS.setdefault(metric, method)
         return run

@@ -118,7 +118,7 @@ def _sums_on_a_line(terms: Terms, width: float, counts: Floats) -> tuple[Floats,
     return 2 * squares, counts @ push
 
 
-@own_test("skce_uq", method="bootstrap", off=counts_rows)
+@own_test("skce_uq", method="bootstrap", form=counts_rows)
 def _bootstrap(asked: Asked) -> Found:
     """Bootstrap of a degenerate U-statistic (Arcones and Gine 1992), as in Widmann, Lindsten and Zachariah 2019.
 

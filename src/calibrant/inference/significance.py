@@ -98,22 +98,27 @@ def assess(
     source, options = read_source(y_true, y_prob, where, keywords)
     check_words(assess, options, chosen)
     asked = _asked(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
-    why = ""
+
+    def simulated(why: str = "") -> SignificanceResult:
+        sampler = choose_sampler([(chosen, options)], _plain(source), exact, "outcomes" if fixed_design else "scores")
+        null = _draw([(chosen, options)], sampler, asked, fixed_design, workers)[:, 0]
+        return _result(asked, compared_with_draws(asked, null), "consistency", null, _law(sampler, fixed_design) + why)
+
     if method == "auto":
         method, why = _automatic(asked)
-        if _is_tiny(asked):
-            try:
+        try:
+            if _is_tiny(asked):
                 return _enumerated(asked)
-            except UndefinedMetricError:
-                if method == "consistency":
-                    raise
+            if method == "consistency":
+                return simulated(why)
+        except UndefinedMetricError:
+            # The metric has no value for many labels; what its own test says is rough then, and says so.
+            method = DEFAULT_TESTS.get(chosen.id, "consistency") if _own_is_for(asked) else "consistency"
+            if method == "consistency":
+                raise
     if method == "enumeration":
         return _enumerated(asked)
-    if method != "consistency":
-        return _result(asked, _own(asked, method)(asked), method)
-    sampler = choose_sampler([(chosen, options)], _plain(source), exact, "outcomes" if fixed_design else "scores")
-    null = _draw([(chosen, options)], sampler, asked, fixed_design, workers)[:, 0]
-    return _result(asked, compared_with_draws(asked, null), "consistency", null, _law(sampler, fixed_design) + why)
+    return simulated() if method == "consistency" else _result(asked, _own(asked, method)(asked), method)
 
 
 def assess_many(
@@ -244,9 +249,9 @@ def _asked(
 
 
 def _automatic(asked: Asked) -> tuple[str, str]:
-    """The metric's own test where it can tell, else to draw outcomes, and why."""
+    """The metric's own test where its null distribution holds, else to simulate labels, and why."""
     default = DEFAULT_TESTS.get(asked.metric.id)
-    # The laws of the metrics' own tests are those of one question; the mean over several classes has none of them.
+    # The metrics' own tests are tests of one question; the mean over several classes has none of their distributions.
     if default is None or len(asked.views) > 1:
         return "consistency", ""
     own = OWN_TESTS[asked.metric.id][default]
@@ -254,6 +259,12 @@ def _automatic(asked: Asked) -> tuple[str, str]:
         return "consistency", f"; {default!r} is not used: it is for {own.sides[0]!r} only"
     why = own.off(asked)
     return ("consistency", f"; {default!r} is not used: {why}") if why else (default, "")
+
+
+def _own_is_for(asked: Asked) -> bool:
+    """Whether the metric's own test is made for this question, side and form, be its null distribution near or not."""
+    own = OWN_TESTS.get(asked.metric.id, {}).get(DEFAULT_TESTS.get(asked.metric.id, ""))
+    return own is not None and len(asked.views) == 1 and asked.alternative in own.sides and own.is_for(asked)
 
 
 def simulates(source: Source, metric: Metric, options: dict[str, Any]) -> bool:
