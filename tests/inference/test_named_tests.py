@@ -126,7 +126,9 @@ def test_belt_starts_as_cox() -> None:
     assert found.detail["degree"] == 1
     assert_allclose(found.statistic, assessed(B, "cox_slope", "lr").detail["chi_square"])
     close(found.pvalue, "0.7406285971")
-    close(giviti_test(*A, method="likelihood_ratio").pvalue, "0.2592")  # separable: the likelihood of the labels, exp(-x / 2)
+    close(
+        giviti_test(*A, method="likelihood_ratio").pvalue, "0.2592"
+    )  # separable: the likelihood of the labels, exp(-x / 2)
 
 
 def test_belt_against_a_general_optimiser() -> None:

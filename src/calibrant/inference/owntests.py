@@ -40,6 +40,8 @@ ANY_SIDE = ("greater", "less", "two-sided")
 LEAST_VARIANCE = 30.0
 # The fewest equal terms that a sum must be worth for its distribution to be nearly normal.
 LEAST_TERMS = 15.0
+# Variances below this have no squares.
+SMALLEST = 1e-150
 
 
 @dataclass(frozen=True)
@@ -152,8 +154,8 @@ def effective_terms(variance: Floats, fourth: Floats, copies: Floats | None = No
     """How many equal terms a sum of independent terms with these central moments is worth: the inverse of its kurtosis."""
     copies = np.ones(len(variance)) if copies is None else copies
     top = float(variance.max(initial=0.0))
-    if top == 0:
-        return math.inf
+    if top <= SMALLEST:  # of squares nothing would be left
+        return 0.0 if top > 0 else math.inf
     second, last = accurate_sum(copies * (variance / top)), accurate_sum(copies * (fourth / top**2))
     return second**2 / last if last > 0 else 0.0
 
