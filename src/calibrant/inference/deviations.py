@@ -22,7 +22,8 @@ from ..simulate import _law, _scores
 from ..sketch import Sketch
 from ..view import View
 from .closed import _quantile, too_few
-from .draws import Generator
+from .draws import Generator, generator
+from .owntests import DEFAULT_TESTS, OWN_TESTS, Asked
 
 __all__ = ["SLIGHT", "Case", "Nodes", "Plan", "law_is_off", "named_deviation", "nodes_of", "normal_quantile", "plan_of"]
 
@@ -32,6 +33,8 @@ Floats = NDArray[np.float64]
 NODES = 400
 NAMED_WARPS = ("temperature", "bias", "bump", "label_noise")
 SLIGHT = 1e-12
+# Rows that are drawn to see whether a null distribution holds; more stand for several each.
+MOST_TRIED = 20_000
 
 
 @dataclass(frozen=True)
@@ -261,6 +264,22 @@ def law_is_off(case: Case, n: int) -> bool:
         return False
     bins = _bins_of(case)
     return not math.isinf(bins.each) and bool(too_few(n * np.concatenate([bins.score, bins.share - bins.score])))
+
+
+def simulates_at(case: Case, n: int) -> bool:
+    """Whether `assess` would simulate labels for the metric, with so many rows of such scores."""
+    if case.metric is None:
+        return True
+    rows = min(n, MOST_TRIED)
+    score = case.at.draw(generator(0, 0), rows)
+    counts = np.full(rows, max(1, n // rows)) if n > rows else None
+    view = View(score, np.zeros(rows, np.uint8), counts, "unit" if counts is None else "counts")
+    views = case.metric.views(view, **({"lens": case.options["lens"]} if "lens" in case.options else {}))
+    words = {word: value for word, value in case.options.items() if word != "lens"}
+    options = {**case.metric.options, **words}
+    asked = Asked(case.metric, options, views, 0.0, case.alpha, case.alternative, 1, 0)
+    own = OWN_TESTS.get(case.metric.id, {}).get(DEFAULT_TESTS.get(case.metric.id, ""))
+    return own is None or case.alternative not in own.sides or bool(own.off(asked))
 
 
 def _product(factor: Floats, part: Floats) -> Floats:

@@ -26,6 +26,7 @@ from .cells import CellSampler, Drawn, Draws, Plan, cells_that_tell, first_cells
 __all__ = [
     "CellSampler",
     "Draws",
+    "RowSampler",
     "Sampler",
     "choose_sampler",
     "every_outcome",
@@ -322,27 +323,45 @@ def refuse_options_of_rows(metric: Metric, keywords: Mapping[str, Any]) -> None:
 
 
 def every_outcome(view: AnyView) -> Iterator[tuple[AnyView, float]]:
-    """Every possible outcome of the rows of a view of two outcomes without weights, with its probability if the scores are right."""
+    """Every possible outcome of the rows of a view of two outcomes, with its probability if the scores are right.
+
+    Importance weights stay with their rows; a row with a count is written out as so many.
+    """
     whole = view.raw_score if isinstance(view, View) else view.raw_probs
-    score = np.asarray(whole if whole.ndim == 1 else whole[:, 1], dtype=np.float64)
-    for outcome in product((0, 1), repeat=view.n):
+    rows = np.arange(view.n)
+    if view.weight_kind == "counts":
+        rows = np.repeat(rows, view.weights.astype(np.int64))
+    score = np.asarray(whole if whole.ndim == 1 else whole[:, 1], dtype=np.float64)[rows]
+    for outcome in product((0, 1), repeat=len(rows)):
         drawn = np.array(outcome, np.uint8)
-        yield _with_outcome(view, drawn), float(np.prod(np.where(drawn == 1, score, 1 - score)))
+        yield _with_outcome(view, rows, drawn), float(np.prod(np.where(drawn == 1, score, 1 - score)))
 
 
-def _with_outcome(view: AnyView, outcome: Array) -> AnyView:
-    """The same rows with other outcomes, in the form in which the metric reads them: another form may give it another value."""
+def _with_outcome(view: AnyView, rows: Array, outcome: Array) -> AnyView:
+    """These rows with other outcomes, in the form in which the metric reads them: another form may give it another value."""
+    written = view.weight_kind == "counts"
+    extra = None if written else view.rows
+    weight, kind = (None, "unit") if written else (view.weight, view.weight_kind)
     if isinstance(view, View):
         return View(
-            view.raw_score, outcome, rows=view.rows, lens=view.lens, log_odds=view.log_odds, rest=view.complement
+            view.raw_score[rows],
+            outcome,
+            weight,
+            kind,
+            rows=extra,
+            lens=view.lens,
+            log_odds=None if view.log_odds is None else view.log_odds[rows],
+            rest=None if view.complement is None else RestOfRows(view, rows),
         )
     return VectorView(
-        view.raw_probs,
+        view.raw_probs[rows],
         outcome.astype(np.intp),
         None,
-        rows=view.rows,
+        weight,
+        kind,
+        rows=extra,
         lens=view.lens,
-        logits=view.logits,
+        logits=None if view.logits is None else view.logits[rows],
         score_column=view.score_column,
         tree_columns=view.tree_columns,
     )

@@ -17,9 +17,19 @@ from .._signature import unknown_word
 from .._warps import Warp, as_warp
 from ..errors import ArgumentError, UndefinedMetricError
 from ..registry import Metric, catalogue
-from .deviations import SLIGHT, Case, Plan, law_is_off, named_deviation, nodes_of, normal_quantile, plan_of
+from .deviations import (
+    SLIGHT,
+    Case,
+    Plan,
+    law_is_off,
+    named_deviation,
+    nodes_of,
+    normal_quantile,
+    plan_of,
+    simulates_at,
+)
 from .draws import generator, many, seed_of
-from .owntests import DEFAULT_TESTS, OWN_TESTS
+from .owntests import DEFAULT_TESTS
 from .sequential import check_level
 from .significance import assess
 
@@ -266,10 +276,7 @@ class _Draws:
     def _own_test(self, n: int) -> str | None:
         """The test that `assess` takes for so many rows; None where it would draw outcomes."""
         case = self.case
-        default = DEFAULT_TESTS.get(case.name) if case.metric is not None else None
-        if default is None or case.alternative not in OWN_TESTS[case.name][default].sides or law_is_off(case, n):
-            return None
-        return default
+        return None if simulates_at(case, n) else DEFAULT_TESTS[case.name]
 
     def _rejects(self, number_: int, n: int) -> bool:
         y, s = self.sample(number_, n)

@@ -54,7 +54,8 @@ def compared_with_every_outcome(asked: Asked, view: AnyView) -> tuple[Found, Flo
             f"has no value in {(~known).sum()} of {len(known)} outcomes, which have probability {missing:.2g} together",
             "give more rows, or use another method",
         )
-    law = f"all {2**view.n} outcomes of {view.n} rows, each with its probability"
+    rows = int(view.total) if view.weight_kind == "counts" else view.n
+    law = f"all {2**rows} outcomes of {rows} rows, each with its probability"
     if not known.all():
         law += f", less {(~known).sum()} without a value (probability {missing:.2g})"
     null, weight = null[known], weight[known] / weight[known].sum()

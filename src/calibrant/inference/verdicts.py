@@ -55,6 +55,14 @@ class SignificanceResult:
         if self.rejected:
             return f"{self.metric} = {number(self.statistic)} is unlikely to be chance ({chance}): the hypothesis that {self.hypothesis} is rejected."
         reach = ""
+        if 0 < self.n_resamples < round(1 / self.alpha, 9) - 1:
+            least = math.ceil(round(1 / self.alpha, 9)) - 1
+            return (
+                f"{self.metric} = {number(self.statistic)} cannot be significant at {self.alpha:g}: {self.n_resamples} resamples give no "
+                f"p-value below {1 / (1 + self.n_resamples):.3g}, and it takes at least {least}."
+            )
+        if self.pvalue >= 1 and math.isinf(self.statistic):
+            return f"{self.metric} = {number(self.statistic)} is not significant (p = 1): calibrated labels always give this value."
         if sides := [f"{side} {number(value)}" for side, value in self._sides() if math.isfinite(value)]:
             reach = f" {self.n:,} rows would have shown a value {' or '.join(sides)}."
         return f"{self.metric} = {number(self.statistic)} could be chance ({chance}); no deviation was found.{reach}"

@@ -179,22 +179,32 @@ def hosmer_lemeshow(
     variance: Literal["binomial", "exact"] = "binomial",
 ) -> float:
     """Squared differences of expected and observed events over bins, each divided by its variance."""
-    table = bin_table(view, binning, bins)
-    full = ~table.empty
-    excess, score = table.excess[full], table.mean_score[full]
-    if variance == "binomial":
-        size = table.square[full] if table.weight_kind == "importance" else table.weight[full]
-        spread = size * score * (1 - score)
-        spread[spread < 1e-12 * size] = 0  # the mean of sure scores misses 1 by rounding
-    else:
-        cell, count = bin_cells(view, binning, bins)
-        w = view.weights if view.weight_kind != "importance" else view.weights**2
-        spread = np.bincount(cell, w * view.score * (1 - view.score), count)[full].astype(np.float64)
-    with np.errstate(over="ignore"):  # a sure forecast that fails is infinitely unlikely
-        terms = np.divide(
-            np.square(excess), spread, out=np.where(np.abs(excess) > 1e-12, np.inf, 0.0), where=spread > 0
-        )
+    excess, spread = group_moments(view, binning, bins, variance)
+    with np.errstate(over="ignore"):  # an event of probability next to 0 may be off by more than a double holds
+        terms = np.divide(np.square(excess), spread, out=np.where(excess == 0, 0.0, np.inf), where=spread > 0)
     return float(terms.sum())
+
+
+def group_moments(view: View, binning: Binning, bins: Bins, variance: str) -> tuple[Floats, Floats]:
+    """Expected minus observed events of each bin that holds rows, and the variance of the latter under calibration.
+
+    Both are exactly 0 in a bin of scores 0 and 1 that were all right: they are summed row by row, for the difference of two large
+    sums would leave its rounding error, which is not small beside the variance of very sure scores.
+    """
+    cell, count = bin_cells(view, binning, bins)
+    weight, score = view.weights, view.score
+
+    def sums(values: Floats) -> Floats:
+        return np.bincount(cell, values, count).astype(np.float64)
+
+    full = np.bincount(cell, minlength=count) > 0
+    own = weight if view.weight_kind != "importance" else weight**2
+    if variance == "exact":
+        spread = sums(own * score * (1 - score))[full]
+    else:
+        mass = sums(weight)[full]
+        spread = sums(own)[full] * (sums(weight * score)[full] / mass) * (sums(weight * (1 - score))[full] / mass)
+    return sums(weight * (score - view.outcome))[full], spread
 
 
 def debiased_cells(view: VectorView, bins: Any, smoothness: float) -> tuple[NDArray[np.intp], int]:

@@ -16,7 +16,7 @@ from ..inference.draws import CellSampler, Draws, choose_sampler
 from ..inference.intervals import OWN_INTERVALS, interval
 from ..inference.owntests import DEFAULT_TESTS
 from ..inference.pairdraws import resampling_seconds
-from ..inference.significance import assess
+from ..inference.significance import assess, simulates
 from ..lenses import Lens
 from ..predictions import Predictions
 from ..registry import catalogue
@@ -123,7 +123,7 @@ def _inferred(
                 notes += [found.note] if found.note else []
             except CalibrantError as error:
                 notes.append(f"no interval: {error.problem}")
-    if _no_test(metric, p, several, late):
+    if _no_test(metric, p, several, late, options):
         notes.append("no p-value: drawn outcomes of so many rows would take too long")
     else:
         try:
@@ -135,14 +135,19 @@ def _inferred(
     return replace(result, low=low, high=high, pvalue=pvalue, note="; ".join(filter(None, notes)))
 
 
-def _no_test(metric: Metric, p: Predictions, several: bool, late: str) -> bool:
-    """Whether a p-value would take too long: no law is known, or the metric itself is slow where scores are right."""
+def _no_test(metric: Metric, p: Predictions, several: bool, late: str, options: dict[str, Any]) -> bool:
+    """Whether a p-value would take too long: no null distribution is known for such rows, or the metric itself is slow."""
     rows = stood_for(p)
     if metric.id in SLOW_NULL:
         return rows > SLOW_NULL[metric.id]
     if "^2" in metric.cost and rows > MOST_PAIRED:
         return True
-    return bool(late) and (several or metric.id not in DEFAULT_TESTS)
+    if not late or several or metric.id not in DEFAULT_TESTS:
+        return bool(late)
+    try:
+        return simulates(p, metric, options)
+    except CalibrantError:  # assess then says the same, and why
+        return False
 
 
 def _too_long(metric: Metric, p: Predictions, options: dict[str, Any], n_resamples: int) -> str:
