@@ -115,7 +115,10 @@ def row_hashes(values: Array, seed: Any) -> NDArray[np.uint64]:
     rows = _bits(values)
     seeds = _odd_numbers(rows.shape[1], seed)
     parts = map_blocks(
-        lambda start, stop: _mixed(rows[start:stop], seeds), len(rows), rows_per_block(rows.shape[1]), columns=rows.shape[1]
+        lambda start, stop: _mixed(rows[start:stop], seeds),
+        len(rows),
+        rows_per_block(rows.shape[1]),
+        columns=rows.shape[1],
     )
     return np.concatenate(parts) if parts else np.empty(0, np.uint64)
 

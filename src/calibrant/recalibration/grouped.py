@@ -101,9 +101,7 @@ class GroupCalibration(GroupMap):
         """Fit a copy of the calibrator to the rows of each group; other parameters are those of `CalibrationMap.fit`."""
         self._check_params()
         with named_as():
-            check_same_rows(
-                y, {"y_prob": scores, "sample_weight": sample_weight, "counts": counts, "groups": groups}
-            )
+            check_same_rows(y, {"y_prob": scores, "sample_weight": sample_weight, "counts": counts, "groups": groups})
             _, codes, rows = read_rows(y, scores)
             rows = column(rows, "y_prob").array
             weight, kind = read_weights(sample_weight, counts, len(rows))
@@ -116,7 +114,9 @@ class GroupCalibration(GroupMap):
         for code, name in enumerate(found.tolist()):
             part = places == code
             try:
-                maps.append(self._copy().fit(rows[part], labels[part], **{word: None if weight is None else weight[part]}))
+                maps.append(
+                    self._copy().fit(rows[part], labels[part], **{word: None if weight is None else weight[part]})
+                )
             except CalibrantError as error:
                 raise GroupError("groups", f"the map of group {name!r} cannot be fitted: {error}") from error
         self.groups_, self.maps_, self.together_ = found, tuple(maps), whole
