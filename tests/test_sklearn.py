@@ -372,7 +372,7 @@ def test_a_calibrator_of_probabilities_needs_some() -> None:
     model = make_pipeline(StandardScaler(), LinearSVC(random_state=0))
     with pytest.raises(
         cal.ArgumentError,
-        match='method: reads probabilities, and Pipeline has a decision function only; give .*"logit"',
+        match=r'method: reads probabilities, and Pipeline has a decision function only; give .*"logit"',
     ):
         CalibratedModel(model, method=cal.PlattScaling()).fit(train, y)
     assert CalibratedModel(model, method=cal.PlattScaling(input="logit")).fit(train, y).map_.input == "logit"

@@ -21,7 +21,18 @@ from ..registry import Metric
 from ..view import VectorView
 from ._resampled import Cells, cells_at, redrawn, value_of
 from ._several import find_metric, in_octaves, legend_above, metric_words, panels
-from .base import COLOURS, FAINT, MUTED, PAPER_WIDTH, SMALL, TEXT, finish, ink_on, lines_of, none_for_nan, source_of
+from .base import (
+    COLOURS,
+    PAPER_WIDTH,
+    SMALL,
+    TEXT,
+    finish,
+    ink_on,
+    lines_of,
+    none_for_nan,
+    source_of,
+    tones_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,10 +170,18 @@ class StabilityDiagram:
     def _draw_metric(self, ax: Axes, x: Floats, octaves: bool) -> None:
         if self.region is not None:
             start, end = self.region
-            ax.axvspan(float(x[start]), float(x[end]), color=FAINT, alpha=0.35, linewidth=0, zorder=0.5)
-            ax.hlines(self.plateau, x[start], x[end], color=MUTED, linestyle=(0, (4, 3)), linewidth=0.9, zorder=1.5)
+            ax.axvspan(float(x[start]), float(x[end]), color=tones_of(ax).faint, alpha=0.35, linewidth=0, zorder=0.5)
+            ax.hlines(
+                self.plateau,
+                x[start],
+                x[end],
+                color=tones_of(ax).muted,
+                linestyle=(0, (4, 3)),
+                linewidth=0.9,
+                zorder=1.5,
+            )
             at = (float(x[start] * x[end]) ** 0.5 if octaves else float(x[start] + x[end]) / 2, 0.99)
-            look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": SMALL, "color": MUTED}
+            look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": SMALL, "color": tones_of(ax).muted}
             ax.text(*at, f"stable at {number(self.plateau, 3)}", transform=ax.get_xaxis_transform(), **look)
         if self.n_resamples:
             ax.fill_between(x, self.lower, self.upper, color=COLOURS[0], alpha=0.2, linewidth=0)
