@@ -54,6 +54,8 @@ Space = Literal["probability", "logit"]
 OPEN_DIRECTION = 1e-10
 # Half the price of a squared logit, in rows: keeps a node finite where no event or nothing but events were seen.
 NODE_RIDGE = 1e-3
+# Rates of neighbours that differ by less than this differ by rounding only.
+SAME_RATE = 1e-12
 FIRTH = "use penalty='firth' where it is taken, or an isotonic curve"
 
 
@@ -220,8 +222,18 @@ def _pooled(groups: Groups) -> tuple[Floats, NDArray[np.intp]]:
 
     fit = isotonic_regression(groups.rate, weights=groups.weight)
     starts = fit.blocks.astype(np.intp)
-    events = np.add.reduceat(groups.events, starts[:-1])
-    return np.clip(events / np.add.reduceat(groups.weight, starts[:-1]), 0, 1), starts
+    rate = _rate_of(groups, starts)
+    # Equal rates are one block, also where rounding of the weights tells them apart.
+    apart = np.append(True, np.diff(rate) > SAME_RATE)
+    if apart.all():
+        return rate, starts
+    starts = np.append(starts[:-1][apart], starts[-1])
+    return _rate_of(groups, starts), starts
+
+
+def _rate_of(groups: Groups, starts: NDArray[np.intp]) -> Floats:
+    events, weight = (np.add.reduceat(values, starts[:-1]) for values in (groups.events, groups.weight))
+    return np.clip(events / weight, 0, 1)
 
 
 def isotonic(view: View) -> Interpolated:

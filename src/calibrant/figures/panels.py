@@ -15,7 +15,6 @@ from ..predictions import Predictions
 from ._words import label_room, wrapped
 from .base import (
     COLOURS,
-    INK,
     PAPER_WIDTH,
     SMALL,
     TEXT,
@@ -28,6 +27,7 @@ from .base import (
     lines_of,
     plain,
     source_of,
+    tones_of,
 )
 from .drawing import draw_overlay, draw_reliability, legend_corner
 from .reliability import OWN_WORDS, ReliabilityDiagram, reliability
@@ -162,7 +162,7 @@ def _quiet(ax: Any, diagram: ReliabilityDiagram) -> None:
         upper = legend_corner(ax, diagram, 0.0) == "upper left"
         place: dict[str, Any] = {"va": "top", "ha": "left"} if upper else {"va": "bottom", "ha": "right"}
         at = (0.04, 0.96) if upper else (0.96, 0.04)
-        style: dict[str, Any] = {"fontsize": SMALL, "color": INK, "path_effects": halo(), "zorder": 4}
+        style: dict[str, Any] = {"fontsize": SMALL, "color": tones_of(ax).ink, "path_effects": halo(ax), "zorder": 4}
         ax.text(*at, entries[0][1], transform=ax.transAxes, **style, **place)
 
 

@@ -22,6 +22,7 @@ from ..registry import catalogue
 from ..sketch import Sketch
 from ..view import VectorView, View
 from .base import CalibrationMap, Floats, Input, Scores, TrainingData
+from .folds import fold_of_rows
 from .reading import names_array
 
 __all__ = ["Candidate", "Identity", "Recalibration", "recalibrate"]
@@ -159,7 +160,7 @@ def recalibrate(
     level
         Of the interval for the gain.
     rng
-        Seed of the shuffle that makes the folds.
+        Seed of the shuffle that makes the folds; rows are first put into an order of their content, so that their own does not matter.
 
     Examples
     --------
@@ -177,7 +178,7 @@ def recalibrate(
     p, names = _read(y_true, y_prob, words, folds)
     kind: Input = "prob" if p.logits is None else "logit"
     maps = {"none": Identity(kind), **_named(method, p, kind)}
-    fold = np.random.default_rng(rng).permutation(p.n) % folds
+    fold = fold_of_rows(TrainingData(p), folds, rng)
     held = {name: _held_out(map, p, fold, folds) for name, map in maps.items()}
     candidates = _compared(held, p, loss, level)
     best, chosen, told = _chosen(candidates, maps, TrainingData(p))
@@ -266,7 +267,7 @@ def _fitted(map: CalibrationMap, data: TrainingData) -> tuple[CalibrationMap, st
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrantWarning)
         given = data._p.logits if data._p.logits is not None else data._p.probs
-        copy.fit(given, data.labels, data._p.weight)
+        copy.fit(given, data.labels, **{"counts" if data.counted else "sample_weight": data._p.weight})
     own = [warning for warning in caught if issubclass(warning.category, CalibrantWarning)]
     for other in caught:
         if other not in own:
