@@ -231,7 +231,7 @@ def _ratio_debiased(view: View, score: Floats, ties: Ties, kernel: DirichletKern
     lens="canonical",
     sketch=False,
     cost="N^2 K",
-    use_cases=("canonical",),
+    use_cases=("multiclass",),
     aliases=("DKDE", "ECE-KDE", "ECE^KDE", "canonical ECE-KDE"),
     cite="popordanoska2022",
     pros="canonical calibration without bins: compares the whole vector, and leaving the row out takes away much of the bias",

@@ -76,7 +76,7 @@ def _sums_by_bin(
     notes="With ``variation='confidence'`` the value is the top-label expected calibration error. The paper calls it the maximum; taken "
     "literally the maximum of a mean rank vector need not be its first entry, and the identity would fail.",
     explain={
-        "variation": "What is compared: normalised ``'entropy'``, ``'confidence'``, Wilcox's ``'variation_ratio'``, index of qualitative variation ``'iqv'``, or ``'gini'``.",
+        "variation": "What is compared: normalised ``'entropy'``, ``'confidence'``, Freeman's ``'variation_ratio'`` (1 minus the largest), index of qualitative variation ``'iqv'``, or ``'gini'``.",
         "bins": "Number of bins of the variation on [0, 1], or rising edges.",
     },
     finish=norm_root,

@@ -101,7 +101,6 @@ def ranked_probability(block: Block) -> Floats:
     ideal=1,
     signed=True,
     sign_of="confidence",
-    has_test=True,
     alternative="greater",
     lens="canonical",
     cost="N K",

@@ -119,7 +119,6 @@ def nll(block: Block, *, floor: float | None = None, base: float | None = None) 
     ideal=0,
     signed=True,
     sign_of="confidence",
-    has_test=True,
     alternative="greater",
     lens="canonical",
     cost="N K",

@@ -31,7 +31,6 @@ COMBINED = 3
     subfamily="groups and features",
     range=(0, math.inf),
     ideal=0,
-    has_test=True,
     needs=("groups",),
     instead=("features",),
     soft=False,

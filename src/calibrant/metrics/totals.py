@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._sums import accurate_sum
 from ..errors import UndefinedMetricError
-from ..registry import metric
+from ..registry import metric, preset
 from ..view import Block, VectorView, View
 from .points import Scale, scaled
 
@@ -44,7 +44,6 @@ def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
     range=(0, math.inf),
     ideal=1,
     signed=True,
-    has_test=True,
     alternative="two-sided",
     use_cases=("direction",),
     aliases=("EO", "E/O", "E/O ratio", "expected-to-observed ratio"),
@@ -71,24 +70,45 @@ def _residuals(view: View, form: str = "mean") -> Floats | None:
     "Calibration in the large",
     family="point",
     subfamily="mean difference",
-    range=(-math.inf, math.inf),
+    range=(-1, 1),
     ideal=0,
     signed=True,
+    reversed_by={"form": "logit"},
     alternative="two-sided",
     row_form=_residuals,
-    aliases=("CITL", "mean calibration", "calibration intercept at slope 1"),
+    aliases=("CITL", "mean calibration"),
     cite="cox1958",
-    pros="the simplest question: is the mean forecast right?",
+    pros="compares the mean forecast with the observed rate, with nothing to choose; the mean residual is unbiased",
     cons="errors of opposite sign cancel",
-    notes="The default is mean score minus mean outcome: positive when forecasts are too high. ``form='logit'`` keeps the clinical sign: "
-    "the shift a in log-odds that would make the mean right, positive when forecasts are too low.",
-    explain={"form": "``'mean'`` difference, or the ``'logit'`` shift of clinical texts."},
+    notes="Mean score minus mean outcome: positive where forecasts are too high on average. Clinical texts also call the intercept of a "
+    "logistic regression with slope 1 by this name; that is `fixed_slope_intercept`, or ``form='logit'``, and it has the opposite sign.",
+    explain={
+        "form": "``'mean'`` difference, or ``'logit'``: the shift of all log-odds that makes the mean forecast equal to the observed rate."
+    },
 )
 def calibration_in_the_large(view: View, *, form: Literal["mean", "logit"] = "mean") -> float:
     """Mean score minus mean outcome."""
     if form == "mean":
         return view.mean(view.score - view.outcome)
     return logit_shift(view.score, view.weights, accurate_sum(view.weights * view.outcome))
+
+
+fixed_slope_intercept = preset(
+    calibration_in_the_large,
+    "fixed_slope_intercept",
+    "Calibration intercept at slope 1",
+    summary="The shift of all log-odds that makes the mean forecast equal to the observed rate.",
+    form="logit",
+    range=(-math.inf, math.inf),
+    row_form=None,
+    cost="N log N per step",
+    aliases=("CITL", "calibration in the large", "calibration intercept", "intercept with the logit as offset"),
+    pros="the intercept of clinical validation: a shift of all log-odds by this much makes the mean forecast right",
+    cons="errors of opposite sign cancel; a score of exactly 0 or 1 does not move, whatever the shift",
+    notes="The intercept of a logistic regression of the outcome with the log-odds of the score as an offset. Above 0 forecasts are too low on "
+    "average, below 0 too high. Fitted together with a slope it is `cox_intercept`, a different number that some papers also call the calibration "
+    "intercept. Infinite where no outcome, or every outcome, of the scores inside (0, 1) is an event.",
+)
 
 
 def logit_shift(score: Floats, weight: Floats, wanted: float) -> float:
@@ -126,7 +146,6 @@ def logit_shift(score: Floats, weight: Floats, wanted: float) -> float:
     ideal=0,
     signed=True,
     sign_of="confidence",
-    has_test=True,
     alternative="two-sided",
     lens="canonical",
     cost="N K",
