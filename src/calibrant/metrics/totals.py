@@ -1,4 +1,4 @@
-"""Comparisons of sums over all rows: is the mean right, and is the score what the forecast promised."""
+"""Comparisons of sums over all rows: is the mean right, and is the score what the forecast implies."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Floats = NDArray[np.float64]
     cost="N K",
     aliases=("GSB",),
     cite="galbraith2011",
-    pros="a part of the Brier score: how far the mean forecast is from the frequency",
-    cons="errors of opposite sign cancel; squared, so small biases vanish",
+    pros="the part of the Brier score that a wrong mean adds: never above `brier` of the same scale",
+    cons="errors of opposite sign cancel; on a squared scale",
     certainty="fairly sure: the survey's constant was not visible",
     explain={"scale": "Divisor of the sum over classes, as in `brier`."},
 )
@@ -52,11 +52,11 @@ def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
     cons="errors of opposite sign cancel; some texts print the inverse, O/E",
 )
 def expected_observed_ratio(view: View) -> float:
-    """Number of events the forecasts expect over the number that happened."""
+    """Number of events expected from the forecasts over the number observed."""
     expected, observed = accurate_sum(view.score * view.weights), accurate_sum(view.outcome * view.weights)
     if observed == 0:
         if expected == 0:
-            raise UndefinedMetricError("expected_observed_ratio", "no event happened and none was expected")
+            raise UndefinedMetricError("expected_observed_ratio", "no event was observed and none was expected")
         return math.inf
     return expected / observed
 
@@ -153,8 +153,8 @@ def logit_shift(score: Floats, weight: Floats, wanted: float) -> float:
     use_cases=("direction",),
     aliases=("Spiegelhalter z", "Spiegelhalter Z statistic", "Brier z"),
     cite="spiegelhalter1986",
-    pros="a test without bins: standard normal for calibrated forecasts; positive is overconfident",
-    cons="blind to shifts that cancel in the Brier score; forecasts near one half carry no weight",
+    pros="a test without bins: asymptotically standard normal for calibrated forecasts; positive is overconfident",
+    cons="over- and underconfident rows cancel; forecasts near one half carry little weight",
     notes="For K classes the same test of the K-class Brier score. Under counts the variance is the weighted sum, under sample_weight "
     "the sum with squared weights.",
 )
@@ -167,14 +167,14 @@ def spiegelhalter_z(view: VectorView) -> float:
     if spread <= 0:
         if abs(numerator) <= 1e-12 * view.total:
             raise UndefinedMetricError(
-                "spiegelhalter_z", "every forecast is 0, one half or 1 (or uniform), which tells nothing"
+                "spiegelhalter_z", "every forecast is 0, one half or 1 (or uniform), which carries no information"
             )
         return math.inf if numerator > 0 else -math.inf
     return numerator / math.sqrt(spread)
 
 
 def _surprise_and_variance(block: Block) -> Floats:
-    """How far the label's probability is below its mean, labels drawn from the forecast, and its variance; a sum of squares, so never negative."""
+    """How far the label's probability is below its mean, labels following the forecast, and its variance; a sum of squares, so never negative."""
     mean = np.einsum("ij,ij->i", block.probs, block.probs)  # rows are short, and a sum along them slow
     away = block.probs - mean[:, None]
     variance = np.einsum("ij,ij->i", block.probs, np.square(away, out=away))
