@@ -201,7 +201,7 @@ def test_the_mean_of_klce_is_0_only_given_the_features() -> None:
 
 def test_expected_squares_of_kernel_errors_under_calibration() -> None:
     for id in ("mmce", "lkce"):
-        mean = mean_over_outcomes(lambda y, p, id=id: cal.catalogue[id](y, p) ** 2, FEW, FEW)  # type: ignore[misc]
+        mean = mean_over_outcomes(lambda y, p, own=cal.catalogue[id]: own(y, p) ** 2, FEW, FEW)  # type: ignore[misc]
         assert mean == pytest.approx((FEW * (1 - FEW)).mean() / len(FEW), abs=1e-12)
     biased = mean_over_outcomes(lambda y, p: cal.skce_b(y, p), FEW, FEW)
     assert biased == pytest.approx(2 * (FEW * (1 - FEW)).mean() / len(FEW), abs=1e-12)

@@ -62,6 +62,7 @@ lkce = preset(
     range=(0, math.sqrt(2)),
     ideal=0,
     ideal_for="nothing",
+    alternative="two-sided",
     cost="N log N",
     soft=False,
     aliases=("MMCE-W", "weighted MMCE"),

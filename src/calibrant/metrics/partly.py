@@ -67,6 +67,7 @@ def smbs(view: View, *, bins: Bins = 15, binning: Binning = "equal_width") -> fl
     aliases=("DCE", "distance-from-calibration estimate"),
     cite="survey",
     ideal_for="nothing",
+    alternative="two-sided",
     pros="with ``bound=True`` an upper bound of `dce_lower`, the lower distance to calibration",
     cons="without ``bound=True`` not a bound; above 0 for calibrated forecasts, since the largest score stands for its bin; depends on the bins",
     certainty="reconstructed from the survey's words; the paper was not found",

@@ -103,6 +103,7 @@ SIX = np.array([11, -93, 802, 802, -93, 11]) / 1440
     range=(0, 1),
     ideal=0,
     ideal_for="nothing",
+    alternative="two-sided",
     cost="N log N",
     aliases=("LS-ECE", "logit-smoothed ECE"),
     cite="chidambaram2024",
