@@ -55,7 +55,7 @@ SINGLE = "What a bin of one row adds: ``'keep'`` its squared gap uncorrected, ``
     "Debiased squared calibration error",
     family="bin",
     subfamily="debiased",
-    range=(-1, 1),
+    range=(-0.5, 1),  # two rows, one of them with nearly all importance; with counts -1/4
     ideal=0,
     cost="N log N",
     soft=False,
@@ -129,7 +129,7 @@ drmsce_bcs = preset(
     "Debiased expected calibration error",
     family="bin",
     subfamily="debiased",
-    range=(-1, 1),
+    range=(-0.5 / math.sqrt(math.pi), 1),  # two rows, an event and none, at a score of one half
     ideal=0,
     cost="N log N",
     soft=False,
