@@ -161,7 +161,7 @@ def example(metric: cal.Metric) -> list[str]:
     found = float(metric(data.y_true, data.y_prob, **words))
     call = f"cal.{metric.id}(y_true, y_prob{''.join(f', {word}={word}' for word in words)})"
     lines += [f"![{metric.name}](pictures/{picture.name}.png)", "", picture.look, ""]
-    where = "The picture shows [600 rows of a model that is too sure](index.md#the-rows-in-the-pictures)"
+    where = "The picture shows [600 rows of an overconfident model](index.md#the-rows-in-the-pictures)"
     return [*lines, f"{where}; on them `{call}` is **{found:.4g}**.", ""]
 
 
