@@ -700,6 +700,36 @@ class _calibration_in_the_large(Metric):
 
 calibration_in_the_large: _calibration_in_the_large
 
+class _fixed_slope_intercept(Metric):
+    """The shift of all log-odds that makes the mean forecast equal to the observed rate."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        form: Literal["mean", "logit"] = "logit",
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+fixed_slope_intercept: _fixed_slope_intercept
+
 class _spiegelhalter_z(Metric):
     """How many standard deviations the Brier score is above what calibrated forecasts of this kind would give."""
     def __call__(

@@ -256,6 +256,10 @@ def side_note(metric: Metric, lens: str, alternative: str) -> str:
     if not metric.signed or metric.ideal is None or alternative == "two-sided":
         return ""
     over = metric.direction(metric.ideal + (1 if alternative == "greater" else -1), lens)
+    if not over:
+        return ""
     asked = {"overconfident": "overconfidence", "underconfident": "underconfidence"}.get(over)
+    if asked is None and over.startswith("too"):
+        asked = f"forecasts that are {over}"
     asked = asked or f"scores that are too {'high' if over.startswith('over') else 'low'}"
     return f"one-sided: asks only about {asked}"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._blocks import map_blocks
-from ._facts import COSTS, FACTS, Combine, IdealFor, SignOf, Takes
+from ._facts import COSTS, FACTS, SIDES, Above, Combine, IdealFor, SignOf, Takes
 from ._gather import are_kept, as_predictions, combine_values, views_of
 from ._references import REFERENCES
 from ._signature import (
@@ -66,8 +67,9 @@ class Metric:
         combine: Combine = "mean",
         signed: bool = False,
         sign_of: SignOf = "level",
+        above: Above = "over",
+        reversed_by: Mapping[str, Any] | None = None,
         proper: Literal["strictly", "no"] = "no",
-        has_test: bool = False,
         alternative: Literal["greater", "less", "two-sided"] = "greater",
         needs: tuple[str, ...] = (),
         instead: tuple[str, ...] = (),
@@ -109,9 +111,11 @@ class Metric:
         self.combine: Combine = combine
         self.signed = signed
         self.sign_of: SignOf = sign_of
-        """What its sign speaks of: scores that are too high or too low, or forecasts that are too sure or not sure enough."""
+        """What the side of the ideal says: the level of the scores, confidence, the level at 0.5, their spread, or nothing."""
+        self.declared_above: Above = above
+        self.reversed_by = dict(reversed_by or {})
+        """Values of options under which the two sides of the ideal change places."""
         self.proper = proper
-        self.has_test = has_test
         self.alternative = alternative
         self.needs = needs
         self.instead = instead
@@ -364,17 +368,48 @@ class Metric:
         """One sentence: what it measures."""
         return (self.explain.get("summary") or self.formula.__doc__ or "").strip().split("\n")[0]
 
-    def direction(self, value: float, lens: str = "top_label") -> str:
-        """What a value says about confidence, in words; empty where it says nothing.
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """Methods of `assess` that are tests of this metric alone; empty where outcomes are simulated."""
+        # The tests are entered by the modules that `assess` imports, in a layer above this one.
+        import_module(".inference.significance", __package__)
+        return tuple(import_module(".inference.owntests", __package__).OWN_TESTS.get(self.id, ()))
 
-        Of one class (or the positive one) a score can be too high or too low, which is not the same as too sure; which of the two
-        a sign speaks of is `sign_of`.
+    @property
+    def has_test(self) -> bool:
+        """Whether `assess` knows a test of this metric beside simulation."""
+        return bool(self.tests)
+
+    @property
+    def above(self) -> Above:
+        """Which deviation a value above the ideal shows under the default options."""
+        return self._above(self.options)
+
+    def _above(self, options: Mapping[str, Any]) -> Above:
+        if not any(options.get(word) == value for word, value in self.reversed_by.items()):
+            return self.declared_above
+        return "under" if self.declared_above == "over" else "over"
+
+    @property
+    def sides(self) -> tuple[str, str] | None:
+        """What a value above the ideal says, and one below it; None where the sign says nothing of the forecasts."""
+        words = SIDES[self.sign_of] if self.signed else None
+        return words if words is None or self.above == "over" else words[::-1]
+
+    def direction(self, value: float, lens: str = "top_label", options: Mapping[str, Any] | None = None) -> str:
+        """Which way the forecasts deviate, in words; empty where the value does not say.
+
+        The probability of one class (or the positive one) can be too high or too low, which differs from overconfidence; which
+        of them a sign shows is `sign_of`. `options` are those the value was computed with.
         """
         if not self.signed or self.ideal is None or abs(value - self.ideal) < 1e-12:  # what rounding leaves
             return ""
-        side = "over" if value > self.ideal else "under"
+        over = (value > self.ideal) == (self._above({**self.options, **(options or {})}) == "over")
+        if self.sign_of in ("spread", "nothing"):
+            return "" if self.sign_of == "nothing" else "too extreme" if over else "too moderate"
         one_class = lens == "binary" or lens.startswith(("class", "pair"))
-        return f"{side}estimates" if one_class and self.sign_of == "level" else f"{side}confident"
+        deviation = "estimates" if one_class and self.sign_of != "confidence" else "confident"
+        return f"{'over' if over else 'under'}{deviation}{' at 0.5' if self.sign_of == 'midpoint' else ''}"
 
     def seconds(self, n: int, k: int) -> float:
         """A rough estimate of the time it takes, from its order of growth."""
@@ -382,7 +417,7 @@ class Metric:
 
     def to_dict(self) -> dict[str, Any]:
         """The catalogue entry as plain values."""
-        fields = ("id", "name", "aliases", *FACTS, "recommended", "reference", "summary", "base")
+        fields = ("id", "name", "aliases", *FACTS, "has_test", "tests", "recommended", "reference", "summary", "base")
         return {name: getattr(self, name) for name in fields}
 
     def __repr__(self) -> str:
@@ -393,8 +428,6 @@ class Metric:
 
 
 def _find(id: str) -> Metric:
-    from importlib import import_module
-
     return import_module(".registry", __package__).catalogue[id]
 
 

@@ -122,7 +122,9 @@ def _log_variance(block: Block) -> Any:
     return (block.probs * np.square(logs - mean)).sum(axis=1)
 
 
-@own_test("calibration_in_the_large", "expected_observed_ratio", method="normal", sides=ANY_SIDE)
+@own_test(
+    "calibration_in_the_large", "fixed_slope_intercept", "expected_observed_ratio", method="normal", sides=ANY_SIDE
+)
 def _mean_calibration(asked: Asked) -> Found:
     """The standardised mean residual, whatever scale the metric reports it on, with the sign that the metric has there."""
     view = asked.view

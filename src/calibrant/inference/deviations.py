@@ -154,7 +154,8 @@ def _linear_plan(case: Case) -> Plan:
     """Sums of g(s) (y - s) in units of their standard deviation, with the sign of the metric."""
     at = case.at
     factors = {"spiegelhalter_z": 1 - 2 * at.score, "ecd": -at.log_odds}
-    sign = 1.0 if case.options.get("form") == "logit" else -1.0  # of calibration_in_the_large, as the metric reports it
+    options = {**(case.metric.options if case.metric else {}), **case.options}
+    sign = 1.0 if options.get("form") == "logit" else -1.0  # of the mean difference, as the metric reports it
     g = factors.get(case.name, np.full(len(at.score), sign))
     gap = _product(g, at.truth - at.score)
     if np.isinf(gap).any():
@@ -303,6 +304,7 @@ def normal_quantile(level: float) -> float:
 
 KNOWN_PLANS: dict[str, Callable[[Case], Plan]] = {
     "calibration_in_the_large": _linear_plan,
+    "fixed_slope_intercept": _linear_plan,
     "expected_observed_ratio": _linear_plan,
     "spiegelhalter_z": _linear_plan,
     "ecd": _linear_plan,

@@ -92,7 +92,7 @@ def _slack(value: float) -> float:
 
 def _has_two_tails(asked: Asked) -> bool:
     """Whether both ends of the law speak against the hypothesis and no value is right: each tail is then counted for itself."""
-    return asked.alternative == "two-sided" and (asked.metric.ideal_for == "sure" or asked.metric.ideal is None)
+    return asked.alternative == "two-sided" and (asked.metric.ideal_for != "calibrated" or asked.metric.ideal is None)
 
 
 def _extremity(asked: Asked, values: Floats) -> Floats:

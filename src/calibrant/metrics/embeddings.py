@@ -84,7 +84,6 @@ def _without_own(cloud: Cloud, kernel: Kernel, parts: int) -> tuple[float, float
     ideal=0,
     lens="canonical",
     sketch=False,
-    has_test=True,
     cost="N^2 K in parts",
     aliases=("SKCE-B", "SKCE_b", "biased SKCE"),
     cite="widmann2019",
@@ -121,13 +120,12 @@ def skce_b(
     ideal=0,
     lens="canonical",
     sketch=False,
-    has_test=True,
     cost="N^2 K in parts",
     recommended=True,
     use_cases=("multiclass",),
     aliases=("SKCE-UQ", "SKCE_uq", "unbiased quadratic SKCE", "SKCE"),
     cite="widmann2019",
-    pros="calibration of the whole distribution without bins; its mean is exactly 0 for calibrated forecasts",
+    pros="calibration of the whole distribution without bins; its mean is exactly 0 for calibrated forecasts of independent rows",
     cons="can be negative; depends on the kernel and its width",
     certainty="certain; total variation and the median as defaults are fairly sure",
     notes=PARTS,
@@ -161,7 +159,6 @@ def skce_uq(
     importance=False,
     sketch=False,
     order_dependent=True,
-    has_test=True,
     cost="N K",
     aliases=("SKCE-UL", "SKCE_ul", "unbiased linear SKCE", "block SKCE"),
     cite="widmann2019",
@@ -169,8 +166,8 @@ def skce_uq(
     cons="depends on the order of rows; far noisier than `skce_uq`; can be negative",
     certainty="certain; total variation and the median as defaults are fairly sure",
     notes="Rows are taken as they come, two by two; a last one that fills no block is left out. ``block=b`` meets all pairs in each b rows: 2 is "
-    "the linear estimator, all rows give `skce_uq`. Rows that are sorted by label or confidence meet only their like, of which a "
-    "warning tells; `rng` mixes them.",
+    "the linear estimator, all rows give `skce_uq`. Rows that are sorted by label or confidence are paired with similar "
+    "ones only, which raises a warning; `rng` shuffles them.",
     explain={
         **KERNEL,
         "block": "How many consecutive rows meet each other.",
@@ -254,14 +251,13 @@ def _is_sorted(values: Any) -> bool:
     ideal=0,
     lens="canonical",
     sketch=False,
-    has_test=True,
     cost="N K log N",
     aliases=("UCME",),
     cite="widmann2021",
-    pros="as sharp as pairs of rows in a time that grows with the rows; says where the error lies",
-    cons="sees only errors near its locations; depends on the kernel and its width",
+    pros="calibration of the whole distribution without bins, in a time that grows with the rows",
+    cons="errors far from its locations, in units of the kernel width, hardly count; not 0 for calibrated forecasts of finitely many rows",
     notes="The default locations are predictions in the middle of ten equal parts of the rows, in the order of their largest probability, each "
-    "with every class: they do not look at the labels, so a test that fixes the predictions stays exact.",
+    "with every class: they do not look at the labels, so a test given the predictions stays valid.",
     explain={
         **KERNEL,
         "locations": "How many of the predictions to ask at, each for every class; or (predictions, classes), one class index for each.",
@@ -319,7 +315,7 @@ def _given_locations(locations: Any, view: VectorView) -> tuple[Floats, NDArray[
     cost="N K by landmarks",
     aliases=("CKCE",),
     cite="moskvichev2025",
-    pros="compares what happened given the prediction with what was predicted, not how often each prediction is made: fair between models",
+    pros="made to compare the outcome given the prediction with the prediction, with less influence of how often each prediction is made",
     cons="depends on the ridge, the kernel and its width; biased upwards",
     certainty="reconstructed: the idea is the paper's, the estimator and its ridge are ours",
     notes="The squared norm. Exact up to 3000 distinct predictions; above that by Nystroem's method from `landmarks` of them, evenly spaced in "
