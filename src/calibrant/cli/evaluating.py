@@ -150,13 +150,26 @@ def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
 
 
 def named_classes(words: dict[str, Any], classes: str | None, pos_label: str | None) -> dict[str, Any]:
-    """What was read from a file, with the classes named on the command line."""
+    """What was read from a file, with the classes named on the command line; of two columns, that of the positive class last."""
+    several = getattr(words["y_prob"], "ndim", 2) == 2
+    own = list(words.get("classes", ())) if several else []
     if classes is not None:
         given = like_labels([name.strip() for name in classes.split(",")], words["y_true"])
-        check_class_order(given, words.get("classes", ()), "--classes")
-        words["classes"] = given
+        if len(own) == 2 and [str(name) for name in given] == [str(name) for name in reversed(own)]:
+            words["y_prob"] = words["y_prob"][:, ::-1]
+            own = given
+        check_class_order(given, own, "--classes")
+        words["classes"] = own = given
     if pos_label is not None:
-        words["pos_label"] = like_labels([pos_label], words["y_true"])[0]
+        positive = like_labels([pos_label], words["y_true"])[0]
+        if len(own) == 2 and positive not in own:
+            named = f"is {positive!r}, and the columns are named after {own[0]}, {own[1]}"
+            raise ArgumentError("--pos-label", named, "name one of them")
+        if len(own) == 2:
+            turned = positive == own[0]
+            words |= {"y_prob": words["y_prob"][:, ::-1], "classes": own[::-1]} if turned else {}
+        else:
+            words["pos_label"] = positive
     return words
 
 

@@ -160,14 +160,14 @@ def labels(
     """Add the labels in FILE to predictions that STORE has, or correct them."""
     from ..monitoring.watching import Monitor
     from ..monitoring.windows import read_time
-    from .arrivals import labels_of
+    from .arrivals import labels_like, labels_of
 
     opened = Monitor.open(store)
     if now is not None:
         read_time(now, "--now")
     ids, values = labels_of(file, id_column, label, where, format)
     with _labels_of_reference(opened):
-        done = opened.add_labels(ids, values, when=now)
+        done = opened.add_labels(ids, labels_like(values, opened.settings.classes), when=now)
     _finish(opened, done, fail_on, as_json)
 
 

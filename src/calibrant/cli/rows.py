@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,8 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from .._convert import match_columns
-from ..engines.columns import check_expression, first_line, quoted
-from ..engines.reading import CONFIG, PRINTED, attached, check_cut, kind_of, listed, paths_of, reader, text
+from ..engines.columns import check_expression, first_line
+from ..engines.reading import (
+    CONFIG,
+    PRINTED,
+    attached,
+    check_cut,
+    kind_of,
+    listed,
+    named_types,
+    paths_of,
+    reader,
+    with_texts,
+)
 from ..errors import ArgumentError, FileError
 
 __all__ = ["Rows", "connect", "kind_of_all", "on_disk", "open_rows"]
@@ -145,14 +155,15 @@ def open_rows(
         raise ArgumentError("--table", "is for DuckDB databases", "drop it")
     source = attached(connection, paths, table) if kind == "duckdb" else _read(kind, paths)
     types = _described(connection, source, shown, kind)
-    named = [match_columns(list(types), [name], option)[0] for option, name in as_text]
+    named = {match_columns(list(types), [name], option)[0]: option for option, name in as_text}
     written = {name: types[name] for name in named if kind in PRINTED and types[name] != "VARCHAR"}
     if written:
         changed = dict.fromkeys(written, "VARCHAR")
         types = {**types, **changed}
         # Of JSON, all columns are named or none.
-        told = _named_types("columns", types) if kind == "json" else _named_types("types", changed)
-        source = _with_texts(_read(kind, paths, told), written, where)
+        told = named_types("columns", types) if kind == "json" else named_types("types", changed)
+        ids = {name for name in written if named[name] == "--id"}
+        source = with_texts(_read(kind, paths, told), written, where, ids)
     elif where is not None:
         source = f"(SELECT * FROM {source} WHERE (\n{where}\n))"  # noqa: S608 - one expression
     return Rows(connection, shown, kind, source, types, where)
@@ -176,29 +187,3 @@ def _read(kind: str, paths: list[str], *more: str) -> str:
     """Some files as SQL."""
     together = ("union_by_name = true",) if len(paths) > 1 else ()
     return reader(kind, listed(paths), *together, *more)
-
-
-def _named_types(option: str, types: dict[str, str]) -> str:
-    pairs = ", ".join(f"{text(name)}: {text(type)}" for name, type in types.items())
-    return f"{option} = {{{pairs}}}"
-
-
-def _with_texts(source: str, written: dict[str, str], where: str | None) -> str:
-    """Columns as they were written; a condition sees the values they stand for."""
-    texts = {name: _as_written(quoted(name), type) for name, type in written.items()}
-    if where is None:
-        changed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in texts.items())
-        return f"(SELECT * REPLACE ({changed}) FROM {source})"  # noqa: S608 - quoted names
-    kept = {name: quoted(f"{name} as it was written") for name in written}
-    values = ", ".join(f"CAST({quoted(name)} AS {type}) AS {quoted(name)}" for name, type in written.items())
-    more = ", ".join(f"{texts[name]} AS {kept[name]}" for name in written)
-    back = ", ".join(f"{kept[name]} AS {quoted(name)}" for name in written)
-    inner = f"(SELECT * REPLACE ({values}), {more} FROM {source})"  # noqa: S608 - quoted names
-    return f"(SELECT * EXCLUDE ({', '.join(kept.values())}) REPLACE ({back}) FROM {inner} WHERE (\n{where}\n))"  # noqa: S608
-
-
-def _as_written(name: str, type: str) -> str:
-    """Text without what does not tell numbers apart: blanks, and the .0 of a whole number among fractions."""
-    if not re.fullmatch(r"U?[A-Z]*INT(EGER)?|BIGNUM|DOUBLE|FLOAT|DECIMAL.*", type):
-        return name
-    return rf"regexp_replace(trim({name}), '^([+-]?\d+)\.0*$', '\1')"

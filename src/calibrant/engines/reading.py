@@ -5,9 +5,9 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,12 @@ __all__ = [
     "check_cut",
     "kind_of",
     "listed",
+    "named_types",
     "open_source",
     "paths_of",
     "reader",
     "text",
+    "with_texts",
 ]
 
 KINDS = {
@@ -82,10 +84,26 @@ class Source:
     where: str | None
     numbered: bool = False
     """Whether each row comes with its number."""
+    filtered: bool = False
+    """Whether `table` holds no other rows than those asked for."""
+
+    def with_text(self, name: str) -> Source:
+        """The same rows with a column as it was written, where the files are text and DuckDB would guess what it stands for."""
+        guessed = self.types[name]
+        if self.kind not in PRINTED or guessed == "VARCHAR":
+            return self
+        types = {**self.types, name: "VARCHAR"}
+        # Of JSON, all columns are named or none.
+        told = named_types("columns", types) if self.kind == "json" else named_types("types", {name: "VARCHAR"})
+        function, last = READ[self.kind].format(paths=listed(list(self.paths))), ")"
+        table = with_texts(f"{function.removesuffix(last)}, {told})", {name: guessed}, self.where)
+        return replace(self, table=table, types=types, filtered=self.where is not None)
 
     @property
     def rows(self) -> str:
         """The rows asked for, as SQL."""
+        if self.filtered:
+            return self.table
         return self.table if self.where is None else f"(SELECT * FROM {self.table} WHERE (\n{self.where}\n))"  # noqa: S608
 
     def failure(self, error: Exception) -> FileError | ArgumentError:
@@ -271,3 +289,30 @@ def _literal(path: str) -> str:
 def listed(paths: list[str]) -> str:
     """Paths as SQL."""
     return "[" + ", ".join(map(_literal, paths)) + "]"
+
+
+def named_types(option: str, types: dict[str, str]) -> str:
+    """An option of a reader that says of which type columns are."""
+    pairs = ", ".join(f"{text(name)}: {text(type)}" for name, type in types.items())
+    return f"{option} = {{{pairs}}}"
+
+
+def with_texts(source: str, written: dict[str, str], where: str | None, ids: Collection[str] = ()) -> str:
+    """Columns as they were written; a condition sees the values they stand for. Of `ids`, numbers are told apart by their values."""
+    texts = {name: _id_text(quoted(name), type) if name in ids else quoted(name) for name, type in written.items()}
+    if where is None:
+        changed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in texts.items())
+        return f"(SELECT * REPLACE ({changed}) FROM {source})"  # noqa: S608 - quoted names
+    kept = {name: quoted(f"{name} as it was written") for name in written}
+    values = ", ".join(f"CAST({quoted(name)} AS {type}) AS {quoted(name)}" for name, type in written.items())
+    more = ", ".join(f"{texts[name]} AS {kept[name]}" for name in written)
+    back = ", ".join(f"{kept[name]} AS {quoted(name)}" for name in written)
+    inner = f"(SELECT * REPLACE ({values}), {more} FROM {source})"  # noqa: S608 - quoted names
+    return f"(SELECT * EXCLUDE ({', '.join(kept.values())}) REPLACE ({back}) FROM {inner} WHERE (\n{where}\n))"  # noqa: S608
+
+
+def _id_text(name: str, type: str) -> str:
+    """Text without what does not tell numbers apart: blanks, and the .0 of a whole number among fractions."""
+    if not re.fullmatch(r"U?[A-Z]*INT(EGER)?|BIGNUM|DOUBLE|FLOAT|DECIMAL.*", type):
+        return name
+    return rf"regexp_replace(trim({name}), '^([+-]?\d+)\.0*$', '\1')"
