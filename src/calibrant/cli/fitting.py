@@ -112,7 +112,7 @@ def apply_map(
     """Write the rows of a file with calibrated columns; gives where, and how many rows."""
     _check_not_grouped(map)
     check_target(out)
-    with open_table(file, Columns(**columns), where, format, table) as opened:
+    with open_table(file, Columns(**columns), where, format, table, to_write=True) as opened:
         words = opened.words()
         if classes is not None:
             given = [name.strip() for name in classes.split(",")]

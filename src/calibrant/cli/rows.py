@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .._convert import match_columns
-from ..engines.columns import check_expression, first_line
+from ..engines.columns import check_expression, first_line, quoted
 from ..engines.reading import (
     CONFIG,
     PRINTED,
@@ -26,9 +27,11 @@ from ..engines.reading import (
 )
 from ..errors import ArgumentError, FileError
 
-__all__ = ["Rows", "connect", "kind_of_all", "on_disk", "open_rows"]
+__all__ = ["NUMBER", "Rows", "all_as_text", "connect", "kind_of_all", "on_disk", "open_rows"]
 
 SKETCH = ".sketch"
+# A column that reading adds, under a name that no file has.
+NUMBER = "row that calibrant reads"
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,7 @@ def open_rows(
     where: str | None = None,
     table: str | None = None,
     as_text: Sequence[tuple[str, str]] = (),
+    numbered: bool = False,
 ) -> Rows:
     """Files as one table.
 
@@ -148,6 +152,8 @@ def open_rows(
     as_text
         Options, and the columns they name, that are to arrive as they were written: of a printed date or number DuckDB guesses the
         form, file by file.
+    numbered
+        Whether each row gets its number, before a condition leaves some out, as a column `NUMBER` that is not among the names.
     """
     if where is not None:
         check_expression(connection, where)
@@ -164,9 +170,26 @@ def open_rows(
         told = named_types("columns", types) if kind == "json" else named_types("types", changed)
         ids = {name for name in written if named[name] == "--id"}
         source = with_texts(_read(kind, paths, told), written, where, ids)
-    elif where is not None:
-        source = f"(SELECT * FROM {source} WHERE (\n{where}\n))"  # noqa: S608 - one expression
+    else:
+        if numbered:
+            source = with_numbers(source)
+        if where is not None:
+            source = f"(SELECT * FROM {source} WHERE (\n{where}\n))"  # noqa: S608 - one expression
     return Rows(connection, shown, kind, source, types, where)
+
+
+def with_numbers(source: str) -> str:
+    """A table with the number of each row."""
+    return f"(SELECT *, row_number() OVER () - 1 AS {quoted(NUMBER)} FROM {source})"  # noqa: S608 - quoted
+
+
+def all_as_text(kind: str, paths: list[str], types: dict[str, str]) -> str:
+    """Text files as SQL, all columns as they were written and numbered; lists and the like, which JSON has, as they are."""
+    if kind == "json":
+        told = {name: type if re.search(r"[\](]", type) else "VARCHAR" for name, type in types.items()}
+        return with_numbers(_read(kind, paths, named_types("columns", told)))
+    # Of an empty field and two quotes, only the first is missing.
+    return with_numbers(_read(kind, paths, "all_varchar = true", "allow_quoted_nulls = false"))
 
 
 def _described(connection: Any, source: str, shown: str, kind: str) -> dict[str, str]:

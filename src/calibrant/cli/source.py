@@ -114,8 +114,21 @@ def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[s
         ("groups", "--by", columns.by),
     ):
         if name:
-            words[word] = arrays[match_columns(list(arrays), [name], option)[0]]
+            found = arrays[match_columns(list(arrays), [name], option)[0]]
+            words[word] = found if word == "groups" else _numbers_of_text(found)
     return words
+
+
+def _numbers_of_text(values: Any) -> Any:
+    """Numbers that a typed file holds as text; anything else as it is."""
+    import numpy as np
+
+    if not _distinct_texts(values):
+        return values
+    try:
+        return np.asarray(values).astype(np.float64)
+    except ValueError:
+        return values
 
 
 def label_classes(labels: Any, of_columns: list[Any] | None) -> tuple[Any, list[Any] | None]:

@@ -23,6 +23,7 @@ __all__ = [
     "Source",
     "attached",
     "check_cut",
+    "dialect_of",
     "kind_of",
     "listed",
     "named_types",
@@ -289,6 +290,29 @@ def _literal(path: str) -> str:
 def listed(paths: list[str]) -> str:
     """Paths as SQL."""
     return "[" + ", ".join(map(_literal, paths)) + "]"
+
+
+def dialect_of(connection: Any, path: str, kind: str) -> dict[str, Any] | None:
+    """How a text file is written, in the words of Python's csv; None where it does not begin with its header or cannot be told."""
+    import csv
+
+    import duckdb
+
+    function, *options = READERS[kind]
+    try:
+        found = connection.execute(
+            f"SELECT Delimiter, Quote, Escape, SkipRows FROM sniff_csv({', '.join((_literal(path), *options))})"  # noqa: S608
+        ).fetchone()
+    except duckdb.Error:
+        return None
+    delimiter, quote, escape, skipped = found
+    if skipped or len(delimiter) != 1:
+        return None
+    quote, escape = (sign if len(sign) == 1 and sign != "\0" else None for sign in (quote, escape))
+    if quote is None:
+        return {"delimiter": delimiter, "quoting": csv.QUOTE_NONE, "escapechar": "\\"}
+    doubled = escape in (None, quote)
+    return {"delimiter": delimiter, "quotechar": quote, "doublequote": doubled, "escapechar": None if doubled else escape}
 
 
 def named_types(option: str, types: dict[str, str]) -> str:
