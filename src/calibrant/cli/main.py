@@ -12,6 +12,7 @@ from .. import __version__
 from ..errors import CalibrantError
 from .monitoring import monitor
 from .options import (
+    OnceGroup,
     by_option,
     class_score_options,
     classes_option,
@@ -87,7 +88,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=OnceGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="calibrant %(version)s")
 def cli() -> None:
     """Does "80 %" mean 80 %? Probability calibration of classifiers."""

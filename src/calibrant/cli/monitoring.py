@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import by_option, classes_option, debug_option, file_options, json_option, score_options, where_option
+from .options import (
+    OnceGroup,
+    by_option,
+    classes_option,
+    debug_option,
+    file_options,
+    json_option,
+    score_options,
+    where_option,
+)
 from .options import label_option as label_column
 
 if TYPE_CHECKING:
@@ -35,7 +44,7 @@ format_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=OnceGroup)
 def monitor() -> None:
     """Watch predictions over time: drift, calibration as labels come, alarms.
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 __all__ = [
+    "OnceGroup",
     "by_option",
     "class_score_options",
     "classes_option",
@@ -31,6 +32,30 @@ __all__ = [
 ]
 
 Command = Callable[..., Any]
+
+
+class OnceCommand(click.Command):
+    """A command that takes each option once, unless it is made to be repeated: the last of two would win without a word."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, and refuse an option that was given twice; a flag may be."""
+        order = self.make_parser(ctx).parse_args(list(args))[2]
+        for option in dict.fromkeys(param for param in order if isinstance(param, click.Option)):
+            plain_flag = option.is_flag and not option.secondary_opts
+            if order.count(option) > 1 and not (option.multiple or option.count or plain_flag):
+                remedy = "give its values once, with commas" if "with commas" in (option.help or "") else "give it once"
+                raise click.UsageError(f"{option.opts[0]}: was given {_times(order.count(option))}; {remedy}")
+        return super().parse_args(ctx, args)
+
+
+class OnceGroup(click.Group):
+    """Commands that take each option once."""
+
+    command_class = OnceCommand
+
+
+def _times(count: int) -> str:
+    return "twice" if count == 2 else f"{count} times"
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
