@@ -18,6 +18,7 @@ from .options import (
     json_option,
     score_options,
     where_option,
+    written_option,
 )
 from .options import label_option as label_column
 
@@ -223,7 +224,7 @@ def status(store: str, last: int, group: str | None, as_json: bool, prometheus: 
 
 @monitor.command()
 @click.argument("store")
-@click.option("--out", default="monitor.html", show_default=True, metavar="FILE", help="Where to write the page.")
+@written_option("--out", default="monitor.html", show_default=True, help="Where to write the page.")
 @click.option("--title", metavar="TEXT", help="Heading of the page; the name of STORE if not given.")
 @click.option("--last", type=int, default=90, show_default=True, help="How many windows to show.")
 @click.option("--group", metavar="NAME", help="Whose windows to show; all rows if not given.")

@@ -29,6 +29,7 @@ __all__ = [
     "stream_option",
     "table_option",
     "where_option",
+    "written_option",
 ]
 
 Command = Callable[..., Any]
@@ -67,6 +68,19 @@ def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], 
         return command
 
     return decorate
+
+
+def written_option(name: str, *, folder: bool = False, **more: Any) -> Callable[[Command], Command]:
+    """An option that names what is written; where that cannot be, it is said before the work."""
+
+    def check(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+        from ..files import check_writable
+
+        if value is not None and value != "-" and not context.resilient_parsing:
+            check_writable(value, folder=folder)
+        return value
+
+    return click.option(name, callback=check, metavar="FOLDER" if folder else "FILE", **more)
 
 
 class_score_options = with_options(
