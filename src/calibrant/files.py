@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import FileError
 
-__all__ = ["check_writable", "make_folder", "read_limited", "read_npz", "write_atomic"]
+__all__ = ["check_writable", "make_folder", "read_limited", "read_npz", "read_start", "write_atomic"]
 
 # A small archive can unpack to a thousand times its size.
 MAX_NPZ_BYTES = 16 << 30
@@ -106,6 +106,15 @@ def read_limited(path: str | os.PathLike[str], max_bytes: int) -> bytes:
     if len(content) > max_bytes:
         raise FileError(str(path), f"is larger than {max_bytes:,} bytes")
     return content
+
+
+def read_start(path: str | os.PathLike[str], size: int) -> bytes:
+    """The first bytes of a file; none where it cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(size)
+    except OSError:
+        return b""
 
 
 def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_NPZ_BYTES) -> dict[str, Any]:

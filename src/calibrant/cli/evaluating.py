@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .. import __version__
 from ..engines.columns import as_booleans, check_class_order
-from ..errors import ArgumentError
+from ..errors import ArgumentError, CalibrantError
 from ..evaluation import Evaluation, choose_metrics, evaluate
 from ..registry import Metric, catalogue
 from .screen import (
@@ -62,8 +62,11 @@ def parse_gate(text: str) -> Gate:
         if math.isnan(limit):  # which nothing is above or below
             raise ValueError
     except ValueError:
-        raise ArgumentError("--fail-if", f"{text!r} is no condition", 'write it as "ece > 0.05"') from None
-    return Gate(catalogue[match[1]], match[2], limit)
+        raise ArgumentError("--fail-if", f"{text!r} is not a condition", 'write it as "ece > 0.05"') from None
+    try:
+        return Gate(catalogue[match[1]], match[2], limit)
+    except CalibrantError as error:  # no metric, or several, of that name
+        raise type(error)("--fail-if", error.problem, error.remedy) from None
 
 
 def run(

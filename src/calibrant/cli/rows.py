@@ -18,9 +18,11 @@ from ..engines.reading import (
     PRINTED,
     attached,
     check_cut,
+    check_kind,
     kind_of,
     listed,
     named_types,
+    not_utf8,
     paths_of,
     reader,
     with_texts,
@@ -114,12 +116,20 @@ def _kind(path: Path) -> str:
 
 
 def _sniff(path: Path) -> str:
+    check_kind(path)
     with path.open("rb") as stream:
         head = stream.read(4096)
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith(b"PK\x03\x04"):
+        if b"[Content_Types].xml" in head or b"mimetypeapplication/vnd" in head:
+            raise FileError(str(path), "is a spreadsheet, which cannot be read", "save it as CSV")
         return "npz"
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise not_utf8(str(path))
+    if b"\0" in head:
+        remedy = "CSV, TSV, Parquet, JSON lines, NPZ and DuckDB databases are read; --format says which"
+        raise FileError(str(path), "is not a text file", remedy)
     if head.lstrip().startswith((b"{", b"[")):
         return "json"
     first = head.split(b"\n", 1)[0]
@@ -199,6 +209,8 @@ def _described(connection: Any, source: str, shown: str, kind: str) -> dict[str,
     try:
         found = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608 - quoted
     except duckdb.Error as error:
+        if "not utf-8" in str(error):
+            raise not_utf8(shown) from error
         problem = f"cannot be read as {kind}: {first_line(error)}"
         raise FileError(shown, problem, "check the file, or say its kind with --format") from error
     types = {row[0]: row[1] for row in found}

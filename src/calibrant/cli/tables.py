@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..engines.columns import CALIBRATED, LABEL_NAMES, Columns, class_names, find_columns, first_line, quoted
+from ..engines.columns import CALIBRATED, Columns, class_names, find_columns, first_line, quoted
 from ..engines.reading import PRINTED
 from ..errors import ArgumentError, ColumnError, FileError
 from ..files import read_npz, write_atomic
@@ -209,8 +209,7 @@ def _numbered(name: str, array: Any) -> Mapping[str, Any]:
 
 def _scores(names: list[str], columns: Columns) -> list[str]:
     """The score columns; a label is left out where there is one."""
-    labelled = columns.label is not None or any(name.lower() in LABEL_NAMES for name in names)
-    return find_columns(names if labelled else [*names, LABEL_NAMES[0]], columns)[1]
+    return find_columns(names, columns, labelled=False)[1]
 
 
 def _table(connection: Any, scores: list[str], columns: Columns, *, text: bool) -> Table:

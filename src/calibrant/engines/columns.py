@@ -149,10 +149,13 @@ def _classes_within(tree: Any) -> Iterator[str]:
         yield from _classes_within(part)
 
 
-def find_columns(existing: list[str], columns: Columns, dashes: str = "--") -> tuple[str, list[str]]:
+def find_columns(
+    existing: list[str], columns: Columns, dashes: str = "--", *, labelled: bool = True
+) -> tuple[str, list[str]]:
     """The label column and the score columns, by the names given or by the usual ones; `dashes` stand before options.
 
-    Of two score columns whose names tell it, as p_yes and p_no do, that of the positive class comes last.
+    Of two score columns whose names tell it, as p_yes and p_no do, that of the positive class comes last. Without `labelled` there need
+    not be a label, whose name is then empty.
     """
     lower = {name.lower(): name for name in reversed(existing)}
     label = match_columns(existing, [columns.label], f"{dashes}label")[0] if columns.label else None
@@ -160,7 +163,7 @@ def find_columns(existing: list[str], columns: Columns, dashes: str = "--") -> t
     if len(given) > 1:
         raise ArgumentError(given[1][0], f"was given beside {given[0][0]}", "pass one of them")
     if label is None:
-        label = next((lower[name] for name in LABEL_NAMES if name in lower), None)
+        label = next((lower[name] for name in LABEL_NAMES if name in lower), None if labelled else "")
         if label is None:
             raise ColumnError(
                 f"{dashes}label",

@@ -13,6 +13,7 @@ from typing import Any
 
 from .._convert import is_frame
 from ..errors import ArgumentError, FileError, InputTypeError
+from ..files import read_start
 from .columns import check_expression, first_line, quoted
 
 __all__ = [
@@ -23,10 +24,12 @@ __all__ = [
     "Source",
     "attached",
     "check_cut",
+    "check_kind",
     "dialect_of",
     "kind_of",
     "listed",
     "named_types",
+    "not_utf8",
     "open_source",
     "paths_of",
     "reader",
@@ -113,6 +116,8 @@ class Source:
         if place is None and self.where is not None:
             return ArgumentError("where", first_line(error), f"the columns are {', '.join(self.names[:20])}")
         name, part = place if place is not None else (", ".join(self.paths[:3]), "")
+        if "not utf-8" in str(error):
+            return not_utf8(name)
         return FileError(name, f"cannot be read{part}: {first_line(error)}", "make the file again, or leave it out")
 
     def _broken(self, path: str) -> tuple[str, str] | None:
@@ -217,6 +222,31 @@ def open_source(
         connection.close()
 
 
+def not_utf8(shown: str) -> FileError:
+    """What to say of text in another encoding."""
+    wide = Path(shown).is_file() and read_start(shown, 2) in (b"\xff\xfe", b"\xfe\xff")
+    likely, name = ("UTF-16", "utf-16") if wide else ("Latin-1", "latin1")
+    remedy = f"save it as UTF-8, for example with iconv -f {name} -t utf-8"
+    return FileError(shown, f"is not UTF-8 text (it may be {likely})", remedy)
+
+
+# What is often at hand and cannot be read, and what to do about it.
+OTHERS = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), ("a spreadsheet", "save it as CSV")),
+    **dict.fromkeys((".zip", ".tar", ".7z", ".bz2", ".xz"), ("an archive", "unpack it; .gz and .zst are read as they are")),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib", ".pt", ".pth"), ("a pickle", "write the predictions as CSV or Parquet")),
+    **dict.fromkeys((".feather", ".arrow", ".orc", ".avro", ".h5", ".hdf5", ".sqlite"), ("of another kind", "write it as Parquet")),
+    ".npy": ("a single array", "save labels and probabilities with numpy.savez"),
+}
+
+
+def check_kind(path: str | os.PathLike[str]) -> None:
+    """Refuse files that hold tables in a form that cannot be read, by their names."""
+    what, remedy = OTHERS.get(Path(path).suffix.lower(), ("", ""))
+    if what:
+        raise FileError(str(path), f"is {what}, which cannot be read", remedy)
+
+
 def check_cut(shown: str, columns: Iterable[str]) -> None:
     """Refuse a text file that came as one column because its rows do not fit its header."""
     only = list(columns)
@@ -263,6 +293,8 @@ def _one_kind(paths: list[str], format: str | None) -> str:
     """The kind of all files."""
     kinds = [format or kind_of(name) for name in paths]
     for name, kind in zip(paths, kinds, strict=True):
+        if kind is None:
+            check_kind(name)
         if kind not in {*READ, "duckdb"}:
             raise FileError(
                 name, "is of no kind that can be told from its name", f"pass format=; known are {', '.join(KINDS)}"

@@ -222,7 +222,7 @@ def build(p: Predictions, asked: Options, more: dict[str, Any]) -> Report:
         stage()
         level = asked.known_level
         repairs = (
-            find_repairs(p, level, asked.seed) if asked.repair else no_repairs(p, level, "not asked for (repair=False)")
+            find_repairs(p, level, asked.seed) if asked.repair else no_repairs(p, level, "not asked for")
         )
         stage()
         weaknesses = find_weaknesses(p, views, table, level)
