@@ -34,6 +34,8 @@ class Header:
     """For two classes, the mean probability of the positive one; its share in `prevalence` is how often it happens."""
     chance: float | None = None
     """Standard error of `accuracy`, and for two classes of the prevalence, if the scores are right."""
+    positive: str = ""
+    """For two classes, the name of the positive one, where it has one."""
 
     @property
     def direction(self) -> str:
@@ -66,6 +68,7 @@ class Header:
         )
         first = f"{rows}, {self.classes} classes" if self.kind in ("binary", "multiclass") else f"{rows}, {self.kind}"
         if self.kind == "binary":
+            first += f", positive class {self.positive}" if self.positive else ""
             first += f", prevalence {self.prevalence[1]:.4g}"
         parts = [f"accuracy {self.accuracy:.4f}"] if self.accuracy is not None else []
         parts += [f"top-{k} accuracy {value:.4f}" for k, value in self.top_k_accuracy.items()]

@@ -252,10 +252,17 @@ def _place_of(pos_label: Any, classes: Any) -> int:
     return names.index(pos_label)
 
 
-def scorers(metrics: Iterable[str] | None = None) -> dict[str, Scorer]:
-    """Scorers by id, of all metrics that need nothing but labels and probabilities, or of those listed."""
-    ids = [m.id for m in catalogue.values() if not m.needs] if metrics is None else list(metrics)
-    return {id: scorer(id) for id in ids}
+def scorers(metrics: str | Metric | Iterable[str | Metric] | None = None) -> dict[str, Scorer]:
+    """Scorers by id, of all metrics that need nothing but labels and probabilities, or of those listed.
+
+    >>> from calibrant.sklearn import scorers
+    >>> scorers("ece"), list(scorers(["ece", "Brier score"]))
+    ({'ece': scorer('ece')}, ['ece', 'brier'])
+    """
+    if metrics is None:
+        metrics = [metric for metric in catalogue.values() if not metric.needs]
+    made = [scorer(metric) for metric in ([metrics] if isinstance(metrics, (str, Metric)) else metrics)]
+    return {each.metric: each for each in made}
 
 
 class ReliabilityDisplay:

@@ -88,6 +88,11 @@ class Rows:
         return self._predictions.kept
 
     @property
+    def least_top(self) -> float:
+        """The smallest confidence that a predicted class can have: one class in k has a probability of 1/k or more."""
+        return 1 / self._predictions.k if self._predictions.kind in ("binary", "multiclass") else 0.0
+
+    @property
     def groups(self) -> Array | None:
         return self._predictions.groups
 

@@ -155,7 +155,7 @@ def test_weaknesses_are_the_gaps_of_those_rows(multiclass: Report) -> None:
     predicted = PROBS.argmax(axis=1)
     seen = set()
     for entry in multiclass.weaknesses.entries:
-        if entry.kind == "class":
+        if entry.kind == "predicted":
             rows = predicted == int(entry.name)
         elif entry.kind == "group":
             rows = entry.name == GROUPS
@@ -169,7 +169,7 @@ def test_weaknesses_are_the_gaps_of_those_rows(multiclass: Report) -> None:
         assert entry.low == pytest.approx(curve.mean_score[0] - curve.upper[0], abs=1e-12)
         assert entry.high == pytest.approx(curve.mean_score[0] - curve.lower[0], abs=1e-12)
         assert entry.weighted_gap == pytest.approx(rows.mean() * abs(entry.gap), rel=1e-12)
-    assert seen == {"class", "group"}
+    assert seen == {"predicted", "group"}
 
 
 def test_ranges_of_scores_are_the_bins_of_the_diagram(multiclass: Report) -> None:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .. import __version__
-from ..errors import ArgumentError, ColumnError
+from ..errors import ArgumentError, CalibrantError, ColumnError
 from ..inference.comparison import Difference, compare
 from ..inference.significance import assess, assess_many
 from ..registry import Metric, catalogue
@@ -45,8 +45,9 @@ def run(
     """Test and print; true when the command shall fail because something was rejected."""
     _check_words(metric, method, metrics, correction)
     chosen = [metric or "ecce_mad"] if metrics is None else [name.strip() for name in metrics.split(",")]
+    asked = [_metric(name, "--metric" if metrics is None else "--metrics") for name in chosen]
     if columns.get("by"):
-        _check_groups([catalogue[name] for name in chosen])
+        _check_groups(asked)
     checks = {"normalize": normalize, "clip": clip}
     given = {"where": where, "format": format, "classes": classes, "pos_label": pos_label, "table": table, **checks}
     sketches = streamed(file, False, Columns(**columns), given)
@@ -70,6 +71,14 @@ def run(
     names = result.metric if metrics is None else ", ".join(result.rejected)
     say(clean(f"gate failed: {names} rejected at {alpha:g}"), err=True)
     return True
+
+
+def _metric(name: str, option: str) -> Metric:
+    """The metric of a name; an error names the option."""
+    try:
+        return catalogue[name]
+    except CalibrantError as error:
+        raise type(error)(option, error.problem, error.remedy) from None
 
 
 def _check_words(metric: str | None, method: str | None, metrics: str | None, correction: str | None) -> None:
@@ -127,8 +136,9 @@ def run_compare(
     specs = [spec.strip() for spec in models.split(",")]
     if len(set(specs)) < max(2, len(specs)):
         raise ArgumentError("--models", f"must name two or more; got {models!r}", "for example p_old,p_new")
+    asked = _metric(metric, "--metric")
     if fail_if_worse:
-        _check_lower_is_better(catalogue[metric])
+        _check_lower_is_better(asked)
     scores = "logits" if logits else "probs"
     choices = [Columns(**{scores: spec}, by=cluster, **columns) for spec in specs]
     try:

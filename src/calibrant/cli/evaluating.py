@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .. import __version__
 from ..engines.columns import as_booleans, check_class_order
-from ..errors import ArgumentError
+from ..errors import ArgumentError, CalibrantError
 from ..evaluation import Evaluation, choose_metrics, evaluate
 from ..registry import Metric, catalogue
 from .screen import (
@@ -62,8 +62,11 @@ def parse_gate(text: str) -> Gate:
         if math.isnan(limit):  # which nothing is above or below
             raise ValueError
     except ValueError:
-        raise ArgumentError("--fail-if", f"{text!r} is no condition", 'write it as "ece > 0.05"') from None
-    return Gate(catalogue[match[1]], match[2], limit)
+        raise ArgumentError("--fail-if", f"{text!r} is not a condition", 'write it as "ece > 0.05"') from None
+    try:
+        return Gate(catalogue[match[1]], match[2], limit)
+    except CalibrantError as error:  # no metric, or several, of that name
+        raise type(error)("--fail-if", error.problem, error.remedy) from None
 
 
 def run(
@@ -150,13 +153,26 @@ def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
 
 
 def named_classes(words: dict[str, Any], classes: str | None, pos_label: str | None) -> dict[str, Any]:
-    """What was read from a file, with the classes named on the command line."""
+    """What was read from a file, with the classes named on the command line; of two columns, that of the positive class last."""
+    several = getattr(words["y_prob"], "ndim", 2) == 2
+    own = list(words.get("classes", ())) if several else []
     if classes is not None:
         given = like_labels([name.strip() for name in classes.split(",")], words["y_true"])
-        check_class_order(given, words.get("classes", ()), "--classes")
-        words["classes"] = given
+        if len(own) == 2 and [str(name) for name in given] == [str(name) for name in reversed(own)]:
+            words["y_prob"] = words["y_prob"][:, ::-1]
+            own = given
+        check_class_order(given, own, "--classes")
+        words["classes"] = own = given
     if pos_label is not None:
-        words["pos_label"] = like_labels([pos_label], words["y_true"])[0]
+        positive = like_labels([pos_label], words["y_true"])[0]
+        if len(own) == 2 and positive not in own:
+            named = f"is {positive!r}, and the columns are named after {own[0]}, {own[1]}"
+            raise ArgumentError("--pos-label", named, "name one of them")
+        if len(own) == 2:
+            turned = positive == own[0]
+            words |= {"y_prob": words["y_prob"][:, ::-1], "classes": own[::-1]} if turned else {}
+        else:
+            words["pos_label"] = positive
     return words
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import __version__
 from ..decision.thresholds import choose_threshold
-from ..engines.columns import CALIBRATED, as_booleans, check_class_order
+from ..engines.columns import CALIBRATED, check_class_order, like_classes
 from ..errors import ArgumentError
 from ..evaluation import calibrated
 from ..predictions import Predictions
@@ -112,14 +112,14 @@ def apply_map(
     """Write the rows of a file with calibrated columns; gives where, and how many rows."""
     _check_not_grouped(map)
     check_target(out)
-    with open_table(file, Columns(**columns), where, format, table) as opened:
+    with open_table(file, Columns(**columns), where, format, table, to_write=True) as opened:
         words = opened.words()
         if classes is not None:
             given = [name.strip() for name in classes.split(",")]
             check_class_order(given, words.get("classes", ()), "--classes")
             words["classes"] = like_labels(given, map.classes_)
-        elif "classes" in words and map.classes_.dtype.kind == "b":
-            words["classes"] = as_booleans(words["classes"]) or words["classes"]
+        elif "classes" in words:
+            words["classes"] = like_classes(words["classes"], map.classes_.tolist())
         rows = len(words["y_prob"])
         # Nothing is asked of the labels, so any label will do.
         labels = np.zeros(rows, np.int64) if "classes" not in words else np.full(rows, words["classes"][0])

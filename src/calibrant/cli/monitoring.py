@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import by_option, classes_option, debug_option, file_options, json_option, score_options, where_option
+from .options import (
+    OnceGroup,
+    by_option,
+    classes_option,
+    debug_option,
+    file_options,
+    json_option,
+    score_options,
+    where_option,
+    written_option,
+)
 from .options import label_option as label_column
 
 if TYPE_CHECKING:
@@ -35,7 +45,7 @@ format_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=OnceGroup)
 def monitor() -> None:
     """Watch predictions over time: drift, calibration as labels come, alarms.
 
@@ -160,14 +170,14 @@ def labels(
     """Add the labels in FILE to predictions that STORE has, or correct them."""
     from ..monitoring.watching import Monitor
     from ..monitoring.windows import read_time
-    from .arrivals import labels_of
+    from .arrivals import labels_like, labels_of
 
     opened = Monitor.open(store)
     if now is not None:
         read_time(now, "--now")
     ids, values = labels_of(file, id_column, label, where, format)
     with _labels_of_reference(opened):
-        done = opened.add_labels(ids, values, when=now)
+        done = opened.add_labels(ids, labels_like(values, opened.settings.classes), when=now)
     _finish(opened, done, fail_on, as_json)
 
 
@@ -214,7 +224,7 @@ def status(store: str, last: int, group: str | None, as_json: bool, prometheus: 
 
 @monitor.command()
 @click.argument("store")
-@click.option("--out", default="monitor.html", show_default=True, metavar="FILE", help="Where to write the page.")
+@written_option("--out", default="monitor.html", show_default=True, help="Where to write the page.")
 @click.option("--title", metavar="TEXT", help="Heading of the page; the name of STORE if not given.")
 @click.option("--last", type=int, default=90, show_default=True, help="How many windows to show.")
 @click.option("--group", metavar="NAME", help="Whose windows to show; all rows if not given.")

@@ -151,7 +151,8 @@ class Metrics:
 class Weakness:
     """Some of the rows: how sure the model is there, how often it is right, and whether the gap could be chance."""
 
-    kind: Literal["class", "group", "range"]
+    kind: Literal["class", "predicted", "group", "range"]
+    """A class as a question of its own, or the rows in which a class was predicted, a group, a range of scores."""
     name: str
     lens: str
     """What `says` and `happens` are about: ``top_label`` is being right, ``binary`` the positive class, ``class:...`` that class."""
@@ -192,6 +193,8 @@ class Weaknesses:
     level: float
     notes: tuple[str, ...] = ()
     reason: str = ""
+    about: str = ""
+    """What `says` and `happens` of all entries are about, in words."""
 
 
 @dataclass(frozen=True)

@@ -96,9 +96,15 @@ def _row(result: Result) -> MetricRow:
         caution=metric.cons,
         reference=metric.reference,
         link=REFERENCES[metric.cite].url,
-        reason=result.reason,
+        reason=_reason(result.reason),
         note=result.note,
     )
+
+
+def _reason(text: str) -> str:
+    """Why there is no value, without the remedy, which speaks of keywords that the reader of a page may not have."""
+    problem, _, remedy = text.rpartition("; ")
+    return problem if "=" in remedy and problem else text
 
 
 def _inferred(
