@@ -71,7 +71,11 @@ def monitor() -> None:
     "--run-length", type=float, default=1000, show_default=True, help="Windows between false alarms of a change."
 )
 @click.option(
-    "--drift-alpha", type=float, default=0.01, show_default=True, help="Chance of a false drift alarm a window."
+    "--drift-alpha",
+    type=float,
+    default=0.01,
+    show_default=True,
+    help="Probability of a false drift alarm in a window, averaged over references.",
 )
 @click.option(
     "--mature", type=float, default=0.95, show_default=True, help="Share of labels at which a window is judged."
@@ -98,9 +102,11 @@ def init(store: str, **options: Any) -> None:
     if words["rows"] is not None and horizon is not None and str(horizon).isdigit():
         horizon = int(horizon)
     words |= {"horizon": horizon, "missing": options.pop("missing"), "n_resamples": options.pop("resamples")}
+    words["by"] = options["by"]
     file = options.pop("reference")
     made = Monitor.create(store, reference=_reference(file, options), **words)
-    print_lines([repr(made), f"next: calibrant monitor update {store} FILE --time COLUMN --id COLUMN"])
+    time = " --time COLUMN" if made.settings.rule.by_time else ""
+    print_lines([repr(made), f"next: calibrant monitor update {store} FILE{time} --id COLUMN"])
 
 
 def _reference(file: str, source: dict[str, Any]) -> Any:
@@ -124,7 +130,7 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
 @click.option("--delivery", metavar="NAME", help="Name of this file, for rows without ids: the same name comes once.")
 @label_column
 @score_options
-@by_option("Group of each row.")
+@by_option("Group of each row; by default the column that init named.")
 @where_option
 @file_options
 @fail_option
@@ -133,16 +139,21 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
 def update(store: str, file: str, **options: Any) -> None:
     """Add the predictions in FILE to STORE; labels that are missing may come later."""
     from ..errors import ArgumentError
-    from ..monitoring.watching import Monitor
+    from ..monitoring.watching import Monitor, some_names
     from .arrivals import in_order, rows_of
 
     chosen = {name: options.pop(name) for name in ("fail_on", "as_json", "delivery")}
     opened = Monitor.open(store)
     if options["time"] is None and opened.settings.rule.by_time:
         raise ArgumentError("--time", "is missing, and windows are spans of time", "name the column of times")
+    if options["by"] is None:
+        options["by"] = opened.settings.by
+        if options["by"] is None and opened.groups:
+            told = f"is missing, and this monitor watches groups ({some_names(opened.groups)})"
+            raise ArgumentError("--by", told, "name their column")
     with _labels_of_reference(opened):
         done = opened.update(delivery=chosen["delivery"], **in_order(rows_of(file, **options), opened.settings.classes))
-    _finish(opened, done, chosen["fail_on"], chosen["as_json"])
+    _finish(done, chosen["fail_on"], chosen["as_json"])
 
 
 @monitor.command()
@@ -178,7 +189,7 @@ def labels(
     ids, values = labels_of(file, id_column, label, where, format)
     with _labels_of_reference(opened):
         done = opened.add_labels(ids, labels_like(values, opened.settings.classes), when=now)
-    _finish(opened, done, fail_on, as_json)
+    _finish(done, fail_on, as_json)
 
 
 @contextmanager
@@ -210,8 +221,6 @@ def status(store: str, last: int, group: str | None, as_json: bool, prometheus: 
 
     if as_json and prometheus:
         raise ArgumentError("--prometheus", "was given beside --json", "choose one")
-    if last < 1:
-        raise ArgumentError("--last", f"must be at least 1; got {last}")
     found = _status(Monitor.open(store), last, group)
     if as_json:
         say(found.to_json())
@@ -244,7 +253,10 @@ def report(store: str, out: str, title: str | None, last: int, group: str | None
 @click.argument("store")
 @debug_option
 def acknowledge(store: str) -> None:
-    """Mark all alarms as seen, so that status exits with 3 for new ones only."""
+    """Mark all alarms as seen, so that update and status exit with 3 for new ones only.
+
+    A change of calibration that goes on stays acknowledged; it is a new one after a recovery, or in another direction.
+    """
     from ..monitoring.watching import Monitor
     from .screen import print_lines
 
@@ -254,35 +266,25 @@ def acknowledge(store: str) -> None:
 
 def _status(opened: Monitor, last: int, group: str | None) -> MonitorStatus:
     """Names typed here are text, and groups may be numbers."""
+    from ..errors import ArgumentError
+
+    if last < 1:
+        raise ArgumentError("--last", f"must be at least 1; got {last}")
     if group is None:
         return opened.status(last=last)
     names = {str(found.group): found.group for found in opened.status(last=1).groups}
     return opened.status(last=last, group=names.get(group, group))
 
 
-def _finish(opened: Monitor, done: Update, fail_on: str, as_json: bool) -> None:
+def _finish(done: Update, fail_on: str, as_json: bool) -> None:
     from .screen import print_json, print_lines
 
     if as_json:
         print_json(done.to_dict())
     else:
-        print_lines([repr(done), *(f"alarm: {line}" for line in _told(opened, done))])
+        known = (f"acknowledged: {alarm!r}" for alarm in done.ongoing)
+        print_lines([repr(done), *(f"alarm: {alarm!r}" for alarm in done.alarms), *known])
     _exit(done.alarms, fail_on)
-
-
-def _told(opened: Monitor, done: Update) -> list[str]:
-    """The alarms of a delivery; one that is open already was explained when it was raised first."""
-    first: dict[tuple[str, Any], WatchAlarm] = {}
-    for alarm in opened.status(last=1).open_alarms if done.alarms else ():
-        first.setdefault((alarm.kind, alarm.group), alarm)
-    lines = []
-    for alarm in done.alarms:
-        since = first.get((alarm.kind, alarm.group), alarm)
-        again = alarm.kind == "change" and since.number < alarm.number
-        named = "" if alarm.group is None else f" in group {alarm.group}"
-        told = f"change{named}, window {alarm.window}: it goes on; open since window {since.window}"
-        lines.append(told if again else repr(alarm))
-    return lines
 
 
 def _exit(alarms: Iterable[WatchAlarm], fail_on: str) -> None:
@@ -324,5 +326,5 @@ def _show(found: MonitorStatus) -> None:
     newest = found.last_closed
     if newest is not None:
         told += [] if newest.scores.reading is None else [f"{newest.window}: {newest.scores.reading.words}"]
-        told += [f"{newest.window}: {estimate.words}" for estimate in newest.scores.accuracy[:1]]
+        told += [f"{newest.window}: {newest.accuracy_words}"] if newest.accuracy_words else []
     print_lines(["", *told] if told else [])

@@ -222,7 +222,8 @@ def drift_alarms(
 ) -> tuple[Alarm, ...]:
     """Alarms for the groups whose scores or confidence have changed in one window, corrected for how many groups are watched.
 
-    Each window tested adds its own false alarms: for w windows a year expect w times alpha of them.
+    Each window tested adds its own false alarms: over w windows, w times alpha of them are expected on average over references. Windows
+    that share one reference do not err independently, so a given reference can see several times more, or fewer.
 
     Parameters
     ----------

@@ -33,7 +33,9 @@ ASSUMPTIONS = {
     "doc": "confidence still errs by as much as on the reference: the gap between confidence and accuracy has not changed",
     "atc": "the same share of rows below the threshold is wrong as on the reference",
 }
-CAVEAT = "No labels of this window were read, so a change of the labels that leaves the scores alone is not seen."
+CAVEAT = (
+    "The estimate uses no labels of the window, so a change of the labels that leaves the scores alone is not seen."
+)
 
 
 @dataclass(frozen=True)

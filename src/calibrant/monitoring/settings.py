@@ -40,6 +40,8 @@ class Settings:
     n_resamples: int
     declared: int
     """Groups known from the start."""
+    by: str | None = None
+    """Column of groups in files."""
 
     def __post_init__(self) -> None:
         check_level(self.alpha)
@@ -89,7 +91,7 @@ class Settings:
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> Settings:
-        words = {name: plain[name] for name in cls.__dataclass_fields__}
+        words = {name: plain[name] for name in cls.__dataclass_fields__ if name != "by" or name in plain}
         return cls(**{**words, "classes": tuple(plain["classes"]), "rule": WindowRule.of_dict(plain["rule"])})
 
 

@@ -88,6 +88,18 @@ class WindowStatus:
         return self.labelled / self.n if self.n else 0.0
 
     @property
+    def accuracy_words(self) -> str:
+        """Accuracy by the labels where there are any, and by estimate where some are missing; empty where neither is known."""
+        c = self.calibration
+        found = []
+        if c is not None and c.accuracy is not None:
+            rows = "labelled rows" if c.n == self.labelled else "rows, those without a label counted as negative"
+            found.append(f"Accuracy is {number(c.accuracy)} on {c.n:,} {rows}.")
+        if self.scores.accuracy and (c is None or c.n < self.n):
+            found.append(("By estimate from the scores: " if found else "") + self.scores.accuracy[0].words)
+        return " ".join(found)
+
+    @property
     def drifted(self) -> bool:
         """Whether scores differ from the reference's at the level of the comparison."""
         return self.scores.drift is not None and self.scores.drift.rejected
@@ -151,7 +163,7 @@ class GroupStatus:
     flagged: bool
     """Whether e-BH names it now: on average at most a share alpha of those named is wrong."""
     changes: int
-    """Alarms of its detector."""
+    """Changes of calibration that its detector found; one that goes on counts once."""
     drift_pvalue: float | None
     """Of the last closed window in which it had rows."""
     declared: bool
@@ -191,12 +203,15 @@ class Update:
     bet: tuple[str, ...]
     alarms: tuple[WatchAlarm, ...]
     """Raised by this delivery."""
+    ongoing: tuple[WatchAlarm, ...] = ()
+    """Changes that were acknowledged before and that go on in a window of this delivery."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         lists = {"closed": list(self.closed), "bet": list(self.bet)}
-        return {**values, **lists, "alarms": [alarm.to_dict() for alarm in self.alarms]}
+        raised = {name: [alarm.to_dict() for alarm in getattr(self, name)] for name in ("alarms", "ongoing")}
+        return {**values, **lists, **raised}
 
     def to_frame(self) -> Any:
         """One row of counts, as a frame of the library at hand."""
@@ -239,6 +254,9 @@ class MonitorStatus:
     """Newest time, or row, that was seen."""
     total_windows: int
     windows: tuple[WindowStatus, ...] = field(repr=False)
+    """Those that are shown."""
+    all_read: tuple[WindowStatus, ...] = field(repr=False)
+    """Those, and the newest ones that are over and that have labels, in order."""
     groups: tuple[GroupStatus, ...] = field(repr=False)
     together: float | None
     """Mean e-value of the groups declared at the start: evidence that not all of them are right."""
@@ -278,10 +296,10 @@ class MonitorStatus:
 
     @property
     def open_lines(self) -> list[str]:
-        """What nobody has acknowledged, in words: each kind and group once, and how often it came again."""
-        stories: dict[tuple[str, Any], list[WatchAlarm]] = {}
+        """What nobody has acknowledged, in words: each kind, group and onset once, and how often it came again."""
+        stories: dict[tuple[Any, ...], list[WatchAlarm]] = {}
         for alarm in self.open_alarms:
-            stories.setdefault((alarm.kind, alarm.group), []).append(alarm)
+            stories.setdefault((alarm.kind, alarm.group, alarm.onset), []).append(alarm)
         more = len(stories) - SHOWN_ALARMS
         lines = [repr(found[0]) + _again(found) for found in list(stories.values())[:SHOWN_ALARMS]]
         return [*lines, f"and {more:,} more that nobody acknowledged"] if more > 0 else lines
@@ -289,12 +307,13 @@ class MonitorStatus:
     @property
     def last_closed(self) -> WindowStatus | None:
         """The newest window that is over."""
-        return next((w for w in reversed(self.windows) if w.state != "open"), None)
+        return next((w for w in reversed(self.all_read) if w.state != "open"), None)
 
     @property
     def last_labelled(self) -> WindowStatus | None:
-        """The newest window with labels."""
-        return next((w for w in reversed(self.windows) if w.calibration is not None), None)
+        """The newest window with labels; one that is over, if any is."""
+        known = [w for w in self.all_read if w.calibration is not None]
+        return next((w for w in reversed(known) if w.state != "open"), known[-1] if known else None)
 
     @property
     def verdict(self) -> str:
@@ -314,7 +333,12 @@ class MonitorStatus:
             return "No alarm. No window has been bet on yet, so nothing is known of calibration."
         if self.process.rejected:
             return "No new alarm. The bets had shown before that the labels are not drawn from the scores."
-        return f"No alarm in {self.process.windows:,} windows with {self.process.rows:,} labelled rows."
+        rows = f"{self.process.windows:,} windows with {self.process.rows:,} labelled rows"
+        known = [alarm for alarm in self.alarms if alarm.group == self.group and alarm.kind == "change"]
+        if known:
+            first = next(alarm for alarm in known if alarm.onset == known[-1].onset)
+            return f"No new alarm in {rows}. The change found in window {first.window} was acknowledged."
+        return f"No alarm in {rows}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
