@@ -32,6 +32,8 @@ Floats = NDArray[np.float64]
 NODES = 400
 NAMED_WARPS = ("temperature", "bias", "bump", "label_noise")
 SLIGHT = 1e-12
+# Sums of outcomes with a smaller variance are far from normal.
+LEAST_VARIANCE = 30.0
 
 
 @dataclass(frozen=True)
@@ -256,9 +258,11 @@ def _bins_of(case: Case) -> _Bins:
 
 
 def law_is_off(case: Case, n: int) -> bool:
-    """Whether so many rows are too few for the law of the metric's own test, so that outcomes are drawn for it."""
-    if case.metric is None or KNOWN_PLANS.get(case.name) is not _grouped_plan:
+    """Whether so many rows are too few for the distribution that the metric's own test supposes, so that outcomes are drawn for it."""
+    if case.metric is None or case.name not in KNOWN_PLANS:
         return False
+    if KNOWN_PLANS[case.name] is not _grouped_plan:
+        return n * math.fsum(case.at.share * case.at.score * (1 - case.at.score)) < LEAST_VARIANCE
     bins = _bins_of(case)
     return not math.isinf(bins.each) and bool(too_few(n * np.concatenate([bins.score, bins.share - bins.score])))
 
