@@ -23,7 +23,7 @@ from ..sketch import Sketch
 from ..view import View
 from .closed import _quantile, too_few
 from .draws import Generator, generator
-from .owntests import DEFAULT_TESTS, OWN_TESTS, Asked
+from .owntests import DEFAULT_TESTS, LEAST_VARIANCE, OWN_TESTS, Asked
 
 __all__ = ["SLIGHT", "Case", "Nodes", "Plan", "law_is_off", "named_deviation", "nodes_of", "normal_quantile", "plan_of"]
 
@@ -260,9 +260,11 @@ def _bins_of(case: Case) -> _Bins:
 
 
 def law_is_off(case: Case, n: int) -> bool:
-    """Whether so many rows are too few for the law of the metric's own test, so that outcomes are drawn for it."""
-    if case.metric is None or KNOWN_PLANS.get(case.name) is not _grouped_plan:
+    """Whether so many rows are too few for the distribution that the metric's own test supposes, so that outcomes are drawn for it."""
+    if case.metric is None or case.name not in KNOWN_PLANS:
         return False
+    if KNOWN_PLANS[case.name] is not _grouped_plan:
+        return n * math.fsum(case.at.share * case.at.score * (1 - case.at.score)) < LEAST_VARIANCE
     bins = _bins_of(case)
     return not math.isinf(bins.each) and bool(too_few(n * np.concatenate([bins.score, bins.share - bins.score])))
 

@@ -31,7 +31,9 @@ __all__ = [
     "choose_sampler",
     "every_outcome",
     "generator",
+    "given_in_vain",
     "many",
+    "not_used",
     "one_view",
     "progress",
     "refuse_options_of_rows",
@@ -67,6 +69,20 @@ def seed_of(rng: Any) -> int:
     if is_number(rng) and int(rng) == rng and rng >= 0:
         return int(rng)
     raise ArgumentError("rng", f"must be None, a whole number from 0 up, or a numpy Generator; got {rng!r}")
+
+
+def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]:
+    """The arguments of a function that differ from their defaults, where none of them made a difference."""
+    defaults = getattr(function, "__kwdefaults__", None) or {}
+    return tuple(word for word, value in given.items() if value is not defaults[word] and value != defaults[word])
+
+
+def not_used(words: tuple[str, ...], why: str) -> str:
+    """That arguments made no difference, as a sentence; empty where all of them did."""
+    if not words:
+        return ""
+    listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return f"{listed} {'was' if len(words) == 1 else 'were'} not used: {why}"
 
 
 def generator(seed: int, number: int) -> Generator:

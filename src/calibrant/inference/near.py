@@ -29,6 +29,7 @@ from .closed import in_units_of, normal_found, vector_view
 from .draws import generator
 from .fitted import refuse_importance
 from .owntests import ANY_SIDE, Asked, Found, own_test, row_variance
+from .tails import critical_value
 
 __all__ = ["Line", "graph_variance"]
 
@@ -308,7 +309,7 @@ def _compared(asked: Asked, null: Floats, own: float, law: str) -> Found:
         null, own = np.abs(null), abs(own)
     elif asked.alternative == "less":
         null, own = -null, -own
-    limit = float(np.quantile(null, 1 - asked.alpha))
+    limit = critical_value(null, asked.alpha)
     pvalue = (1 + int((null >= own - slack).sum())) / (1 + len(null))
     lower = -limit if asked.alternative == "two-sided" else None
     return Found(pvalue, -limit if asked.alternative == "less" else limit, law, lower_threshold=lower)
