@@ -88,8 +88,8 @@ def sketched_header(sketches: Sketches) -> Header:
     event = error = None
     if sketches.kind == "binary":
         told = [lens for lens in ("binary", f"class:{sketches.classes[-1]}") if sketches.n and lens in sketches.lenses]
-        positive = sketches.sketch(told[0]).positives / sketches.n if told else math.nan
-        shares = (1 - positive, positive)
+        rate = sketches.sketch(told[0]).positives / sketches.n if told else math.nan
+        shares = (1 - rate, rate)
         event = sketches.sketch(told[0]).mean_score if told else None
     elif all(f"class:{name}" in sketches.lenses for name in sketches.classes):
         shares = tuple(sketches.sketch(f"class:{name}").positives / sketches.n for name in sketches.classes)
