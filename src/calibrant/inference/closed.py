@@ -17,7 +17,7 @@ from ..metrics.cumulative import null_scale, rank_view
 from ..metrics.debiased import group_moments
 from ..metrics.totals import logit_shift
 from ..view import Block, VectorView, View
-from .owntests import ANY_SIDE, Asked, Found, effective_terms, own_test, row_variance, too_few_terms
+from .owntests import ANY_SIDE, Asked, Found, effective_terms, own_test, too_few_terms
 
 __all__ = ["chi_square_found", "in_units_of", "normal_found", "steps_of", "too_few", "vector_view"]
 
@@ -198,9 +198,9 @@ def steps_of(view: View) -> float:
     Brownian motion exceeds a path of steps with variances h (shares of the whole) as if these were equal and 1 / (sum h^1.5)^2 many:
     its largest value lies above theirs by 0.583 times a root of the local variance (Siegmund 1979).
     """
-    variance = row_variance(view) * (view.weights**2 if view.weight_kind == "importance" else view.weights)
-    ends = view.prefix.end
-    share = np.add.reduceat(variance[view.order], ends[:-1])
+    score, _, weight = view.sorted_rows
+    own = 1.0 if weight is None else np.square(weight) if view.weight_kind == "importance" else weight
+    share = np.add.reduceat(own * score * (1 - score), view.prefix.end[:-1])
     total = accurate_sum(share)
     return math.inf if total == 0 else 1 / accurate_sum((share / total) ** 1.5) ** 2
 
