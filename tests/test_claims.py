@@ -147,3 +147,13 @@ def test_probabilities_of_venn_abers_need_not_enclose_the_right_one() -> None:
     low, high = np.asarray(fitted.predict_interval(np.linspace(0.05, 0.95, 91))).reshape(-1, 91)[:2]
     truth = np.linspace(0.05, 0.95, 91)
     assert ((truth < np.minimum(low, high)) | (truth > np.maximum(low, high))).any()
+
+
+def test_a_full_sketch_has_the_size_that_is_said() -> None:
+    """docs/scale.md: about 250 kB, however many rows."""
+    rng = np.random.default_rng(0)
+    p = np.r_[rng.random(400_000), 10 ** rng.uniform(-9, -1, 400_000), 1 - 10 ** rng.uniform(-9, -1, 400_000)]
+    y = (rng.random(len(p)) < 0.5).astype(int)
+    sizes = [len(cal.Sketch.of(y, p, counts=np.full(len(p), count)).to_bytes()) for count in (1, 64, 1 << 19)]
+    assert 230_000 < max(sizes) < 270_000
+    assert "about 250 kB" in (DOCS / "scale.md").read_text(encoding="utf-8")
