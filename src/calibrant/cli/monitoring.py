@@ -61,7 +61,11 @@ def monitor() -> None:
     "--run-length", type=float, default=1000, show_default=True, help="Windows between false alarms of a change."
 )
 @click.option(
-    "--drift-alpha", type=float, default=0.01, show_default=True, help="Chance of a false drift alarm a window."
+    "--drift-alpha",
+    type=float,
+    default=0.01,
+    show_default=True,
+    help="Probability of a false drift alarm in a window, on average over references.",
 )
 @click.option(
     "--mature", type=float, default=0.95, show_default=True, help="Share of labels at which a window is judged."
