@@ -101,8 +101,8 @@ class Monitor:
         run_length
             Windows between false alarms of the detector of changes, on average, at least.
         drift_alpha
-            Probability of a false drift alarm in each window, averaged over references: all windows are compared with the same one, so
-            the share of false alarms against a given reference can be several times larger or smaller.
+            Probability of a false drift alarm in each window, on average over references: all windows are compared with the same
+            reference, and one that happens to lie off alarms more often. A reference much larger than the windows keeps close to it.
         mature
             Share of labels at which a window is judged.
         horizon
