@@ -25,6 +25,7 @@ __all__ = [
     "in_options",
     "in_options_here",
     "is_terminal",
+    "note_positive",
     "print_json",
     "print_lines",
     "print_table",
@@ -49,6 +50,15 @@ def forget(stream: TextIO | None) -> None:
     """Let what is still to be written go nowhere, so that Python does not complain at exit either."""
     if stream is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def note_positive(classes: Sequence[Any]) -> None:
+    """Say which of two columns is taken as that of the positive class, where their names do not tell it as those of yes and no do."""
+    from .._frames import positive_of
+
+    if len(classes) == 2 and positive_of(classes) is None:
+        told = f"{classes[1]} is taken as the positive class, being the second column"
+        say(clean(f"note: {told}; --classes {classes[1]},{classes[0]} takes the other"), err=True)
 
 
 def is_terminal(stream: TextIO | None) -> bool:
