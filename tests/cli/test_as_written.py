@@ -140,7 +140,12 @@ def test_apply_to_text_of_another_kind_keeps_the_values(tmp_path: Path, fitted: 
     (tmp_path / "b.csv").write_text("p,x,label\n0.750,1.10,yes\n")
     assert run("apply", fitted, tmp_path / "[ab].csv", "--out", tmp_path / "out.tsv")[0] == 0
     rows = [line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines()]
-    assert [row[:3] for row in rows] == [["label", "p", "x"], ["yes", "0.50", "01"], ["no", "0.25", "a"], ["yes", "0.750", "1.10"]]
+    assert [row[:3] for row in rows] == [
+        ["label", "p", "x"],
+        ["yes", "0.50", "01"],
+        ["no", "0.25", "a"],
+        ["yes", "0.750", "1.10"],
+    ]
     lines = [json.dumps({"label": "yes", "p": p, "code": "007", "at": "2026-01-05T10:00:00Z"}) for p in (0.2, 0.9)]
     (tmp_path / "rows.jsonl").write_text("\n".join(lines))
     assert run("apply", fitted, tmp_path / "rows.jsonl", "--out", tmp_path / "json.csv")[0] == 0
@@ -181,7 +186,10 @@ def test_monitors_know_classes_and_groups_however_they_are_spelt(
     tmp_path: Path, run: Run, values: tuple[str, str], labels: tuple[str, str]
 ) -> None:
     def rows(words: tuple[str, str]) -> str:
-        lines = [f"{words[event]},{p},{1 - p:.4f},{'yes' if i % 2 else 'no'},{i},2026-01-05" for i, (p, event) in enumerate(zip(SCORES, EVENTS.astype(int), strict=True))]
+        lines = [
+            f"{words[event]},{p},{1 - p:.4f},{'yes' if i % 2 else 'no'},{i},2026-01-05"
+            for i, (p, event) in enumerate(zip(SCORES, EVENTS.astype(int), strict=True))
+        ]
         return "label,p_yes,p_no,flag,id,at\n" + "\n".join(lines)
 
     (tmp_path / "reference.csv").write_text(rows(values))

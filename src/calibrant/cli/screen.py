@@ -72,7 +72,14 @@ def clean(text: str) -> str:
 
 
 # What errors of the library call by the names of Python, and a user of the command line by those of options.
-_SUBJECTS = {"y_true": "--label", "y_prob": "--prob", "when": "--time", "ids": "--id", "metric": "--metrics", "use_case": "--for"}
+_SUBJECTS = {
+    "y_true": "--label",
+    "y_prob": "--prob",
+    "when": "--time",
+    "ids": "--id",
+    "metric": "--metrics",
+    "use_case": "--for",
+}
 _OPTIONS = {
     "input": "--logits",
     "sample_weight": "--weight",
@@ -115,7 +122,7 @@ def in_options(text: str, options: Collection[str]) -> str:
 
 
 # A keyword of Python that no option stands for, with its value.
-_KEYWORD = re.compile(rf"""(?<![\w(,.=-])[a-z]\w*=(?![=<>])""")
+_KEYWORD = re.compile(r"""(?<![\w(,.=-])[a-z]\w*=(?![=<>])""")
 _VERB = re.compile(r"(pass|use|give|set|name) ")
 
 

@@ -157,7 +157,9 @@ def label_classes(labels: Any, of_columns: list[Any] | None) -> tuple[Any, list[
         return np.array([meant[label] for label in labels]), of_columns if numbered else turned
     spelled = dict(zip(truth, seen, strict=True))
     names = of_columns or [f"not {seen[0]}"] * 2
-    return labels, of_columns if turned is None else [spelled.get(v, str(n)) for v, n in zip(turned, names, strict=True)]
+    return labels, of_columns if turned is None else [
+        spelled.get(v, str(n)) for v, n in zip(turned, names, strict=True)
+    ]
 
 
 def _distinct_texts(labels: Any) -> list[str]:

@@ -101,7 +101,6 @@ class Table:
                 raise FileError(out, f"cannot be written: {first_line(error)}", "choose another kind") from error
             return write_atomic(out, copy.read_bytes())
 
-
     def _appended(self, out: str, names: list[str], columns: list[Any]) -> bytes | None:
         """The text of the one file with the new columns, where text of its kind is asked for."""
         if len(self.paths) != 1 or Path(out).suffix.lower() != f".{self.kind}" or len(names) != len(columns):

@@ -373,9 +373,7 @@ def _why_none(judged: Judged, found: _Found, target: str, method: str) -> str:
         return f"{start}; too few of the {judged.total:.6g} rows are accepted for a test to be passed, even without an error"
     if "coverage" in target:
         most = found.tests[0]
-        return (
-            f"{start}; the nearest was {max(most.threshold, judged.least):.4g} ({most.accepted:.6g} of {judged.total:.6g} rows accepted)"
-        )
+        return f"{start}; the nearest was {max(most.threshold, judged.least):.4g} ({most.accepted:.6g} of {judged.total:.6g} rows accepted)"
     if method == "fixed" and not found.tests[0].accepted:
         return f"none: no row is accepted at {found.tests[0].threshold:.4g}"
     if method == "fixed":

@@ -233,9 +233,15 @@ def not_utf8(shown: str) -> FileError:
 # What is often at hand and cannot be read, and what to do about it.
 OTHERS = {
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), ("a spreadsheet", "save it as CSV")),
-    **dict.fromkeys((".zip", ".tar", ".7z", ".bz2", ".xz"), ("an archive", "unpack it; .gz and .zst are read as they are")),
-    **dict.fromkeys((".pkl", ".pickle", ".joblib", ".pt", ".pth"), ("a pickle", "write the predictions as CSV or Parquet")),
-    **dict.fromkeys((".feather", ".arrow", ".orc", ".avro", ".h5", ".hdf5", ".sqlite"), ("of another kind", "write it as Parquet")),
+    **dict.fromkeys(
+        (".zip", ".tar", ".7z", ".bz2", ".xz"), ("an archive", "unpack it; .gz and .zst are read as they are")
+    ),
+    **dict.fromkeys(
+        (".pkl", ".pickle", ".joblib", ".pt", ".pth"), ("a pickle", "write the predictions as CSV or Parquet")
+    ),
+    **dict.fromkeys(
+        (".feather", ".arrow", ".orc", ".avro", ".h5", ".hdf5", ".sqlite"), ("of another kind", "write it as Parquet")
+    ),
     ".npy": ("a single array", "save labels and probabilities with numpy.savez"),
 }
 
@@ -344,7 +350,12 @@ def dialect_of(connection: Any, path: str, kind: str) -> dict[str, Any] | None:
     if quote is None:
         return {"delimiter": delimiter, "quoting": csv.QUOTE_NONE, "escapechar": "\\"}
     doubled = escape in (None, quote)
-    return {"delimiter": delimiter, "quotechar": quote, "doublequote": doubled, "escapechar": None if doubled else escape}
+    return {
+        "delimiter": delimiter,
+        "quotechar": quote,
+        "doublequote": doubled,
+        "escapechar": None if doubled else escape,
+    }
 
 
 def named_types(option: str, types: dict[str, str]) -> str:
