@@ -245,6 +245,19 @@ def test_no_text_of_a_command_speaks_of_keywords(tmp_path: Path, rows: Path, yes
     assert not KEYWORD.search(page.read_text(encoding="utf-8"))
 
 
+def test_errors_speak_of_what_is_on_the_command_line(tmp_path: Path, rows: Path, run: Run) -> None:
+    text = tmp_path / "text.csv"
+    text.write_text("y,p,q\n0,0.1,a\n1,0.2,b\n")
+    assert run("evaluate", text, "--weight", "q")[2].endswith("and numbers are needed; name a column of numbers\n")
+    assert run("compare", text, "--models", "p,q")[2].startswith("error: --models: holds text")
+    assert run("evaluate", rows, "--interval", "95")[2].startswith("error: --interval: must lie between 0 and 1")
+    assert run("evaluate", rows, "--map", rows)[2].endswith("; name a file that fit wrote\n")
+    assert run("fit", rows, "--where", "y = 0", "--out", tmp_path / "m.json")[2].startswith(
+        "error: --label: needs rows"
+    )
+    assert "'fixed'" not in run("select", rows, "--coverage", "0.9", "--method", "sgr")[2]
+
+
 # The positive class
 
 

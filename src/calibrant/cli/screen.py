@@ -75,6 +75,8 @@ def clean(text: str) -> str:
 _SUBJECTS = {
     "y_true": "--label",
     "y_prob": "--prob",
+    "scores": "--prob",
+    "recalibrate": "--label",
     "when": "--time",
     "ids": "--id",
     "metric": "--metrics",
@@ -100,6 +102,11 @@ _PHRASES = {
     "pass groups= or features=": "pass groups=",
     "pass features= or proximity=": "features of rows are for Python",
     "pass features=": "features of rows are for Python",
+    "convert it with float() or read the column as numeric": "name a column of numbers",
+    "must be None or lie": "must lie",
+    "pass a file written by save": "name a file that fit wrote",
+    "choose_threshold asks": "select asks",
+    "'sequence', 'fixed', 'conformal'": "'sequence', 'conformal'",
 }
 
 
@@ -111,6 +118,8 @@ def in_options(text: str, options: Collection[str]) -> str:
     named |= {option[2:].replace("-", "_"): option for option in options if option.startswith("--")}
     subject, colon, rest = text.partition(": ")
     spoken = {name: option for name, option in _SUBJECTS.items() if option in options} | named
+    if "--models" in options:
+        spoken["y_prob"] = "--models"
     text = f"{spoken[subject]}{colon}{rest}" if colon and subject in spoken else text
 
     def as_option(found: re.Match[str]) -> str:

@@ -336,7 +336,7 @@ def dialect_of(connection: Any, path: str, kind: str) -> dict[str, Any] | None:
 
     import duckdb
 
-    function, *options = READERS[kind]
+    options = READERS[kind][1:]
     try:
         found = connection.execute(
             f"SELECT Delimiter, Quote, Escape, SkipRows FROM sniff_csv({', '.join((_literal(path), *options))})"  # noqa: S608
