@@ -22,6 +22,7 @@ __all__ = [
     "column_names",
     "positive_last",
     "positive_of",
+    "read_columns",
 ]
 
 # What follows the name of a column in that of the calibrated one that a map made of it.
@@ -111,6 +112,37 @@ def as_booleans(names: Iterable[Any]) -> list[bool] | None:
     """Names of classes as truth values, for labels that are such; None where a name is no such word."""
     found = [_TRUTH.get(str(name).lower()) for name in names]
     return [value for value in found if value is not None] if None not in found else None
+
+
+def read_columns(
+    names: tuple[Any, ...], pattern: str, classes: Any, pos_label: Any, labels: NDArray[Any]
+) -> tuple[list[int] | None, Any, Any]:
+    """What the columns of a frame say: their order with the positive class last (None where that is theirs), classes and `pos_label`.
+
+    What is given by `classes` stays; a `pos_label` that names one of two columns is used up.
+    """
+    if len(set(names)) < max(2, len(names)) or classes is not None:
+        return None, classes, pos_label
+    text = all(isinstance(name, str) for name in names)
+    told = class_names([str(name) for name in names], pattern) if text else list(names)
+    if len(names) == 2 and pos_label is not None:
+        known = next((found for found in (list(names), told) if found is not None and pos_label in found), None)
+        if known is None:
+            return None, classes, pos_label
+        first = known.index(pos_label) == 0
+        return ([1, 0], known[::-1], None) if first else (None, known, None)
+    order = list(names)
+    if len(names) == 2:
+        order = positive_last(order, pattern) if text else order[::-1] if positive_of(order) == 0 else order
+    turned = None if order == list(names) else [names.index(name) for name in order]
+    if not text or told is None or pos_label is not None or told == list(range(len(told))):
+        return turned, classes, pos_label
+    named = told[::-1] if turned is not None else told
+    if named == list(range(len(named))) or set(names) == set(told):
+        return turned, classes, pos_label
+    place = {name: index for index, name in enumerate(named)}
+    meant = _distinct(labels, place) is not None or _names_some(labels, place)
+    return turned, tuple(named) if meant else None, pos_label
 
 
 def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDArray[Any]) -> Any:

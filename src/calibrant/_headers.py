@@ -98,5 +98,5 @@ def sketched_header(sketches: Sketches) -> Header:
     if known is not None:
         error = _standard_error(sketches.sketch(known).view())
     n, kind, k = sketches.n, sketches.kind, sketches.k
-    positive = _positive(kind, sketches.classes)
-    return Header(n, float(n), kind, k, shares, accuracy, {}, confidence, event, error, positive)
+    named = _positive(kind, sketches.classes)
+    return Header(n, float(n), kind, k, shares, accuracy, {}, confidence, event, error, named)

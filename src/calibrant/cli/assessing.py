@@ -10,8 +10,8 @@ from ..errors import ArgumentError, CalibrantError, ColumnError
 from ..inference.comparison import Difference, compare
 from ..inference.significance import assess, assess_many
 from ..registry import Metric, catalogue
-from .evaluating import named_classes
-from .screen import clean, print_json, print_lines, resampling_bar, say
+from .evaluating import named_classes, positive_class
+from .screen import clean, in_options_here, print_json, print_lines, resampling_bar, say
 from .source import Columns, load, load_each
 from .streaming import streamed
 
@@ -54,6 +54,7 @@ def run(
     words: dict[str, Any] = {"y_true": sketches}
     if sketches is None:
         words = named_classes(load(file, Columns(**columns), where, format, table), classes, pos_label) | checks
+    positive = positive_class(words)
     words |= {"alpha": alpha, "n_resamples": resamples, "rng": seed, **_given(lens=lens, bins=bins, binning=binning)}
     with resampling_bar():
         result: Any
@@ -63,9 +64,9 @@ def run(
             result = assess_many(**words, metrics=chosen, correction=correction or "holm")  # type: ignore[arg-type]
     if as_json:
         rejected = {"rejected": result.rejected}
-        print_json({"calibrant": __version__, "file": file, **result.to_dict(), **rejected})
+        print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict(), **rejected})
     else:
-        print_lines(repr(result).split("\n"))
+        print_lines([*_positive_line(positive), *map(in_options_here, repr(result).split("\n"))])
     if not (fail_if_rejected and result.rejected):
         return False
     names = result.metric if metrics is None else ", ".join(result.rejected)
@@ -102,6 +103,14 @@ def _check_groups(metrics: list[Metric]) -> None:
         f"is for metrics that read groups ({', '.join(readers)}), and {asked} would test all rows together",
         "drop it; --where tests one group, and evaluate --by measures each",
     )
+
+
+def _positive(name: str) -> dict[str, str]:
+    return {"positive_class": name} if name else {}
+
+
+def _positive_line(name: str) -> list[str]:
+    return [f"positive class {name}"] if name else []
 
 
 def _given(**words: Any) -> dict[str, Any]:
@@ -148,8 +157,10 @@ def run_compare(
         raise ColumnError(names.get(error.argument, error.argument), error.problem, error.remedy) from None
     _order_classes(parts, told=classes is not None)
     for part in parts:
+        part["by_place"] = part.get("by_place", False) and part is parts[0]  # it is said once
         named_classes(part, classes, pos_label)
     words = parts[0]
+    positive = positive_class(words)
     probs = {_name(spec): part.pop("y_prob") for spec, part in zip(specs, parts, strict=True)}
     if "sum_tolerance" in words:
         words["sum_tolerance"] = max(part.get("sum_tolerance", 0.0) for part in parts)
@@ -158,9 +169,9 @@ def run_compare(
     with resampling_bar():
         result = compare(models=probs, metric=metric, cluster=cluster is not None, **words)
     if as_json:
-        print_json({"calibrant": __version__, "file": file, **result.to_dict()})
+        print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict()})
     else:
-        print_lines(repr(result).split("\n"))
+        print_lines([*_positive_line(positive), *map(in_options_here, repr(result).split("\n"))])
     first, *others = result.values
     worse = [name for name in others if fail_if_worse and _is_worse(result[first, name])]
     if worse:

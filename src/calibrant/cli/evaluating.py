@@ -16,6 +16,7 @@ from ..registry import Metric, catalogue
 from .screen import (
     clean,
     in_options_here,
+    note_positive,
     print_json,
     print_lines,
     print_table,
@@ -26,7 +27,7 @@ from .screen import (
 from .source import Columns, load
 from .streaming import is_sketch, streamed
 
-__all__ = ["like_labels", "named_classes", "run"]
+__all__ = ["like_labels", "named_classes", "positive_class", "run"]
 
 COMPARE = {
     ">=": operator.ge,
@@ -156,6 +157,9 @@ def named_classes(words: dict[str, Any], classes: str | None, pos_label: str | N
     """What was read from a file, with the classes named on the command line; of two columns, that of the positive class last."""
     several = getattr(words["y_prob"], "ndim", 2) == 2
     own = list(words.get("classes", ())) if several else []
+    by_place = words.pop("by_place", False)
+    if by_place and classes is None and pos_label is None:
+        note_positive(own)
     if classes is not None:
         given = like_labels([name.strip() for name in classes.split(",")], words["y_true"])
         if len(own) == 2 and [str(name) for name in given] == [str(name) for name in reversed(own)]:
@@ -174,6 +178,13 @@ def named_classes(words: dict[str, Any], classes: str | None, pos_label: str | N
         else:
             words["pos_label"] = positive
     return words
+
+
+def positive_class(words: dict[str, Any]) -> str:
+    """The name of the positive class of two in what was read; empty where there is none, or it has no other name than 1."""
+    classes = words.get("classes", ())
+    name = words.get("pos_label", classes[1] if len(classes) == 2 else "")
+    return "" if [str(each) for each in classes] == ["0", "1"] and "pos_label" not in words else str(name)
 
 
 def like_labels(names: list[str], labels: Any) -> list[Any]:

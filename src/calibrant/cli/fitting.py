@@ -19,7 +19,7 @@ from ..recalibration.grouped import GroupMap
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
 from .evaluating import like_labels, named_classes
-from .screen import clean, print_json, print_lines, say, warnings_as_lines
+from .screen import clean, in_options_here, print_json, print_lines, say, warnings_as_lines
 from .source import Columns, load
 from .tables import check_target, open_table
 
@@ -86,8 +86,18 @@ def run_fit(
         return
     print_lines(repr(found).split("\n"))
     print_lines(
-        ["", f"wrote {path}: {type(found.map).__name__}, fitted on {rows_in(p):,} rows", _next_step(found, out)]
+        [
+            "",
+            f"wrote {path}: {type(found.map).__name__}, fitted on {rows_in(p):,} rows{_classes_of(p)}",
+            _next_step(found, out),
+        ]
     )
+
+
+def _classes_of(p: Predictions) -> str:
+    """Which class is positive, where two have names."""
+    named = p.kind == "binary" and p.classes is not None and [str(name) for name in p.classes] != ["0", "1"]
+    return f"; positive class {p.classes[1]}" if named and p.classes is not None else ""
 
 
 def _next_step(found: Recalibration, out: str) -> str:
@@ -184,7 +194,7 @@ def run_select(
     if as_json:
         print_json({"calibrant": __version__, "file": file, **chosen.to_dict()})
     else:
-        print_lines(repr(chosen).split("\n"))
+        print_lines([in_options_here(line) for line in repr(chosen).split("\n")])
     if chosen.threshold is None:
         say(clean(f"no threshold was found for {chosen.target}"), err=True)
     return chosen.threshold is None

@@ -85,7 +85,12 @@ def written_option(name: str, *, folder: bool = False, **more: Any) -> Callable[
 
 class_score_options = with_options(
     click.option("--prob", metavar="COLUMN", help="Probability of the positive class."),
-    click.option("--probs", metavar="COLUMNS", help="One probability per class: a list, or a pattern such as 'p_*'."),
+    click.option(
+        "--probs",
+        metavar="COLUMNS",
+        help="One probability per class: a list, or a pattern such as 'p_*'. Of two, the second is of the positive class, unless "
+        "their names tell it, as p_yes and p_no do.",
+    ),
     click.option(
         "--logits", metavar="COLUMNS", help="Logits instead of probabilities: one column, a list or a pattern."
     ),
@@ -101,7 +106,9 @@ score_options = with_options(
 label_option = click.option("--label", metavar="COLUMN", help="The true class. Found by its name if not given.")
 where_option = click.option("--where", metavar="SQL", help="Which rows, as one SQL expression: \"country = 'FR'\".")
 classes_option = click.option(
-    "--classes", metavar="NAMES", help="Names of the classes, in the order of the columns, with commas."
+    "--classes",
+    metavar="NAMES",
+    help="Names of the classes in the order of the columns, of two the positive one last, with commas.",
 )
 table_option = click.option("--table", metavar="NAME", help="Table of a DuckDB database, where it has several.")
 file_options = with_options(
@@ -125,7 +132,7 @@ def column_options(*more: Callable[[Command], Command]) -> Callable[[Command], C
         click.option("--counts", metavar="COLUMN", help="How many rows each row stands for."),
         where_option,
         classes_option,
-        click.option("--pos-label", metavar="VALUE", help="Which label is positive."),
+        click.option("--pos-label", metavar="VALUE", help="Which of two classes is the positive one."),
         file_options,
     )
 

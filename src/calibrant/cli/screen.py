@@ -25,6 +25,7 @@ __all__ = [
     "in_options",
     "in_options_here",
     "is_terminal",
+    "note_positive",
     "print_json",
     "print_lines",
     "print_table",
@@ -51,6 +52,15 @@ def forget(stream: TextIO | None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+def note_positive(classes: Sequence[Any]) -> None:
+    """Say which of two columns is taken as that of the positive class, where their names do not tell it as those of yes and no do."""
+    from .._frames import positive_of
+
+    if len(classes) == 2 and positive_of(classes) is None:
+        told = f"{classes[1]} is taken as the positive class, being the second column"
+        say(clean(f"note: {told}; --classes {classes[1]},{classes[0]} takes the other"), err=True)
+
+
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether somebody looks on; a stream that was closed before we began is None."""
     return stream is not None and stream.isatty()
@@ -65,6 +75,8 @@ def clean(text: str) -> str:
 _SUBJECTS = {
     "y_true": "--label",
     "y_prob": "--prob",
+    "scores": "--prob",
+    "recalibrate": "--label",
     "when": "--time",
     "ids": "--id",
     "metric": "--metrics",
@@ -90,6 +102,11 @@ _PHRASES = {
     "pass groups= or features=": "pass groups=",
     "pass features= or proximity=": "features of rows are for Python",
     "pass features=": "features of rows are for Python",
+    "convert it with float() or read the column as numeric": "name a column of numbers",
+    "must be None or lie": "must lie",
+    "pass a file written by save": "name a file that fit wrote",
+    "choose_threshold asks": "select asks",
+    "'sequence', 'fixed', 'conformal'": "'sequence', 'conformal'",
 }
 
 
@@ -101,6 +118,8 @@ def in_options(text: str, options: Collection[str]) -> str:
     named |= {option[2:].replace("-", "_"): option for option in options if option.startswith("--")}
     subject, colon, rest = text.partition(": ")
     spoken = {name: option for name, option in _SUBJECTS.items() if option in options} | named
+    if "--models" in options:
+        spoken["y_prob"] = "--models"
     text = f"{spoken[subject]}{colon}{rest}" if colon and subject in spoken else text
 
     def as_option(found: re.Match[str]) -> str:

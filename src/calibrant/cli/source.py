@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +90,8 @@ def _wanted(existing: list[str], columns: Columns) -> list[str]:
 def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[str, Any]:
     import numpy as np
 
-    label, names = (
-        find_columns(list(arrays), columns) if not _npz_logits(arrays, columns) else (_find_label(arrays), ["logits"])
-    )
+    chosen = replace(columns, logits="logits") if _npz_logits(arrays, columns) else columns
+    label, names = find_columns(list(arrays), chosen)
     scores = _stack([arrays[name] for name in names])
     words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
     if columns.logits or names == ["logits"]:
@@ -106,6 +106,9 @@ def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[s
         words["y_true"], classes = label_classes(arrays[label], of_columns)
         if classes is not None and (words["y_true"].dtype.kind in "OU" or all(isinstance(n, int) for n in classes)):
             words["classes"] = classes
+            # A list of columns has the order that was meant.
+            if len(classes) == 2 and several and "," not in (columns.probs or columns.logits or ""):
+                words["by_place"] = True
     elif columns.confidence:
         words["y_true"] = _truth_values(arrays[label])
     for word, option, name in (
@@ -198,10 +201,6 @@ def _npz_logits(arrays: dict[str, Any], columns: Columns) -> bool:
         and "logits" in arrays
         and not any(n in arrays for n in PROB_NAMES)
     )
-
-
-def _find_label(arrays: dict[str, Any]) -> str:
-    return find_columns([*arrays, "prob"], Columns())[0]
 
 
 def _stack(parts: list[Any]) -> Any:
