@@ -113,7 +113,7 @@ class Catalogue(Mapping[str, Metric]):
     def _repr_html_(self) -> str:
         from html import escape
 
-        parts = []
+        parts = [f"<p>{len(self)} calibration metrics</p>"]
         for family, subfamilies in self.tree().items():
             inner = "".join(
                 f"<li>{escape(subfamily)}<ul>"

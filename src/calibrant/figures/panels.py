@@ -76,12 +76,15 @@ class ReliabilityPanels:
         ]
         return ["name", "rows", *ids], rows
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         kinds = ", ".join(dict.fromkeys(diagram.kind for diagram in self.diagrams.values()))
-        return f"Reliability diagrams ({len(self)}, {kinds})\n{lines_of(*self._rows())}"
+        return f"Reliability diagrams ({len(self)}, {kinds})"
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{lines_of(*self._rows())}"
 
     def _repr_html_(self) -> str:
-        return html_table(*self._rows(), "Reliability diagrams")
+        return html_table(*self._rows(), self._title())
 
     def _axis_words(self, diagram: ReliabilityDiagram) -> tuple[str, str]:
         """Words of the axes; a panel's title names its class already."""

@@ -80,7 +80,9 @@ class VariationDiagram:
         return f"Variation diagram ({self.variation}, vce {number(self.vce)})\n{lines_of(list(self._columns()), self._rows())}"
 
     def _repr_html_(self) -> str:
-        return html_table(list(self._columns()), self._rows(), f"Variation diagram ({self.variation})")
+        return html_table(
+            list(self._columns()), self._rows(), f"Variation diagram ({self.variation}, vce {number(self.vce)})"
+        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Observed against stated variation, markers as large as the bins are full; on `ax` or a new one, which is returned."""
@@ -209,7 +211,7 @@ class UceDiagram:
         return f"Uncertainty diagram (uce {number(self.uce)})\n{lines_of(list(self._columns()), self._rows())}"
 
     def _repr_html_(self) -> str:
-        return html_table(list(self._columns()), self._rows(), "Uncertainty diagram")
+        return html_table(list(self._columns()), self._rows(), f"Uncertainty diagram (uce {number(self.uce)})")
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Error rate against entropy, and where calibrated probabilities would lie; on `ax` or a new one, which is returned."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_whole
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_lines, html_table, number
 from .._signature import check_words
 from ..errors import ArgumentError, LensError, WeightsNotSupportedError
 from ..lenses import Lens
@@ -108,11 +108,9 @@ class CalibrationBand:
         return f"{self.verdict}\n  {self.n:,} rows, {len(self.score):,} scores{rounded}, method {self.method}"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         shown = np.unique(np.linspace(0, len(self.score) - 1, 21).astype(np.intp))
         rows = [[number(self.score[i]), number(self.low[i]), number(self.high[i])] for i in shown]
-        return f"<p>{escape(self.verdict)}</p>" + html_table(["score", "low", "high"], rows)
+        return html_lines(repr(self)) + html_table(["score", "low", "high"], rows)
 
 
 def calibration_band(

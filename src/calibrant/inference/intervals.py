@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_whole
 from .._convert import is_number
-from .._results import frame_of, html_table, json_values, number
+from .._results import frame_of, html_lines, html_table, json_values, number
 from .._signature import check_words
 from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.coefficients import line_of
@@ -102,7 +102,8 @@ class Interval:
 
     def _repr_html_(self) -> str:
         row = [self.metric, number(self.value), number(self.low), number(self.high), f"{self.level:.0%}", self.method]
-        return html_table(["metric", "value", "low", "high", "level", "method"], [row], "; ".join(self._notes()))
+        notes = html_lines(*(f"note: {note}" for note in self._notes()))
+        return html_table(["metric", "value", "low", "high", "level", "method"], [row]) + notes
 
 
 def interval(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_whole
 from .._convert import is_number
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_lines, html_table, number
 from .._signature import unknown_word
 from .._warps import Warp, as_warp
 from ..errors import ArgumentError, UndefinedMetricError
@@ -84,7 +84,7 @@ class PowerResult:
 
     def _repr_html_(self) -> str:
         row = [self.test, f"{self.n:,}", number(self.power), number(self.low), number(self.high), f"{self.alpha:g}"]
-        return html_table(["test", "rows", "power", "low", "high", "level"], [row], self.deviation)
+        return html_lines(repr(self)) + html_table(["test", "rows", "power", "low", "high", "level"], [row])
 
 
 def power(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import frame_of, html_table, json_values, number, pvalue_text, text_table
+from .._results import frame_of, html_lines, html_table, json_values, number, pvalue_text, text_table
 from ..errors import ArgumentError
 from ..registry import catalogue
 
@@ -102,9 +102,7 @@ class SignificanceResult:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<p>{escape(self.verdict)}</p>" + html_table(HEADINGS, [self._cells()])
+        return html_lines(repr(self)) + html_table(HEADINGS, [self._cells()])
 
 
 HEADINGS = ["metric", "value", "p-value", "threshold", "method", "lens"]

@@ -236,7 +236,7 @@ class ChangePoint:
         return f"If there was a change, it began about {where}, of {self.n:,}: {self.alternative}, log evidence {number(self.log_evidence)}"
 
     def _repr_html_(self) -> str:
-        return html_table(list(self.to_dict()), [[str(v) for v in self.to_dict().values()]])
+        return html_table(list(self.to_dict()), [[str(v) for v in self.to_dict().values()]], repr(self))
 
 
 def locate_change(

@@ -59,7 +59,7 @@ class Alarm:
 
     def _repr_html_(self) -> str:
         names = ["kind", "group", "when", "evidence", "words"]
-        return html_table(names, [[self.kind, self.group, self.when, number(self.evidence), self.words]])
+        return html_table(names, [[self.kind, self.group, self.when, number(self.evidence), self.words]], repr(self))
 
 
 def combine_evalues(evalues: Any, *, method: Literal["mean", "product"] = "mean") -> float:

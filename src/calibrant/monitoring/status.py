@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_lines, html_table, number
 from .detectors import EDetector
 from .eprocess import EProcess
 from .findings import ScoreFindings, WindowCalibration
@@ -55,7 +55,7 @@ class WatchAlarm:
         return f"{self.kind}{named}, window {self.window}: {self.words}"
 
     def _repr_html_(self) -> str:
-        return html_table(list(self.to_dict()), [[str(v) for v in self.to_dict().values()]])
+        return html_table(list(self.to_dict()), [[str(v) for v in self.to_dict().values()]], repr(self))
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class WindowStatus:
 
     def _repr_html_(self) -> str:
         flat = self.flat()
-        return html_table(list(flat), [[_cell(value) for value in flat.values()]])
+        return html_table(list(flat), [[_cell(value) for value in flat.values()]], repr(self))
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class GroupStatus:
         return f"{self.group}: {self.n:,} rows, {self.labelled:,} labelled, e-value {number(self.e_value)} of {number(self.needed)} needed ({found})"
 
     def _repr_html_(self) -> str:
-        return html_table(list(self.to_dict()), [[_cell(v) for v in self.to_dict().values()]])
+        return html_table(list(self.to_dict()), [[_cell(v) for v in self.to_dict().values()]], repr(self))
 
 
 @dataclass(frozen=True)
@@ -399,9 +399,10 @@ class MonitorStatus:
 
     def _repr_html_(self) -> str:
         rows = [window.flat() for window in self.windows]
+        said = html_lines(repr(self))
         if not rows:
-            return html_table(["monitor"], [[self.verdict]])
-        return html_table(list(rows[0]), [[_cell(value) for value in row.values()] for row in rows], self.verdict)
+            return said
+        return said + html_table(list(rows[0]), [[_cell(value) for value in row.values()] for row in rows])
 
 
 def _again(found: list[WatchAlarm]) -> str:

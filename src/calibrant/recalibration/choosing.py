@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._checks import check_whole
 from .._convert import is_number, summing_to_one
 from .._gather import as_predictions
-from .._results import frame_of, html_table, number, text_table
+from .._results import frame_of, html_lines, html_table, number, text_table
 from .._signature import PREDICTION_WORDS, unknown_word
 from ..errors import ArgumentError, CalibrantError, CalibrantWarning, InputTypeError, UndefinedMetricError
 from ..predictions import Predictions
@@ -120,14 +120,19 @@ class Recalibration:
             rows.append([mark, c.method, number(c.loss), number(c.gain), span, number(c.ece), c.note])
         return ["", "method", f"held-out {self.loss}", "gain", f"{100 * self.level:g}% interval", "ece", ""], rows
 
-    def __repr__(self) -> str:
-        verdict = f"{self.method}: chosen on {self.n:,} rows"
+    def _verdict(self) -> str:
         if self.method == "none":
-            verdict = "leave it alone: no map helps" if len(self.candidates) > 1 else "none: no map was tried"
-        return "\n".join([verdict, *text_table(*self._table()), *([f"note: {self.note}"] if self.note else [])])
+            return "leave it alone: no map helps" if len(self.candidates) > 1 else "none: no map was tried"
+        return f"{self.method}: chosen on {self.n:,} rows"
+
+    def _note(self) -> str:
+        return f"note: {self.note}" if self.note else ""
+
+    def __repr__(self) -> str:
+        return "\n".join([self._verdict(), *text_table(*self._table()), *filter(None, [self._note()])])
 
     def _repr_html_(self) -> str:
-        return html_table(*self._table())
+        return html_lines(self._verdict()) + html_table(*self._table()) + html_lines(self._note())
 
 
 def recalibrate(

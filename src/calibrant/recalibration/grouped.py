@@ -95,9 +95,7 @@ class GroupCalibration(GroupMap):
         if self.unseen not in ("error", "together"):
             raise ArgumentError("unseen", f"must be 'error' or 'together'; got {self.unseen!r}")
 
-    def fit(  # type: ignore[override]  # groups stand where the third argument ends
-        self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None
-    ) -> Self:
+    def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None) -> Self:
         """Fit a copy of the calibrator to the rows of each group; other parameters are those of `CalibrationMap.fit`."""
         self._check_params()
         with named_as():
@@ -192,9 +190,7 @@ class MultiCalibration(GroupMap, CountingMap):
             if not (isinstance(value, (int, float)) and low <= value < 1):
                 raise ArgumentError(name, f"must be a number below 1, {'above' if low else 'from'} 0; got {value!r}")
 
-    def fit(  # type: ignore[override]
-        self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None
-    ) -> Self:
+    def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None) -> Self:
         """Fit to validation rows and their groups; other parameters are those of `CalibrationMap.fit`."""
         self._masks, self.groups_ = _masks_of(groups, None, len(column(scores, "scores").array))
         try:

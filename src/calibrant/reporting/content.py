@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_lines, html_table, number
 from ..errors import ArgumentError
 from ..files import write_atomic
 from .forms import form_of, plain_values, text_in
@@ -377,7 +377,7 @@ class Report:
         from html import escape
 
         rows = [[row.id, _short(row.value), _short(row.low), _short(row.high)] for row in self.metrics.rows]
-        head = f"<p><b>{escape(self.title)}</b><br>{escape(self.verdict.sentence)}</p>"
+        head = f"<p><b>{escape(self.title)}</b></p>" + html_lines(*self.header, self.verdict.sentence)
         return head + html_table(["metric", "value", "low", "high"], rows)
 
 
