@@ -70,6 +70,9 @@ def test_an_id_wins_over_an_alias() -> None:
         ("CITL", {"calibration_in_the_large", "fixed_slope_intercept"}),
         ("calibration-in-the-large", {"calibration_in_the_large", "fixed_slope_intercept"}),
         ("CIS", {"cox_intercept", "cox_slope"}),
+        ("ECCE", {"ecce_mad", "ecce_r"}),
+        ("KS calibration error", {"ecce_mad", "ks_top_r"}),
+        ("kernel calibration error", {"mmce", "skce_b"}),
     ],
 )
 def test_a_name_of_two_metrics_lists_both(name: str, meant: set[str]) -> None:
@@ -357,3 +360,20 @@ def test_a_call_leaves_nothing_for_the_collector(id: str, monkeypatch: pytest.Mo
         assert all(reference() is None for reference in made)
     finally:
         gc.enable()
+
+
+# Names of the literature for a form that is an option here: as an alias they would return another number.
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Hosmer-Lemeshow H",  # equal-width bins, and the default is the C statistic
+        "Chebyshev error",  # the largest entry, and the default is the mean
+        "CORP calibration error",  # a difference of Brier scores, and the metric is a mean distance
+        "verified calibration error",  # a root, and the metric is its square
+        "marginal calibration error",  # a root mean square over classes, and the metric is a mean
+        "top-label calibration error",  # a root mean square too, or conditional on the predicted class
+    ],
+)
+def test_names_of_other_forms_are_not_aliases(name: str) -> None:
+    with pytest.raises(cal.UnknownMetricError):
+        catalogue[name]

@@ -302,6 +302,10 @@ def test_fitted_curves_that_are_the_same() -> None:
     assert cal.fott_em(y, p) == cal.ece_em(y, p) == cal.ece_fott(y, p)
     assert cal.fott_ew(y, p) == cal.ece(y, p)
     assert cal.fott_isotonic(1 - p, p, soft=True) > 0.1  # a falling truth: pooled to one level
+    corp = cal.decompose(
+        y, p, method="corp"
+    ).miscalibration  # the score lies in the cone onto which the outcomes are projected
+    assert 0.5 * corp < cal.fott_isotonic(y, p, norm=2) <= corp
     falling = np.abs(p - 0.5)
     assert cal.fott_isotonic(falling, p, soft=True) < np.abs(falling - p).mean() - 0.01
     for id in ("fott_isotonic", "ici", "emax", "fott_platt"):

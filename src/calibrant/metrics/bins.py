@@ -37,7 +37,6 @@ PLUG_IN = "sampling noise raises it, most where bins hold few rows; depends on t
         "estimated calibration error",
         "empirical calibration error",
         "mean absolute calibration error",
-        "top-label calibration error",
     ),
     cite="naeini2015",
     finish=norm_root,
@@ -105,7 +104,6 @@ cwce = preset(
     aliases=(
         "SCE",
         "static calibration error",
-        "marginal calibration error",
         "classwise ECE",
         "CWCE",
         "binned multiclass CE",

@@ -40,7 +40,7 @@ def null_scale(view: View) -> float:
     cost="N log N",
     recommended=True,
     use_cases=("parameter-free",),
-    aliases=("ECCE-MAD", "KS", "KS calibration error", "Kolmogorov-Smirnov calibration error"),
+    aliases=("ECCE-MAD", "ECCE", "KS", "KS calibration error", "Kolmogorov-Smirnov calibration error"),
     cite="arrieta2022",
     pros="no bins and no parameters; a test whose large-sample distribution does not depend on the scores",
     cons="the path starts at the lowest score, so the value for the other class differs (see `ecce_r`); errors of alternating sign at "
@@ -145,7 +145,7 @@ def _check_rank(r: int, view: VectorView) -> int:
     lens="canonical",
     sketch=False,
     cost="N K log N",
-    aliases=("KS top-r", "KS"),
+    aliases=("KS top-r", "KS", "KS calibration error", "Kolmogorov-Smirnov calibration error"),
     cite="gupta2021",
     pros="no bins; looks at any choice of the model, not only its first",
     cons="one rank at a time; errors of alternating sign at neighbouring scores cancel",

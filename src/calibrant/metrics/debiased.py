@@ -59,7 +59,7 @@ SINGLE = "What a bin of one row adds: ``'keep'`` its squared gap uncorrected, ``
     ideal=0,
     cost="N log N",
     soft=False,
-    aliases=("CE2-DB", "debiased l2 calibration error", "verified calibration error"),
+    aliases=("CE2-DB", "debiased squared l2 calibration error"),
     cite="kumar2019",
     pros="unbiased for the squared gap of given bins of at least two rows each where true probabilities are equal inside a bin",
     cons="too low by the variance of the true probabilities inside a bin over its rows; errors of opposite sign inside a bin cancel; can "
@@ -89,7 +89,7 @@ def _clipped_root(value: float, options: Mapping[str, Any]) -> float:
     ideal=0,
     cost="N log N",
     soft=False,
-    aliases=("DRMSCE",),
+    aliases=("DRMSCE", "debiased l2 calibration error"),
     cite="petersen2023",
     finish=_clipped_root,
     pros="on the scale of a probability; the variance of the outcome rates is subtracted",
@@ -161,7 +161,7 @@ def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> f
     ideal=0,
     cost="N log N",
     soft=False,
-    aliases=("HL", "Hosmer-Lemeshow C", "hl_c", "Hosmer-Lemeshow H", "hl_h", "HL C-statistic", "HL H-statistic"),
+    aliases=("HL", "Hosmer-Lemeshow C", "hl_c", "HL C-statistic"),
     cite="hosmer1980",
     pros="the classical test of clinical models; compared with chi-square, one degree of freedom for each bin that holds rows of new data",
     cons="a test statistic, not a size of error: for miscalibrated forecasts it grows with the number of rows; depends on the bins; far from "

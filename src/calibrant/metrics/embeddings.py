@@ -85,7 +85,7 @@ def _without_own(cloud: Cloud, kernel: Kernel, parts: int) -> tuple[float, float
     lens="canonical",
     sketch=False,
     cost="N^2 K in parts",
-    aliases=("SKCE-B", "SKCE_b", "biased SKCE"),
+    aliases=("SKCE-B", "SKCE_b", "biased SKCE", "kernel calibration error"),
     cite="widmann2019",
     pros="calibration of the whole distribution without bins; never negative",
     cons="biased upwards by each row meeting itself; depends on the kernel and its width",

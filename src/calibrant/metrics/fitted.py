@@ -236,10 +236,11 @@ def fott_beta(view: View, *, norm: float = 1) -> float:
 
 @_fott(
     "isotonic",
-    ("FOTT-isotonic", "isotonic ECE", "CORP calibration error"),
+    ("FOTT-isotonic", "isotonic ECE"),
     "zadrozny2002",
     pros="no parameters; any curve that never falls",
     cons="follows the noise of few rows: above 0 for calibrated forecasts; falling parts of the truth are missed",
+    notes="With ``norm=2`` it is at most the miscalibration term of the CORP decomposition of the Brier score, `decompose`, which uses the same curve.",
 )
 def fott_isotonic(view: View, *, norm: float = 1) -> float:
     """Mean distance between the score and the isotonic curve fitted on these rows."""

@@ -130,7 +130,7 @@ def _gaussian_products(place: Floats, gaps: Floats, weights: Floats) -> tuple[fl
 
 
 @metric(
-    "Expected conditional mean discrepancy",
+    "Expected conditional maximum mean discrepancy",
     family="kernel",
     subfamily="neighbours",
     range=(-2, 2),

@@ -179,12 +179,13 @@ def _normalised(probs: Floats, rest: Floats, targets: Floats) -> Floats:
     lens="canonical",
     cost="N K",
     soft=False,
-    aliases=("Lp error", "mean absolute error", "MAE", "Chebyshev error"),
+    aliases=("Lp error", "mean absolute error", "MAE"),
     cite="survey",
     finish=norm_root,
     pros="no bins; for two classes `ece` with the same norm is at most this, whatever the bins",
     cons="mixes calibration with discrimination; not proper except the square of norm 2; norm 1 rewards rounding to 0 and 1",
-    notes="More than two classes: over all entries (reconstructed). The default norm is 1, since 2 is the root Brier score.",
+    notes="More than two classes: over all entries (reconstructed). The default norm is 1, since 2 is the root Brier score; ``norm=inf`` is the "
+    "Chebyshev error.",
     certainty="certain for two classes; the form for more is reconstructed",
     explain={"norm": "Exponent over entries: 1, 2, any number from 1 up, or ``inf``."},
 )

@@ -91,6 +91,7 @@ root_brier = preset(
     cite="good1952",
     pros="strictly proper; local; what most models are trained on",
     cons="one confident mistake can dominate; infinite where the true class has probability 0",
+    notes="The ignorance is given in bits, ``base=2``; a deviance is twice the sum over rows.",
     explain={
         "floor": "Smallest probability that counts for the true class; None leaves 0 at infinity, as the definition does.",
         "base": "Base of the logarithm; None is the natural one, 2 gives bits.",
