@@ -102,7 +102,7 @@ class Interval:
 
     def _repr_html_(self) -> str:
         row = [self.metric, number(self.value), number(self.low), number(self.high), f"{self.level:.0%}", self.method]
-        notes = html_lines(*(f"note: {note}" for note in self._notes()))
+        notes = html_lines(*self._notes())
         return html_table(["metric", "value", "low", "high", "level", "method"], [row]) + notes
 
 
