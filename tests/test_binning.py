@@ -269,7 +269,7 @@ def test_edges_replace_the_default_binning_of_every_metric(metric: Any, classes:
     if metric.takes == "View" and metric.options["bins"] not in ("sweep", "search"):
         assert metric(y, p, binning=own, **words) == found
     for name in ("equal_mass", "equal_width"):
-        with pytest.raises((ArgumentError, LensError), match="edges were given beside|cuts one"):
+        with pytest.raises((ArgumentError, LensError), match=r"edges were given beside|cuts one"):
             metric(y, p, bins=EDGES, binning=name, **words)
 
 
@@ -287,7 +287,7 @@ def test_a_number_beside_a_rule_with_its_own_is_refused(metric: Any) -> None:
         KDTree(),
         SimplexGrid(),
     ):
-        with pytest.raises(ArgumentError, match="was given beside a binning with|cuts one|must be"):
+        with pytest.raises(ArgumentError, match=r"was given beside a binning with|cuts one|must be"):
             metric(y, p, bins=5, binning=rule, **words)
     if metric.takes == "View" and metric.options["bins"] not in ("sweep", "search"):
         # A rule without a number takes it, and a number by default gives way.

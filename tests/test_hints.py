@@ -199,7 +199,7 @@ def test_the_library_does_not_warn_of_what_it_made_itself() -> None:
     with pytest.raises(cal.UndefinedMetricError):  # the reference is a sure forecast
         cal.skill_score(np.ones(40, int), p[:40])
     order = np.argsort(p)
-    cal.recalibrate(p[order], (np.arange(400) > 200).astype(int), methods=["isotonic"], rng=0)
+    cal.recalibrate((np.arange(400) > 200).astype(int), p[order], method="isotonic", rng=0)
 
 
 def test_every_hint_is_a_warning_of_calibrant() -> None:

@@ -60,7 +60,7 @@ def warn_of_sure_scores(view: AnyView, who: str) -> None:
 def warn_of_sure_rows(scores: Array, who: str, least: float = CLIP) -> None:
     """Warn of the rows with scores so near to 0 or 1 that they are moved before their logarithm is taken, if there are any."""
     small = scores < least
-    moved = small | (scores.astype(np.float64) > 1 - least) if scores.ndim == 1 else small.any(axis=1)
+    moved = np.asarray(small.any(axis=1) if scores.ndim == 2 else small | (scores.astype(np.float64) > 1 - least))
     count = int(np.count_nonzero(moved))
     if count:
         warn_caller(
