@@ -400,3 +400,10 @@ def test_what_is_drawn_is_what_each_metric_gives_alone() -> None:
         alone = cal.interval(LABELS, PROBS, metric=result.metric, n_resamples=200, rng=0)
         assert (result.low, result.high) == (alone.low, alone.high)
         assert result.pvalue == cal.assess(LABELS, PROBS, metric=result.metric, n_resamples=200, rng=0).pvalue
+
+
+@pytest.mark.parametrize("words", [{"n_resamples": 500}, {"rng": 3}])
+def test_draws_that_nothing_asks_for_are_refused(words: dict[str, Any]) -> None:
+    with pytest.raises(cal.ArgumentError, match="is for intervals and p-values, and neither was asked for"):
+        cal.evaluate(LABELS, PROBS, metrics=["ece"], **words)
+    cal.evaluate(LABELS, PROBS, metrics=["ece"], assess=True, **{"n_resamples": 200, **words})

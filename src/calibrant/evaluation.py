@@ -338,6 +338,11 @@ class Inference(NamedTuple):
         if not isinstance(assess, bool):
             raise ArgumentError("assess", f"must be True or False; got {assess!r}")
         if level is None and not assess:
+            from .inference.draws import given_in_vain
+
+            for word in given_in_vain(evaluate, n_resamples=n_resamples, rng=rng):
+                problem = "is for intervals and p-values, and neither was asked for"
+                raise ArgumentError(word, problem, "pass interval=0.95 or assess=True")
             return None
         least = 19 if level is None else math.ceil(10 / (1 - level) * (1 - 1e-12))
         if check_whole(n_resamples, "n_resamples") < least:

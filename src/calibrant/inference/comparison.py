@@ -95,7 +95,7 @@ class Comparison:
         return "\n".join([*lines, *([f"  note: {self.note}"] if self.note else [])])
 
     def _repr_html_(self) -> str:
-        return html_table(*self._table())
+        return html_table(*self._table(), self.note)
 
 
 def compare(
@@ -126,7 +126,8 @@ def compare(
     n_resamples, rng, workers
         See `interval`.
     cluster
-        Draw whole groups (``groups=``).
+        Resample whole groups (``groups=``). With fewer than 20 of them p-values are too small and intervals too short, which the
+        result notes: a 5 % test of equal models rejected in 11 % of simulated data sets with 8 groups.
     where
         Which rows: a mask or a Selection.
 
