@@ -25,6 +25,15 @@ import calibrant as cal
 from calibrant.inference.belt import giviti_test
 from calibrant.inference.grades import hosmer_lemeshow_multinomial
 from calibrant.simulate import make_calibrated, make_miscalibrated, temperature, true_calibration_error, true_value
+from experiments.simulations_hard import (
+    HARD_INTERVALS,
+    HARD_ROWS,
+    HARD_RUNS,
+    HARD_SCORES,
+    HARD_TRUTHS,
+    hard_rows,
+    hard_truth,
+)
 from experiments.simulations_page import page
 from experiments.simulations_plan import (
     ALPHAS,
@@ -51,6 +60,8 @@ RESULTS, PAGE = HERE / "simulations.json", HERE.parent / "docs" / "simulations.m
 SEED = 20
 # Parts into which the runs of a plan are cut; all plans get their first part before any gets its second.
 PARTS = 10
+# Ways to make an interval that resample nothing.
+CLOSED_FORM = ("gamma", "normal", "asymptotic")
 FUNCTIONS = {"giviti_test": giviti_test, "hosmer_lemeshow_multinomial": hosmer_lemeshow_multinomial}
 
 
@@ -97,6 +108,12 @@ def tasks(small: bool) -> list[Task]:
                 if not small or method != "bca":
                     runs_ = 1 if small else runs
                     found += _parts("coverage", (metric, method), truth, 2, "even", COVERAGE_ROWS, runs_, RESAMPLES)
+    for metric, ways in HARD_INTERVALS.items():
+        for way in ways:
+            for law in HARD_SCORES:
+                for truth in HARD_TRUTHS:
+                    runs_ = 1 if small else HARD_RUNS
+                    found += _parts("hard", (metric, way), truth, 2, law, HARD_ROWS, runs_, 0)
     return sorted(found, key=lambda task: task.part)
 
 
@@ -124,6 +141,8 @@ def rows_of(task: Task, run: int) -> cal.Predictions:
             return cal.Predictions((chance < score).astype(int), score, sample_weight=weight)
         labels = (np.cumsum(score[:, :-1], axis=1) <= chance[:, None]).sum(axis=1)
         return cal.Predictions(labels, score, sample_weight=weight, classes=range(task.classes))
+    if task.kind == "hard":
+        return hard_rows(task.law, task.scenario, task.n, rng)
     law = parameters(task.law, task.classes)
     if task.kind == "size":
         return make_calibrated(task.n, law=law, rng=rng).predictions
@@ -182,7 +201,7 @@ def _where(task: Task) -> dict[str, Any]:
 def run_intervals(task: Task) -> list[dict[str, Any]]:
     """How often the intervals held the true value, or lay above or below it."""
     metric, way = task.names
-    truth = truth_of(metric, task.scenario)
+    truth = truth_of(metric, task.scenario, task.law if task.kind == "hard" else "")
     ends: dict[str, list[tuple[float, float]]] = {}
     undefined = 0
     for run in range(task.first, task.stop):
@@ -197,7 +216,7 @@ def run_intervals(task: Task) -> list[dict[str, Any]]:
     for method, pairs in ends.items():
         low, high = np.array(pairs).T
         counts = {"above": int((low > truth).sum()), "below": int((high < truth).sum())}
-        words = {"metric": metric, "method": method, "draws": 0 if way in ("normal", "asymptotic") else task.draws}
+        words = {"metric": metric, "method": method, "draws": 0 if way in CLOSED_FORM else task.draws}
         rows.append(
             {
                 **_where(task),
@@ -217,7 +236,8 @@ def ends_of(
 ) -> dict[str, tuple[float, float]]:
     """The ends of the 95 % intervals that one call gives, by method."""
     method = "percentile" if way == "resampled" else way
-    found = cal.interval(rows, metric=metric, method=method, n_resamples=draws, rng=rng, workers=1)
+    words: dict[str, Any] = {} if way in CLOSED_FORM else {"n_resamples": draws, "rng": rng, "workers": 1}
+    found = cal.interval(rows, metric=metric, method=method, **words)
     if way != "resampled":
         return {method: (found.low, found.high)}
     return {
@@ -226,14 +246,14 @@ def ends_of(
     }
 
 
-KNOWN_TRUTHS: dict[tuple[str, str], float] = {}
+KNOWN_TRUTHS: dict[tuple[str, str, str], float] = {}
 
 
-def truth_of(metric: str, scenario: str) -> float:
-    """What the metric tends to: by quadrature, or 0 for errors of calibrated scores, or by two million rows."""
-    key = (metric, scenario)
+def truth_of(metric: str, scenario: str, law: str = "") -> float:
+    """What the metric tends to: by quadrature, or 0 for errors of calibrated scores, or by two million rows; `law` names hard scores."""
+    key = (metric, scenario, law)
     if key not in KNOWN_TRUTHS:
-        KNOWN_TRUTHS[key] = _truth_of(metric, TRUTHS[scenario])
+        KNOWN_TRUTHS[key] = hard_truth(metric, law, scenario) if law else _truth_of(metric, TRUTHS[scenario])
     return KNOWN_TRUTHS[key]
 
 
@@ -254,7 +274,7 @@ def _truth_of(metric: str, warp: temperature) -> float:
 
 def run_task(task: Task) -> list[dict[str, Any]]:
     """The counts of one task."""
-    return run_intervals(task) if task.kind == "coverage" else run_tests(task)
+    return run_intervals(task) if task.kind in ("coverage", "hard") else run_tests(task)
 
 
 SAVE_SECONDS = 60
@@ -294,7 +314,7 @@ def earlier(out: Path, work: list[Task]) -> tuple[dict[int, list[dict[str, Any]]
     done: dict[int, list[dict[str, Any]]] = {}
     for number, task in enumerate(work):
         name = json.dumps([task.kind, task.scenario, task.classes, task.law, task.n])
-        if task.kind == "coverage":
+        if task.kind in ("coverage", "hard"):
             way = "percentile" if task.names[-1] == "resampled" else task.names[-1]
             missing = () if runs.get(f"{name} {(task.names[0], way)}", 0) >= task.stop else task.names
         else:

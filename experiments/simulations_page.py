@@ -6,6 +6,7 @@ import math
 from functools import cache
 from typing import Any
 
+from experiments.simulations_hard import HARD_INTERVALS, HARD_ROWS, HARD_SCORES
 from experiments.simulations_plan import ALPHAS, ALTERNATIVES, COVERAGE, LAWS, SETTINGS, TESTS, TRUTHS, Test, parameters
 
 Row = dict[str, Any]
@@ -168,6 +169,28 @@ def power_table(rows: list[Row]) -> str:
 
 def coverage_table(rows: list[Row]) -> str:
     """Share of intervals that held the true value, and on which side the others lay."""
+    lines = coverage_lines(rows, "scenario")
+    lines.sort(key=lambda line: (list(COVERAGE).index(line[0].strip("`")), line[1], list(TRUTHS).index(line[2])))
+    return table(["metric", "method", "scores", *COVERAGE_HEADINGS], lines, 6)
+
+
+def hard_coverage_table(rows: list[Row]) -> str:
+    """The same for scores that are hard to get right."""
+    lines = [
+        [*line[:2], law, *line[2:]]
+        for law in HARD_SCORES
+        for line in coverage_lines([row for row in rows if row["law"] == law], "scenario")
+    ]
+    metrics, laws = list(HARD_INTERVALS), list(HARD_SCORES)
+    lines.sort(key=lambda line: (metrics.index(line[0].strip("`")), line[1], laws.index(line[2]), line[3]))
+    return table(["metric", "method", "scores", "truth", *COVERAGE_HEADINGS], lines, 7)
+
+
+COVERAGE_HEADINGS = ("verdict", "true value", "runs", "covers", "above it", "below it", "width")
+
+
+def coverage_lines(rows: list[Row], named: str) -> list[list[str]]:
+    """Cells of one line for each row."""
     lines = []
     for row in rows:
         runs = row["runs"] - row["undefined"]
@@ -176,27 +199,16 @@ def coverage_table(rows: list[Row]) -> str:
         found = "holds" if low <= share <= high else "covers more" if share > high else "**fails**"
         found = "few runs" if found == "holds" and runs < LEAST_RUNS else found
         shares = [f"{share:.3f}", rate(row["above"], runs), rate(row["below"], runs)]
-        words = [f"`{row['metric']}`", row["method"], row["scenario"], found]
-        lines.append([*words, f"{row['truth']:.5f}", str(runs), *shares, f"{row['width']:.4f}"])
-    lines.sort(key=lambda line: (list(COVERAGE).index(line[0].strip("`")), line[1], list(TRUTHS).index(line[2])))
-    headings = [
-        "metric",
-        "method",
-        "scores",
-        "verdict",
-        "true value",
-        "runs",
-        "covers",
-        "above it",
-        "below it",
-        "width",
-    ]
-    return table(headings, lines, 6)
+        words = [f"`{row['metric']}`", row["method"], row[named], found]
+        width = "infinite" if math.isinf(row["width"]) else f"{row['width']:.4f}"
+        lines.append([*words, f"{row['truth']:.5f}", str(runs), *shares, width])
+    return lines
 
 
 def page(results: dict[str, Any]) -> str:
     """The whole page."""
-    rows = {kind: [row for row in results["rows"] if row["kind"] == kind] for kind in ("size", "power", "coverage")}
+    kinds = ("size", "power", "coverage", "hard")
+    rows = {kind: [row for row in results["rows"] if row["kind"] == kind] for kind in kinds}
     hard = [row for row in rows["size"] if row["law"] in SETTINGS]
     rows["size"] = [row for row in rows["size"] if row["law"] not in SETTINGS]
     tested = [name for name in TESTS if any(row["test"] == name for row in rows["size"])]
@@ -224,6 +236,10 @@ def page(results: dict[str, Any]) -> str:
         "1000 rows with even scores, calibrated or overconfident (temperature 1.5), 200 resamples. The true value is what the metric tends to for endlessly many rows, by quadrature; of `drmsce_bcs` and `smece` at temperature 1.5 it is the value of two million rows. *Above it* is the share of intervals that lie wholly above the true value. *Holds* means inside the 99.9 % band around 0.95. Percentile and basic are read off the same resamples; *asymptotic* is the metric's own interval.",
         coverage_table(rows["coverage"]),
         FINDINGS_COVERAGE,
+        "## Coverage where it is hard",
+        f"{HARD_ROWS} rows, intervals in closed form. Scores: {'; '.join(f'*{name}* {what}' for name, what in HARD_SCORES.items())}. Outcomes follow the scores, or sigmoid(logit(s) / 1.5).",
+        hard_coverage_table(rows["hard"]),
+        FINDINGS_HARD,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -254,14 +270,18 @@ FINDINGS_POWER = """What this shows:
 - A test sees what it asks for. `calibration_in_the_large` is blind to a wrong temperature, `spiegelhalter_z` and `ecd` to a wrong mean; `ecd` has one side, and asks only for overconfidence.
 - Without an idea of what is wrong, `bbt`, `cox lr`, `giviti_test` and `pws` have some power against all three.
 - `skce_ul` uses one pair for every two rows and sees little; `skce_uq` with its bootstrap uses all pairs. `t_cal` with `adaptive_joint` pays for looking at all widths."""
-FINDINGS_COVERAGE = """Where intervals fail, and what to use instead:
+FINDINGS_COVERAGE = """Where intervals fail, and what the default does instead:
 
-| metric | what happens | use instead |
+| metric | what happens | default |
 | --- | --- | --- |
-| `ece`, `smece`, `ecce_mad`, calibrated | the metric cannot be negative, so chance always shows an error above 0, and resampling adds to it: percentile and bca never hold 0, basic too rarely | `assess` for whether there is an error; `interval` of `l2ce_interval` for how large it may be |
-| `ece`, `ecce_mad`, miscalibrated | percentile lies too high, by the same bias; basic is better for `ece`, and both fall short of 0.95 | `l2ce_interval`; or basic, with that in mind |
-| `ce2_db` | the value is free of bias, its resamples are not: percentile lies too high, basic and bca too low | `l2ce_interval`, which aims at the same squared error |
-| `drmsce_bcs` | percentile holds; basic lies too low | percentile |
-| `l2ce_interval` | covers more than it says | as it is |
-| `brier`, `ecd` | means over rows: normal holds, and so do percentile and basic | the default, `normal` |
-| `cox_slope` | its own interval holds | the default, `asymptotic` |"""
+| `ece`, `smece`, `ecce_mad` | an error cannot be negative, so chance always shows one above 0, and resampling adds to it: percentile and bca never hold 0, basic too rarely | `corrected`: the bias is removed on the scale of squares; covers more than it says |
+| `ce2_db` | the estimate is free of bias, its bootstrap is not: percentile lies too high, basic and bca too low | `corrected`: the bootstrap is moved back to the estimate |
+| `drmsce_bcs` | percentile holds; basic lies too low | `corrected`, which covers more than it says |
+| `l2ce_interval` | covers more than it says | its own, `asymptotic` |
+| `brier`, `ecd` | means over rows: normal holds with even scores, and so do percentile and basic | `gamma`, which holds for few events too |
+| `cox_slope` | its own interval holds | `asymptotic` |"""
+FINDINGS_HARD = """What this shows:
+
+- Normal limits of a mean miss the true value on one side where a few costly rows carry the mean: with rare events and sharp scores they lie too low. `gamma`, the default, takes the skewness into account and grants one more surprising row to that side; with few events it covers more than it says, as exact limits of numbers of events do.
+- `l2ce_interval` lies too low where nearly all rows fall into one bin and the scores are off by different amounts inside it (rare events at temperature 1.5): the interval says so.
+- `cox_slope` and `cox_intercept` have no interval in the few samples in which a threshold separates the outcomes; with fewer than 30 events their note says that they may cover too rarely."""

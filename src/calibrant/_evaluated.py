@@ -9,12 +9,24 @@ from ._results import frame_of, html_table, json_values, number, percent, text_t
 from .errors import ArgumentError, CalibrantError
 from .registry import Metric, catalogue
 
-__all__ = ["NOTHING", "Evaluation", "Header", "Result", "Skipped", "shown_number", "side_note"]
+__all__ = [
+    "ALPHA",
+    "NOTHING",
+    "Evaluation",
+    "Header",
+    "Result",
+    "Skipped",
+    "shown_direction",
+    "shown_number",
+    "side_note",
+]
 
 # Beyond so many groups each has a line of its own, which holds so many metrics.
 COLUMNS = 8
 # What rounding leaves of 0.
 NOTHING = 1e-12
+# Level at which a direction is significant.
+ALPHA = 0.05
 
 
 @dataclass(frozen=True)
@@ -57,7 +69,8 @@ class Header:
     def _judged(self, said: str, gap: float, over: str, under: str) -> str:
         if self.chance is None:
             return said
-        if abs(gap) <= max(2 * self.chance, NOTHING):
+        # Half a row makes up for the steps in which numbers of few events move.
+        if abs(gap) <= max(2 * self.chance + 0.5 / max(self.n, 1), NOTHING):
             return f"{said}: within chance"
         return f"{over if gap > 0 else under}: {said}"
 
@@ -86,6 +99,7 @@ class Result:
     lens: str
     ideal: float | None
     direction: str
+    """Over- or underconfident, over- or underestimated, where that is statistically significant at 5 %; empty otherwise."""
     reason: str = ""
     low: float | None = None
     high: float | None = None
@@ -252,6 +266,25 @@ def shown_number(value: float | None, digits: int = 4) -> str:
     ('0', '0.2500')
     """
     return number(0.0 if value is not None and abs(value) < NOTHING else value, digits)
+
+
+def shown_direction(metric: Metric, result: Result, evidence: bool | None) -> str:
+    """The direction in which a value points, where there is evidence for it.
+
+    The p-value decides where there is one; one that asks about overconfidence only says nothing of the other side. Then `evidence`,
+    whether a two-sided test rejects, and then whether the interval leaves the ideal out.
+    """
+    value, ideal = result.value, metric.ideal
+    if value is None or ideal is None:
+        return ""
+    tested = metric.alternative == "two-sided" or (value > ideal) == (metric.alternative == "greater")
+    if result.pvalue is not None and tested:
+        known = result.pvalue <= ALPHA
+    elif evidence is not None:
+        known = evidence
+    else:
+        known = result.low is not None and result.high is not None and not result.low <= ideal <= result.high
+    return metric.direction(value, result.lens) if known else ""
 
 
 def side_note(metric: Metric, lens: str, alternative: str) -> str:

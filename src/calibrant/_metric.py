@@ -46,6 +46,9 @@ __all__ = ["Metric"]
 Array = NDArray[Any]
 AnyView = View | VectorView
 
+# Values of several classes whose sum is smaller than this share of the largest are the opposite of each other.
+CANCELLED = 1e-9
+
 
 class Metric:
     """A calibration metric: call it with ``(y_true, y_prob)``; its attributes are its entry in the catalogue."""
@@ -276,6 +279,12 @@ class Metric:
         return [source.view()]
 
     def _check_view(self, view: AnyView, options: Mapping[str, Any]) -> None:
+        if _has_one_answer(view):
+            raise LensError(
+                "lens",
+                f"{view.lens!r} holds all classes together: score and outcome are always 1, so that every error is 0",
+                "leave out at least one class",
+            )
         if self.takes == "View" and isinstance(view, VectorView):
             raise LensError(
                 "lens",
@@ -313,11 +322,22 @@ class Metric:
             return math.fsum(values) / len(values)
         if class_weight is not None and "class_weight" in options:
             options["class_weight"], class_weight = class_weight, None
+        cancels = _share_one_row(views) and combine in (None, "mean", "sum") and class_weight is None
+        if cancels and self.signed and self.sign_of == "level":
+            raise self._cancels(views)
         # The first may find what all classes share; then one view a task, for sorting runs outside the interpreter's lock.
         keep = are_kept(views)
         values = [self._formula_value(views[0], options, keep)]
         rest = views[1:]
         values += map_blocks(lambda a, b: self._formula_value(rest[a], options, keep), len(rest), 1, columns=views[0].n)
+        largest = max(map(abs, values))
+        if (
+            cancels
+            and self.ideal == 0
+            and CANCELLED < largest < math.inf
+            and abs(math.fsum(values)) < CANCELLED * largest
+        ):
+            raise self._cancels(views)
         default = "max" if options.get("norm") == math.inf else self.combine
         value = combine_values(values, views, default if combine is None else combine, class_weight)
         if self.finish is not None:
@@ -328,6 +348,13 @@ class Metric:
         inside = min(max(value, self.range[0]), self.range[1])
         # Rounding may step out of the range by an ulp; further out is where options widen it.
         return inside if abs(value - inside) <= 1e-12 else value
+
+    def _cancels(self, views: list[AnyView]) -> LensError:
+        return LensError(
+            "lens",
+            f"'classwise' adds up values of {self.id} that cancel: what one class is given too much, the others are given too little",
+            f"use lens='class:NAME', such as {views[-1].lens!r}",
+        )
 
     def _formula_value(self, view: AnyView, options: dict[str, Any], keep: bool = True) -> float:
         if not view.n:
@@ -425,6 +452,19 @@ class Metric:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_find, (self.id,))
+
+
+def _has_one_answer(view: AnyView) -> bool:
+    """Whether the lens adds up the probabilities of all classes."""
+    if isinstance(view, VectorView):
+        return view.k == 1
+    return view.rows is not None and view.lens == f"within_top:{view.rows.classes}"
+
+
+def _share_one_row(views: list[AnyView]) -> bool:
+    """Whether these are classes of which each row has one, so that their probabilities add up to 1."""
+    rows = views[0].rows
+    return len(views) > 1 and not (rows is not None and rows.is_multilabel)
 
 
 def _find(id: str) -> Metric:

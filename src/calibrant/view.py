@@ -79,6 +79,16 @@ class Rows:
         return None if self._predictions.kind == "confidence" else self._predictions.labels
 
     @property
+    def classes(self) -> int:
+        """How many there are."""
+        return self._predictions.k
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether a row may have several classes at once."""
+        return self._predictions.kind == "multilabel"
+
+    @property
     def predicted(self) -> Array:
         return self._predictions.predicted
 

@@ -422,7 +422,22 @@ def unfriendly(kind: str) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("kind", ["even", "grades", "rare", "single"])
 @pytest.mark.parametrize(
     "metric",
-    ["ece", "ece_em", "ece_sweep", "cwce", "mce", "rmsce", "ecce_mad", "ce2_db", "ece_db", "drmsce", "mmce", "tce", "dici", "esce"],
+    [
+        "ece",
+        "ece_em",
+        "ece_sweep",
+        "cwce",
+        "mce",
+        "rmsce",
+        "ecce_mad",
+        "ce2_db",
+        "ece_db",
+        "drmsce",
+        "mmce",
+        "tce",
+        "dici",
+        "esce",
+    ],
 )
 def test_every_interval_contains_its_estimate(metric: str, kind: str) -> None:
     y, p = unfriendly(kind)
@@ -529,3 +544,13 @@ def test_options_that_made_no_difference_are_named() -> None:
     assert cal.interval(y, p, metric="brier").unused == ()
     assert cal.interval(y, p, metric="ece", n_resamples=200, rng=0).unused == ()
     assert cal.interval(y, p, metric="cox_slope", rng=1).unused == ("rng",)
+
+
+def test_bins_that_hardly_tell_scores_apart_are_said() -> None:
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.5, 99.5, 1000)
+    y = (rng.random(1000) < 5 * p).astype(int)
+    assert "of the rows lie in one bin" in cal.interval(y, p, metric="l2ce_interval").note
+    assert "one bin" not in cal.interval(*predictions(1000), metric="l2ce_interval").note
+    grades = rng.choice([0.1, 0.9], 300)
+    assert "one bin" not in cal.interval((rng.random(300) < grades).astype(int), grades, metric="l2ce_interval").note

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from experiments import simulations, simulations_page, simulations_plan
+from experiments import simulations, simulations_hard, simulations_page, simulations_plan
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,9 +36,11 @@ def test_everything_is_simulated(small: dict[str, Any]) -> None:
     assert {row["law"] for row in hard} == set(simulations_plan.SETTINGS)
     assert all(row["simulated"] == row["runs"] for row in hard if row["law"] == "rare")
     assert {row["metric"] for row in small["rows"] if row["kind"] == "coverage"} == set(simulations_plan.COVERAGE)
+    hard = {(row["metric"], row["law"]) for row in small["rows"] if row["kind"] == "hard"}
+    assert hard == {(m, law) for m in simulations_hard.HARD_INTERVALS for law in simulations_hard.HARD_SCORES}
     for row in small["rows"]:
         assert row["undefined"] == 0, row
-        if row["kind"] == "coverage":
+        if row["kind"] in ("coverage", "hard"):
             assert row["above"] + row["below"] <= row["runs"] == 1
             assert row["width"] > 0
         else:

@@ -11,6 +11,7 @@ from scipy import stats
 
 import calibrant as cal
 from calibrant.inference.owntests import Asked
+from calibrant.inference.significance import _min_p
 from calibrant.inference.tails import compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 
 Floats = Any
@@ -128,9 +129,9 @@ def test_every_draw_has_the_p_value_of_its_rank() -> None:
     metric = cal.catalogue["brier"]
     null = np.array([0.3, 0.1, 0.2, np.nan, 0.2])
     asked = Asked(metric, {}, [], 0.2, 0.05, "two-sided", 5, 0)
-    assert pvalues_of_draws(asked, null).tolist() == [2 / 5, 2 / 5, 1.0, 1.0, 1.0]
+    assert pvalues_of_draws(asked, null).tolist() == [2 / 5, 2 / 5, 1.0, 1.0, 1.0]  # the sample ties with two of them
     asked = Asked(metric, {}, [], 0.2, 0.05, "greater", 5, 0)
-    assert pvalues_of_draws(asked, null).tolist() == [1 / 5, 4 / 5, 3 / 5, 1.0, 3 / 5]
+    assert pvalues_of_draws(asked, null).tolist() == [1 / 5, 1.0, 4 / 5, 1.0, 4 / 5]
 
 
 def beyond(found: cal.SignificanceResult) -> bool:
@@ -291,3 +292,22 @@ def test_critical_values_of_enumeration_agree_with_p_values(metric: str) -> None
 def test_too_few_draws_have_no_critical_value() -> None:
     asked = Asked(cal.catalogue["ece"], {}, [], 0.5, 0.01, "greater", 50, 0)
     assert compared_with_draws(asked, np.linspace(0, 0.2, 50)).threshold == np.inf
+
+
+def test_the_smallest_p_value_keeps_its_level_by_exchangeability() -> None:
+    """The sample and its draws are alike, so each is rejected as often as any other: never more than at the level."""
+    asked_of = [cal.catalogue["ece"], cal.catalogue["esce"], cal.catalogue["brier"]]
+    rng = np.random.default_rng(3)
+    draws, alpha = 39, 0.1
+    rejected = 0
+    for _ in range(40):
+        table = rng.normal(size=(draws + 1, 3)) @ rng.normal(size=(3, 3))
+        for own in range(draws + 1):
+            null = np.delete(table, own, axis=0)
+            asked = [
+                Asked(m, {}, [], table[own, i], alpha, "two-sided" if m.signed else "greater", draws, 0)
+                for i, m in enumerate(asked_of)
+            ]
+            pvalues = np.array([compared_with_draws(a, null[:, i]).pvalue for i, a in enumerate(asked)])
+            rejected += _min_p(asked, null, pvalues).min() <= alpha
+    assert 0.5 * alpha < rejected / (40 * (draws + 1)) <= alpha

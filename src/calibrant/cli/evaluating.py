@@ -29,6 +29,8 @@ from .streaming import is_sketch, streamed
 
 __all__ = ["like_labels", "named_classes", "positive_class", "run"]
 
+# The default of --resamples.
+RESAMPLES = 200
 COMPARE = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -112,6 +114,14 @@ def run(
     else:
         words = named_classes(load(file, Columns(**columns), where, format, table), classes, pos_label)
         words |= {"by": words.pop("groups", None), "normalize": normalize, "clip": clip, "map": map}
+    draws: dict[str, Any] = {"n_resamples": resamples, "rng": seed}
+    if interval is None and not assess:
+        if resamples != RESAMPLES or seed != 0:
+            option = "--seed" if resamples == RESAMPLES else "--resamples"
+            raise ArgumentError(
+                option, "is for intervals and p-values, and neither was asked for", "add --interval or --assess"
+            )
+        draws = {}
     with warnings_as_lines(), resampling_bar():
         result = evaluate(
             words.pop("y_true"),
@@ -123,8 +133,7 @@ def run(
             budget=budget,
             interval=interval,
             assess=assess,
-            n_resamples=resamples,
-            rng=seed,
+            **draws,
             **words,
         )
     result = _spoken(result, None if sketches is None else file)

@@ -130,7 +130,8 @@ def compare(
     n_resamples, rng, workers
         See `interval`.
     cluster
-        Draw whole groups (``groups=``).
+        Resample whole groups (``groups=``). With fewer than 20 of them p-values are too small and intervals too short, which the
+        result notes: a 5 % test of equal models rejected in 11 % of simulated data sets with 8 groups.
     where
         Which rows: a mask or a Selection.
 

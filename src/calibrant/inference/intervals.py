@@ -14,6 +14,7 @@ from .._checks import check_whole
 from .._convert import is_number
 from .._results import frame_of, html_lines, html_table, json_values, number
 from .._signature import check_words
+from ..binning import bin_cells
 from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.coefficients import line_of
 from ..metrics.debiased import l2ce_bounds
@@ -50,10 +51,13 @@ RAISED = (
 )
 CORRECTED = "the estimate is biased upwards at this number of rows; the interval is corrected for the bias"
 OUTSIDE = "the estimate lies outside the interval, for the bootstrap is biased; method='corrected' allows for this bias"
+ONE_BIN = "{:.0%} of the rows lie in one bin, and errors that differ inside it are averaged: the true error may lie above the interval"
 BELOW_ZERO = "the estimate is negative, which the error itself cannot be, so the interval ends at 0"
 FEWEST = 5
 # Below so many rows of the rarer outcome, 95 % intervals that are not made for few events cover less than they should.
 FEW_EVENTS = 30
+# Metrics whose own interval is made for few events.
+HOLD_FOR_FEW = ("expected_observed_ratio",)
 FEW = "only {} rows have the rarer outcome, so the interval is too short"
 FEW_FOR = "only {} rows have the rarer outcome; with fewer than 30 such rows a {} interval may cover the true value less often than its level says"
 ONE_SIDE = "nearly all resampled values lie on one side of the value, so the percentile interval is given"
@@ -143,7 +147,8 @@ def interval(
     n_resamples
         Number of bootstrap replicates; not used, and named in `Interval.unused`, where the interval has a closed form.
     cluster
-        Draw whole groups (``groups=``), for rows that belong together.
+        Resample whole groups (``groups=``), for rows that belong together; with fewer than 20 of them the interval is too short,
+        which its note says.
     stratify
         Keep the number of rows of each class.
     exact
@@ -181,7 +186,9 @@ def interval(
     method, ends = _in_closed_form(method, chosen, view, {**chosen.options, **words}, value, level, single)
     if ends is not None:
         unused = given_in_vain(interval, n_resamples=n_resamples, exact=exact, rng=rng, workers=workers)
-        note = "; ".join(filter(None, [_few(views, method), "" if ends[0] <= value <= ends[1] else BELOW_ZERO]))
+        few = "" if chosen.id in HOLD_FOR_FEW else _few(views, method)
+        notes = [few, _in_one_bin(chosen, view, words), "" if ends[0] <= value <= ends[1] else BELOW_ZERO]
+        note = "; ".join(filter(None, notes))
         return Interval(chosen.id, value, *ends, level, method, n, lens, note=note, unused=unused)
     least = math.ceil(10 / (1 - level) * (1 - 1e-12))  # 1 - 0.9 is a little below 0.1
     if n_resamples < least:
@@ -245,6 +252,22 @@ def _few(views: list[Any], method: str) -> str:
     return FEW.format(f"{rarer:g}") if rarer < FEWEST else FEW_FOR.format(f"{rarer:g}", method)
 
 
+def _in_one_bin(metric: Metric, view: Any, words: dict[str, Any]) -> str:
+    """A note where bins of equal width hardly tell scores apart."""
+    if OWN_INTERVALS.get(metric.id) is not _l2ce or not isinstance(view, View):
+        return ""
+    cell, count = bin_cells(view, "equal_width", _bins_of(view, {**metric.options, **words}))
+    share = float(np.bincount(cell, view.weights, count).max()) / view.total
+    return ONE_BIN.format(share) if share > 0.5 and len(view.ties.score) > count else ""
+
+
+def _bins_of(view: Any, options: dict[str, Any]) -> int:
+    bins = options["bins"]
+    if bins is not None:
+        return int(bins)
+    return max(1, math.floor(view.effective_size ** (2 / (4 * options["smoothness"] + 1)) + 1e-9))
+
+
 def _is_error(metric: Metric) -> bool:
     """Whether it is a distance from calibration: 0 for calibrated scores, and larger on average in any sample of them."""
     return metric.ideal == 0 and not metric.signed and metric.ideal_for == "calibrated"
@@ -265,10 +288,7 @@ def _l2ce(metric: Metric, view: Any, options: dict[str, Any], value: float, leve
     """For the squared error, whether or not the model is calibrated (Sun et al. 2024)."""
     if isinstance(view, VectorView):
         raise ArgumentError("method", "'asymptotic' needs one score for each row", "use method='percentile'")
-    bins = options["bins"]
-    if bins is None:
-        bins = max(1, math.floor(view.effective_size ** (2 / (4 * options["smoothness"] + 1)) + 1e-9))
-    return l2ce_bounds(view, bins, level, options["unbiased"])
+    return l2ce_bounds(view, _bins_of(view, options), level, options["unbiased"])
 
 
 def _cox(place: int) -> Callable[..., tuple[float, float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..sketch import Sketch
 from ..sketches import Sketches
 from ..view import VectorView, View
 from . import closed, fitted, pairs  # noqa: F401  (they enter their tests)
-from .draws import Sampler, choose_sampler, generator, many, refuse_options_of_rows, seed_of, view_words
+from .draws import Sampler, choose_sampler, generator, given_in_vain, many, refuse_options_of_rows, seed_of, view_words
 from .owntests import DEFAULT_TESTS, OWN_TESTS, Asked, Found, OwnTest
 from .tails import MOST_UNDEFINED, SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .verdicts import SignificanceResult, SignificanceTable
@@ -34,6 +35,8 @@ Correction = Literal["holm", "benjamini_hochberg", "min_p", "none"]
 # Up to this many rows every outcome is gone through.
 ENUMERATED_ROWS = 12
 MOST_ENUMERATED_ROWS = 20
+# Tests of metrics that simulate by themselves, with their own seed and number.
+SIMULATING = ("bootstrap", "pseudo_labels", "permutation", "adaptive", "adaptive_joint")
 
 
 def assess(
@@ -98,6 +101,7 @@ def assess(
     source, options = read_source(y_true, y_prob, where, keywords)
     check_words(assess, options, chosen)
     asked = _asked(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
+    given = {"n_resamples": n_resamples, "rng": rng, "fixed_design": fixed_design, "exact": exact, "workers": workers}
 
     def simulated(why: str = "") -> SignificanceResult:
         sampler = choose_sampler([(chosen, options)], _plain(source), exact, "outcomes" if fixed_design else "scores")
@@ -108,7 +112,7 @@ def assess(
         method, why = _automatic(asked)
         try:
             if _is_tiny(asked):
-                return _enumerated(asked)
+                return _without(_enumerated(asked), given)
             if method == "consistency":
                 return simulated(why)
         except UndefinedMetricError:
@@ -117,8 +121,17 @@ def assess(
             if method == "consistency":
                 raise
     if method == "enumeration":
-        return _enumerated(asked)
-    return simulated() if method == "consistency" else _result(asked, _own(asked, method)(asked), method)
+        return _without(_enumerated(asked), given)
+    if method == "consistency":
+        return simulated()
+    return _without(_result(asked, _own(asked, method)(asked), method), given)
+
+
+def _without(result: SignificanceResult, given: dict[str, Any]) -> SignificanceResult:
+    """The result, with the arguments named that its test did not use."""
+    simulates = ("n_resamples", "rng") if result.method in SIMULATING else ()
+    unused = given_in_vain(assess, **{word: value for word, value in given.items() if word not in simulates})
+    return replace(result, unused=unused)
 
 
 def assess_many(
@@ -138,8 +151,10 @@ def assess_many(
 ) -> SignificanceTable:
     """Assess several metrics by consistency resampling, all on the same draws, and correct for their number.
 
-    ``correction="min_p"`` compares the smallest p-value with the smallest ones that chance gives over all metrics at once;
-    ``"holm"`` and ``"benjamini_hochberg"`` need no joint law, ``"none"`` leaves the p-values as they are.
+    ``correction="min_p"`` compares the smallest p-value with the smallest ones that chance gives over all metrics at once: if the
+    probabilities are right, any of them rejects with probability at most `alpha`. It says nothing of which metrics are off where
+    some are, and needs ``n_resamples`` well above the number of metrics over `alpha`, for the smallest of few p-values are tied.
+    ``"holm"`` and ``"benjamini_hochberg"`` need no joint distribution, ``"none"`` leaves the p-values as they are.
 
     >>> import calibrant as cal
     >>> found = cal.assess_many([0, 1] * 50, [0.3, 0.7] * 50, metrics=["ece", "ecce_r"], rng=0)

@@ -98,16 +98,21 @@ def compared_with_every_outcome(asked: Asked, view: AnyView) -> tuple[Found, Flo
 
 
 def pvalues_of_draws(asked: Asked, null: Floats) -> Floats:
-    """The p-value that each draw has among all of them; 1 for one without a value."""
+    """The p-value that each draw has among all of them and the sample itself; 1 for one without a value.
+
+    The sample counts among them as each draw does among those of the sample: all are then exchangeable if the hypothesis holds.
+    """
     known = ~np.isnan(null)
+    own = asked.statistic
     if _has_two_tails(asked):
         ranked = np.sort(null[known])
-        above = len(ranked) - np.searchsorted(ranked, null, side="left")
-        count = 2 * np.minimum(above, np.searchsorted(ranked, null, side="right"))
+        above = len(ranked) - np.searchsorted(ranked, null, side="left") + (own >= null - _slack(own))
+        count = 2 * np.minimum(above, np.searchsorted(ranked, null, side="right") + (own <= null + _slack(own)))
     else:
         extreme = _extremity(asked, null)
+        own = float(_extremity(asked, np.array([own]))[0])
         ranked = np.sort(extreme[known])
-        count = len(ranked) - np.searchsorted(ranked, extreme, side="left")
+        count = len(ranked) - np.searchsorted(ranked, extreme, side="left") + (own >= extreme - _slack(own))
     return np.where(known, np.minimum(1.0, count / (len(ranked) + 1)), 1.0)
 
 

@@ -11,7 +11,7 @@ from .._evaluated import Header, Result, side_note
 from .._metric import Metric
 from .._references import REFERENCES
 from ..errors import CalibrantError
-from ..evaluation import evaluate
+from ..evaluation import evaluate, with_direction
 from ..inference.draws import CellSampler, Draws, choose_sampler
 from ..inference.intervals import OWN_INTERVALS, interval
 from ..inference.owntests import DEFAULT_TESTS
@@ -138,7 +138,8 @@ def _inferred(
             notes += [side_note(metric, result.lens, tested.alternative)]
         except CalibrantError as error:
             notes.append(f"no p-value: {error.problem}")
-    return replace(result, low=low, high=high, pvalue=pvalue, note="; ".join(filter(None, notes)))
+    full = replace(result, low=low, high=high, pvalue=pvalue, note="; ".join(filter(None, notes)))
+    return with_direction(full, metric, p, options)
 
 
 def _no_test(metric: Metric, p: Predictions, several: bool, late: str, options: dict[str, Any]) -> bool:
