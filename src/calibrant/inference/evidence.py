@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..errors import CalibrantError
 from ..predictions import Predictions
 from ..registry import Metric, catalogue
 from ..view import VectorView, View
-from .deviations import LEAST_VARIANCE
 from .owntests import DEFAULT_TESTS, OWN_TESTS
 from .significance import _asked
 
@@ -31,16 +28,9 @@ def points_somewhere(
         return None
     try:
         asked = _asked(other, source, words, alpha, "two-sided", 1, 0)
-        if len(asked.views) > 1 or test.off(asked) or _variance(asked.view) < LEAST_VARIANCE:
+        if len(asked.views) > 1 or test.off(asked):
             return None
         return test(asked).pvalue <= alpha
     except CalibrantError:
         return None
 
-
-def _variance(view: View | VectorView) -> float:
-    """Of the number of predictions that are right (of events), if the scores are."""
-    score = view.score if isinstance(view, View) else view.raw_probs.astype(np.float64)
-    spread = score * (1 - score) if score.ndim == 1 else score.max(axis=1) * (1 - score.max(axis=1))
-    share = view.effective_size / view.total
-    return float(view.weights @ spread) * share
