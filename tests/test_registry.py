@@ -156,7 +156,7 @@ def test_notebook_view_escapes_names() -> None:
     mine = Catalogue()
     mine.add(private_metric(family="<script>alert(1)</script>", subfamily="<img src=x onerror=y>"))
     html = mine._repr_html_()
-    assert set(Tags(html).found) == {"details", "summary", "ul", "li", "code"}
+    assert set(Tags(html).found) == {"p", "details", "summary", "ul", "li", "code"}
     assert "Gap &lt;b&gt;of&lt;/b&gt; means" in html
 
 

@@ -136,3 +136,28 @@ def test_the_order_of_rows_changes_nothing(name: str, options: dict[str, Any], s
             moved = {word: weight[order] for word, weight in words.items()}
             found = mapped(made(name, options, given.k), given.take(order), new, **moved)
             assert found == pytest.approx(wanted, abs=SOLVED), f"another order of the rows with {list(words)}"
+
+
+@pytest.mark.parametrize(
+    "name", ["MatrixScaling", "DirichletCalibration", "MultiCalibration", "ConsistencyCalibration"]
+)
+@pytest.mark.parametrize("k", [2, 4])
+def test_the_order_of_rows_with_sharp_logits_changes_nothing(name: str, k: int) -> None:
+    """Most of these logits have probabilities of exactly 0 and 1, which do not tell rows apart."""
+    rng = np.random.default_rng(k)
+    logits = rng.normal(0, 300, (400, k))
+    y = (logits / 200 + rng.gumbel(size=(400, k))).argmax(axis=1)
+    groups = rng.integers(0, 3, 400)
+    given = {"groups": groups} if name == "MultiCalibration" else {}
+
+    def applied(order: NDArray[Any]) -> NDArray[np.float64]:
+        made = map_types()[name](input="logit")
+        words = {word: values[order] for word, values in given.items()}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made.fit(logits[order], y[order], **words)
+            return made.predict_proba(logits / 2, **given)
+
+    wanted = applied(np.arange(400))
+    for _ in range(2):
+        assert applied(rng.permutation(400)) == pytest.approx(wanted, abs=SOLVED)

@@ -16,16 +16,30 @@ MOST_SHUFFLED = 1 << 22
 
 
 def order_of_content(data: TrainingData, beside: Array | None = None) -> NDArray[np.intp]:
-    """Row numbers in an order that depends on what the rows hold alone: label, probability of that label, all scores, weight.
+    """Row numbers in an order that depends on what the rows hold alone: label, score of that label, all scores, weight.
 
     Rows that agree in all of these stand side by side, where it does not matter which comes first. Scores that change a little, as by
     single precision, change the order a little. `beside` are further columns of numbers that tell rows apart.
     """
-    own = data.probs[np.arange(data.n), data.labels]
-    parts = [data.score[:, None] if data.k == 2 else data.probs]
+    own, scores = _own_score(data)
+    parts = [scores]
     if beside is not None:
         parts.append(beside.astype(np.float64))
     return np.lexsort((data.weight, row_hashes(np.column_stack(parts), 0), own, data.labels))
+
+
+def _own_score(data: TrainingData) -> tuple[Floats, Floats]:
+    """A score of the label of each row, and all scores: of logits, where they were given, for many are a probability of 1."""
+    rows, given = np.arange(data.n), data._p.logits is not None
+    if data.k == 2:
+        scores = data.log_odds if given else data.score
+        return np.where(data.labels == 1, scores, -scores), scores[:, None]
+    if not given:
+        return data.probs[rows, data.labels], data.probs
+    scores = data.logits - data.logits.max(axis=1, keepdims=True)
+    others = scores.copy()
+    others[rows, data.labels] = -np.inf
+    return scores[rows, data.labels] - others.max(axis=1), scores
 
 
 def fold_of_rows(data: TrainingData, folds: int, rng: Any = 0) -> NDArray[np.intp]:
