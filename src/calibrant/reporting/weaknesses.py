@@ -131,7 +131,7 @@ def find_weaknesses(p: Predictions, views: list[View], table: BinTable | None, l
     >>> p = Predictions([0, 1] * 50, [0.1, 0.6] * 50, groups=["a", "b"] * 50)
     >>> found = find_weaknesses(p, views_of(p, "binary"), None, 0.95)
     >>> found.entries[0].kind, found.entries[0].name, round(found.entries[0].gap, 6)
-    ('predicted', '1', -0.4)
+    ('group', 'b', -0.4)
     """
     looked = [*_classes(p, views), *_groups(p, views), *_ranges(views, table)]
     entries = [entry for places in looked for entry in _entries(places, level)]
