@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 # So many rows are looked at first: enough to part mistakes from data that are in order, and quickly gone over.
 FIRST_ROWS = 16
-SAMPLED = 512
+SAMPLED = 100
 # Fewer rows could be anything, such as an example made by hand.
 FEWEST_HARD = 10
 FEWEST_REVERSED = 30
@@ -91,8 +91,10 @@ def _fit_better_as_probabilities(values: Array, labels: Array) -> bool:
 
 
 def _are_hard(probs: Array) -> bool:
+    if probs.item(0) not in (0.0, 1.0) or len(probs) < FEWEST_HARD:  # one entry parts nearly all
+        return False
     first = probs[:FIRST_ROWS]
-    if not ((first == 0) | (first == 1)).all() or len(probs) < FEWEST_HARD:
+    if not ((first == 0) | (first == 1)).all():
         return False
     return bool(((probs == 0) | (probs == 1)).all())
 
@@ -107,8 +109,8 @@ def _reversed_accuracy(p: Predictions) -> tuple[float, float] | None:
         right: Array = (p.probs[::step] > 0.5) == p.labels[::step]
     else:
         right = p.top_correct[::step]
-    # Where the classes of two are as they should be, chance alone seldom gets here.
-    if np.count_nonzero(right) >= (0.5 if p.k == 2 else 1 / p.k) * len(right):
+    # Where the classes of two are as they should be, chance alone seldom goes beyond this.
+    if np.count_nonzero(right) * p.k >= len(right):
         return None
     weight = np.ones(p.n) if p.weight is None else p.weight.astype(np.float64)
     share = weight / weight.sum()

@@ -34,9 +34,9 @@ READS_LOG_ODDS: dict[str, Callable[[AnyView, Mapping[str, Any]], bool]] = {
     ),
 }
 # Of this many scores one that lies on an edge is enough to look at all.
-SAMPLED = 128
+SAMPLED = 100
 # From this share of the rows on, and this many, scores on an edge are worth a word.
-SHARE, FEWEST = 0.01, 10
+SHARE, FEWEST = 0.05, 10
 
 
 def hint_at_places(name: str, view: AnyView, options: Mapping[str, Any]) -> None:
@@ -85,13 +85,13 @@ def hint_at_edges(view: View, binning: Any, bins: Any) -> None:
     else:
         scores = view.raw_score
     values, exact = _rounded_edges(edges)
-    if not len(values) or not _on_edge(scores[:: -(-len(scores) // SAMPLED)], values):
+    if not _on_edge(scores[:: -(-len(scores) // SAMPLED)], values):
         return
     count = _on_edge(scores, values)
     if count < max(FEWEST, SHARE * len(scores)) or ("edges", edges) in view.tables:
         return
     view.tables["edges", edges] = True
-    place = values[np.isin(values, scores)][0]
+    place = values[np.isin(values, scores)][0]  # not the last, which no score reaches
     edge = exact[np.searchsorted(values, place)]
     warn_caller(
         f"y_prob: {count:,} of {len(scores):,} scores in {scores.dtype} are an edge of the bins but for their rounding (such as {edge:g}, "
@@ -102,8 +102,7 @@ def hint_at_edges(view: View, binning: Any, bins: Any) -> None:
 
 
 def _on_edge(scores: Array, values: Array) -> int:
-    place = np.searchsorted(values, scores)
-    return int(np.count_nonzero(values[np.minimum(place, len(values) - 1)] == scores))
+    return int(np.count_nonzero(values[values.searchsorted(scores)] == scores))
 
 
 def _edges(binning: Any, bins: Any) -> tuple[float, ...] | int | None:
@@ -123,10 +122,12 @@ def _edges(binning: Any, bins: Any) -> tuple[float, ...] | int | None:
 
 @lru_cache(maxsize=64)
 def _rounded_edges(edges: tuple[float, ...] | int) -> tuple[Array, Array]:
-    """Inner edges as float32, float16 and bfloat16 hold them, where that is not the edge itself, in rising order; and the edges."""
+    """Inner edges as float32, float16 and bfloat16 hold them, where that is not the edge itself, in rising order and followed by
+    infinity; and the edges.
+    """
     exact = np.arange(1, edges) / edges if isinstance(edges, int) else np.asarray(edges[1:-1])
     if len(exact) > 4096:
-        return np.zeros(0, np.float32), exact
+        return np.array([np.inf], np.float32), exact
     single = exact.astype(np.float32)
     bits = single.view(np.uint32)
     brain = ((bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)).view(
@@ -135,4 +136,4 @@ def _rounded_edges(edges: tuple[float, ...] | int) -> tuple[Array, Array]:
     held = np.concatenate([single, exact.astype(np.float16).astype(np.float32), brain])
     owner = np.tile(exact, 3)
     values, first = np.unique(held[held != owner], return_index=True)
-    return values, owner[held != owner][first]
+    return np.append(values, np.float32(np.inf)), owner[held != owner][first]

@@ -28,9 +28,8 @@ def sigmoid(z: Floats) -> Floats:
     return np.asarray(np.where(z >= 0, 1.0, small) / (1 + small))
 
 
-# From here on up 1 - p of a single holds four binary digits or fewer, and is taken from the other columns. Doubles agree to so many
-# digits that it can be from one half on.
-NEAR_SINGLE, NEAR_DOUBLE = 1 - 2.0**-20, 0.5
+# From here on up 1 - p comes from the other columns: where a single has four binary digits of it left, and a double 43.
+NEAR_SINGLE, NEAR_DOUBLE = 1 - 2.0**-20, 1 - 2.0**-10
 
 
 class Rounding(NamedTuple):
@@ -42,20 +41,24 @@ class Rounding(NamedTuple):
     """As far as these may be from it: a row that misses 1 by more than rounding has other digits, not better ones."""
 
 
+def rounding_of(probs: Array, logits: Array | None) -> Rounding:
+    """Where 1 - p of such probabilities comes from."""
+    columns = 2 if probs.ndim == 1 else probs.shape[1]
+    if probs.dtype == np.float32 and logits is None:
+        return Rounding(NEAR_SINGLE, columns * 2.0**-23)
+    return Rounding(NEAR_DOUBLE, columns * 2.0**-52)
+
+
 def rest_of(probs: Floats, rounding: Rounding) -> Floats:
     """1 - p for an (N, K) array; near 1 the sum of the other columns, where that is 1 - p up to rounding."""
     rest = 1 - probs
     if probs.shape[1] == 2:
         others = probs[:, ::-1]
         return np.where((probs > rounding.near) & (np.abs(rest - others) <= rounding.slack), others, rest)
-    rows = np.flatnonzero(probs.max(axis=1) > rounding.near)
-    if not len(rows):
-        return np.asarray(rest)
+    rows, top = np.nonzero(probs > rounding.near)
     without = probs[rows]
-    top = without.argmax(axis=1)
     without[np.arange(len(rows)), top] = 0
-    others = without.sum(axis=1)
-    own = rest[rows, top]
+    others, own = without.sum(axis=1), rest[rows, top]
     rest[rows, top] = np.where(np.abs(own - others) <= rounding.slack, others, own)
     return np.asarray(rest)
 
@@ -63,8 +66,13 @@ def rest_of(probs: Floats, rounding: Rounding) -> Floats:
 def _log_sum_above_one(z: Floats) -> Floats:
     """log of the sum of exp(z), where the largest entry of each row is 0: by log1p of the others, so that no digit is lost."""
     small = np.exp(z)
-    small[np.arange(len(z)), z.argmax(axis=1)] = 0
-    return np.asarray(np.log1p(small.sum(axis=1)))
+    total = small.sum(axis=1)
+    sure = np.flatnonzero(total < 1 + 2.0**-10)
+    others = small[sure]
+    others[np.arange(len(sure)), z[sure].argmax(axis=1)] = 0
+    logs = np.log(total)
+    logs[sure] = np.log1p(others.sum(axis=1))
+    return np.asarray(logs)
 
 
 class Rows:
@@ -172,11 +180,16 @@ class RestOfColumns:
 
     def __call__(self) -> Floats:
         p = self.predictions
-        return VectorView(p.probs, p.labels, p.soft, logits=p.logits).each_row(self._of)
-
-    def _of(self, block: Block) -> Floats:
-        column: Any = block.probs.argmax(axis=1) if self.column is None else self.column
-        return np.asarray(block.rest()[np.arange(len(block.probs)), column])
+        score = p.top_score if self.column is None else p.probs[:, self.column]
+        assert score is not None
+        rest = 1 - score.astype(np.float64)
+        rounding = rounding_of(p.probs, p.logits)
+        near = np.flatnonzero(score > rounding.near)
+        if len(near):
+            probs = p.probs[near].astype(np.float64)
+            column: Any = probs.argmax(axis=1) if self.column is None else self.column
+            rest[near] = rest_of(probs, rounding)[np.arange(len(near)), column]
+        return rest
 
 
 @dataclass(frozen=True)
@@ -466,9 +479,7 @@ class VectorView(_Weighted):
     @property
     def rounding(self) -> Rounding:
         """Where 1 - p comes from."""
-        if self.raw_probs.dtype == np.float32 and self.logits is None:
-            return Rounding(NEAR_SINGLE, self.k * 2.0**-23)
-        return Rounding(NEAR_DOUBLE, self.k * 2.0**-52)
+        return rounding_of(self.raw_probs, self.logits)
 
     def _probs(self, start: int, stop: int) -> Floats:
         probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
@@ -476,7 +487,8 @@ class VectorView(_Weighted):
             return probs
         if self.logits is not None:
             return np.column_stack([sigmoid(-self.logits[start:stop].astype(np.float64)), probs])
-        return np.column_stack([1 - probs if self._rest is None else self._rest()[start:stop], probs])
+        known = self._rest is not None and probs.max() > self.rounding.near
+        return np.column_stack([self._rest()[start:stop] if known and self._rest is not None else 1 - probs, probs])
 
     def _log_probs(self, start: int, stop: int) -> Floats:
         with np.errstate(divide="ignore"):
@@ -486,8 +498,8 @@ class VectorView(_Weighted):
                     return np.column_stack([-np.logaddexp(0, z), -np.logaddexp(0, -z)])
                 z = z - z.max(axis=1, keepdims=True)
                 return np.asarray(z - _log_sum_above_one(z)[:, None])
-            if self.raw_probs.ndim == 1 and self._rest is None:
-                probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
+            probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
+            if probs.ndim == 1 and (self._rest is None or not probs.max() > self.rounding.near):
                 return np.column_stack([np.log1p(-probs), np.log(probs)])
             probs = self._probs(start, stop)
             logs = np.log(probs)

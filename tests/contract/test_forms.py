@@ -128,6 +128,8 @@ def test_logits_are_probabilities(metric: Metric, problems: list[Problem]) -> No
         assert_same(metric(problem.y, logits, input="logit", **words), wanted, "logits under strict arithmetic")
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
 @every_shape
 @every_metric
 def test_large_logits_are_sure_forecasts(metric: Metric, problems: list[Problem]) -> None:

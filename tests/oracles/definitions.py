@@ -41,12 +41,14 @@ def rows_of(labels, probs, counts=None, sample_weight=None):
 
 def complement(row, chosen):
     """1 minus the chosen entries. Near 1 it is the sum of the others, which hold the digits that are lost there, unless the row
-    misses 1 by more than rounding. Singles are near 1 from 1 - 2^-20 on, doubles from one half on.
+    misses 1 by more than rounding. Singles are near 1 from 1 - 2^-20 on, doubles from 1 - 2^-10 on.
     """
     held, others = sum(row[k] for k in chosen), sum(row[k] for k in range(len(row)) if k not in chosen)
     rest = max(1 - held, Fraction(0))
     single = all(Fraction(struct.unpack("f", struct.pack("f", float(value)))[0]) == value for value in row)
-    near, slack = (1 - Fraction(1, 2**20), Fraction(1, 2**23)) if single else (Fraction(1, 2), Fraction(1, 2**52))
+    near, slack = (
+        (1 - Fraction(1, 2**20), Fraction(1, 2**23)) if single else (1 - Fraction(1, 2**10), Fraction(1, 2**52))
+    )
     return others if held > near and abs(rest - others) <= len(row) * slack else rest
 
 

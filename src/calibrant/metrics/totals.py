@@ -183,7 +183,11 @@ def _surprise_and_variance(block: Block) -> Floats:
     away = block.probs - mean[:, None]
     away[np.abs(away) < 1e-14] = 0  # a uniform row, up to rounding
     variance = np.einsum("ij,ij->i", block.probs, np.square(away, out=away))
-    # Sum of squares minus the label's probability, as a sum without the label's entry: near 1 the two would cancel.
-    others = np.where(block.targets > 0, 0.0, block.probs)
-    surprise = np.einsum("ij,ij->i", others, others) - block.expect(block.probs * block.rest())
+    own = block.expect(block.probs)
+    surprise = mean - own
+    near = np.flatnonzero(own > block.rounding.near)
+    if len(near):  # there the two cancel; the sum without the label's entry does not
+        others = np.where(block.targets[near] > 0, 0.0, block.probs[near])
+        rest = block.expect(block.rest())[near]
+        surprise[near] = np.einsum("ij,ij->i", others, others) - own[near] * rest
     return np.column_stack([surprise, variance])
