@@ -381,7 +381,9 @@ def test_a_calibrator_of_probabilities_needs_some() -> None:
 def test_weights_that_a_classifier_does_not_take_are_warned_of() -> None:
     from sklearn.neighbors import KNeighborsClassifier
 
-    train, test, y, _ = CANCER
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 400)
+    train, test = rng.normal(size=(400, 3)) + 0.8 * y[:, None], rng.normal(size=(50, 3))
     weight = 1.0 + 9 * (np.arange(len(y)) % 2)
     with pytest.warns(
         cal.CalibrantWarning, match="KNeighborsClassifier.fit does not take sample_weight, so the classifier"
