@@ -379,21 +379,23 @@ def test_a_calibrator_of_probabilities_needs_some() -> None:
 
 
 def test_weights_that_a_classifier_does_not_take_are_warned_of() -> None:
-    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-    train, test, y, _ = CANCER
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 400)
+    train, test = rng.normal(size=(400, 3)) + 0.8 * y[:, None], rng.normal(size=(50, 3))
     weight = 1.0 + 9 * (np.arange(len(y)) % 2)
     with pytest.warns(
-        cal.CalibrantWarning, match="KNeighborsClassifier.fit does not take sample_weight, so the classifier"
+        cal.CalibrantWarning, match="LinearDiscriminantAnalysis.fit does not take sample_weight, so the classifier"
     ) as told:
-        found = CalibratedModel(KNeighborsClassifier(), method="platt").fit(train, y, weight)
+        found = CalibratedModel(LinearDiscriminantAnalysis(), method="platt").fit(train, y, weight)
     assert [warning.filename for warning in told if "sample_weight" in str(warning.message)] == [__file__]
-    plain = CalibratedModel(KNeighborsClassifier(), method="platt").fit(train, y)
+    plain = CalibratedModel(LinearDiscriminantAnalysis(), method="platt").fit(train, y)
     assert not np.allclose(found.predict_proba(test), plain.predict_proba(test))  # the calibrator did take them
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         CalibratedModel(GaussianNB(), method="platt").fit(train, y, weight)
-        fitted = KNeighborsClassifier().fit(train[:200], y[:200])
+        fitted = LinearDiscriminantAnalysis().fit(train[:200], y[:200])
         CalibratedModel(fitted, method="platt", cv="prefit").fit(train[200:], y[200:], weight[200:])
         piped = CalibratedModel(make_pipeline(StandardScaler(), GaussianNB()), method="platt").fit(train, y, weight)
     alone = make_pipeline(StandardScaler(), GaussianNB()).fit(train, y, gaussiannb__sample_weight=weight)
