@@ -15,6 +15,7 @@ __all__ = [
     "CalibrantError",
     "CalibrantWarning",
     "ColumnError",
+    "DataWarning",
     "EdgeRoundingWarning",
     "FileError",
     "FittedOnTheseRowsWarning",
@@ -154,23 +155,27 @@ class CalibrantWarning(UserWarning):
     """Base of the warnings calibrant gives."""
 
 
-class ProbabilitiesAsLogitsWarning(CalibrantWarning):
+class DataWarning(CalibrantWarning):
+    """The data look unusual: what is computed from them is right, and may not be what was meant."""
+
+
+class ProbabilitiesAsLogitsWarning(DataWarning):
     """What was passed as logits looks like probabilities."""
 
 
-class HardPredictionsWarning(CalibrantWarning):
+class HardPredictionsWarning(DataWarning):
     """What was passed as probabilities looks like predicted classes: every entry is 0 or 1."""
 
 
-class ReversedClassesWarning(CalibrantWarning):
+class ReversedClassesWarning(DataWarning):
     """The predicted class is wrong so often that the columns seem to stand for other classes."""
 
 
-class SureScoresWarning(CalibrantWarning):
+class SureScoresWarning(DataWarning):
     """Scores of 0 or 1 have no log-odds and are moved inside, which can decide a fit."""
 
 
-class EdgeRoundingWarning(CalibrantWarning):
+class EdgeRoundingWarning(DataWarning):
     """Many scores in single precision lie on an edge of the bins but for their rounding."""
 
 

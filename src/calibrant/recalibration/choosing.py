@@ -16,7 +16,7 @@ from .._convert import is_number, summing_to_one
 from .._gather import as_predictions
 from .._results import frame_of, html_lines, html_table, number, text_table
 from .._signature import PREDICTION_WORDS, unknown_word
-from ..errors import ArgumentError, CalibrantError, CalibrantWarning, InputTypeError, UndefinedMetricError
+from ..errors import ArgumentError, CalibrantError, CalibrantWarning, DataWarning, InputTypeError, UndefinedMetricError
 from ..predictions import Predictions
 from ..registry import catalogue
 from ..sketch import Sketch
@@ -273,9 +273,11 @@ def _fitted(map: CalibrationMap, data: TrainingData) -> tuple[CalibrationMap, st
         warnings.simplefilter("always", CalibrantWarning)
         given = data._p.logits if data._p.logits is not None else data._p.probs
         copy.fit(given, data.labels, **{"counts" if data.counted else "sample_weight": data._p.weight})
-    own = [warning for warning in caught if issubclass(warning.category, CalibrantWarning)]
+    # What is unusual about the data is so for every candidate, and decides nothing between them.
+    about_data = [warning for warning in caught if issubclass(warning.category, DataWarning)]
+    own = [w for w in caught if issubclass(w.category, CalibrantWarning) and w not in about_data]
     for other in caught:
-        if other not in own:
+        if other not in own and other not in about_data:
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
     return copy, "; ".join(dict.fromkeys(str(warning.message) for warning in own))
 
