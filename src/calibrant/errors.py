@@ -22,6 +22,7 @@ __all__ = [
     "HardPredictionsWarning",
     "InputError",
     "InputTypeError",
+    "InputWarning",
     "LabelError",
     "LensError",
     "MissingDependencyError",
@@ -154,23 +155,27 @@ class CalibrantWarning(UserWarning):
     """Base of the warnings calibrant gives."""
 
 
-class ProbabilitiesAsLogitsWarning(CalibrantWarning):
+class InputWarning(CalibrantWarning):
+    """Input that is in order and yet looks like a mistake, or decides more than it should."""
+
+
+class ProbabilitiesAsLogitsWarning(InputWarning):
     """What was passed as logits looks like probabilities."""
 
 
-class HardPredictionsWarning(CalibrantWarning):
+class HardPredictionsWarning(InputWarning):
     """What was passed as probabilities looks like predicted classes: every entry is 0 or 1."""
 
 
-class ReversedClassesWarning(CalibrantWarning):
+class ReversedClassesWarning(InputWarning):
     """The predicted class is wrong so often that the columns seem to stand for other classes."""
 
 
-class SureScoresWarning(CalibrantWarning):
+class SureScoresWarning(InputWarning):
     """Scores of 0 or 1 have no log-odds and are moved inside, which can decide a fit."""
 
 
-class EdgeRoundingWarning(CalibrantWarning):
+class EdgeRoundingWarning(InputWarning):
     """Many scores in single precision lie on an edge of the bins but for their rounding."""
 
 

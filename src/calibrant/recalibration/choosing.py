@@ -16,7 +16,7 @@ from .._convert import is_number, summing_to_one
 from .._gather import as_predictions
 from .._results import frame_of, html_table, number, text_table
 from .._signature import PREDICTION_WORDS, unknown_word
-from ..errors import ArgumentError, CalibrantError, CalibrantWarning, InputTypeError, UndefinedMetricError
+from ..errors import ArgumentError, CalibrantError, CalibrantWarning, InputTypeError, InputWarning, UndefinedMetricError
 from ..predictions import Predictions
 from ..registry import catalogue
 from ..sketch import Sketch
@@ -265,6 +265,7 @@ def _fitted(map: CalibrationMap, data: TrainingData) -> tuple[CalibrationMap, st
     copy = type(map)(**map.get_params(deep=False))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrantWarning)
+        warnings.simplefilter("ignore", InputWarning)  # it says something about the rows, not about this map
         given = data._p.logits if data._p.logits is not None else data._p.probs
         copy.fit(given, data.labels, data._p.weight)
     own = [warning for warning in caught if issubclass(warning.category, CalibrantWarning)]
@@ -327,7 +328,7 @@ def _compared(held: dict[str, Floats | str], p: Predictions, loss: str, level: f
         gain = plain - rows
         mean = float(weight @ gain)
         half = float(ndtri((1 + level) / 2)) * math.sqrt(float(spread @ np.square(gain - mean)))
-        ece = catalogue["ece"](p.labels, probs, sample_weight=p.weight)
+        ece = catalogue["ece"](Predictions.derived(p.labels, probs, sample_weight=p.weight))
         note = _floored(probs, p.labels) if loss == "nll" else ""
         found.append(Candidate(name, float(weight @ rows), mean, mean - half, mean + half, ece, note=note))
     return found
