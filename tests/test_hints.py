@@ -13,6 +13,7 @@ from calibrant.errors import (
     CalibrantWarning,
     EdgeRoundingWarning,
     HardPredictionsWarning,
+    InputWarning,
     ProbabilitiesAsLogitsWarning,
     ReversedClassesWarning,
     SureScoresWarning,
@@ -210,6 +211,7 @@ def test_every_hint_is_a_warning_of_calibrant() -> None:
         ReversedClassesWarning,
         SureScoresWarning,
     ):
+        assert issubclass(kind, InputWarning)
         assert issubclass(kind, CalibrantWarning)
         assert getattr(cal, kind.__name__) is kind
 

@@ -177,6 +177,7 @@ SEARCHES = ("sweep", "search", "search_pure", "cv", "tcal")
 CHEAP = ("ece", "ece_em", "mce", "esce", "smece", "ecce_mad", "ecce_r", "ce2_db", "mmce", "cox_slope")
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("metric", [m for m in SCORED if m.id in CHEAP], ids=lambda m: m.id)
 def test_a_sketch_is_within_its_bound(metric: cal.Metric, law: str) -> None:

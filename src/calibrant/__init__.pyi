@@ -79,6 +79,7 @@ from .errors import GroupError as GroupError
 from .errors import HardPredictionsWarning as HardPredictionsWarning
 from .errors import InputError as InputError
 from .errors import InputTypeError as InputTypeError
+from .errors import InputWarning as InputWarning
 from .errors import LabelError as LabelError
 from .errors import LensError as LensError
 from .errors import MissingDependencyError as MissingDependencyError

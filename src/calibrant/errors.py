@@ -15,7 +15,6 @@ __all__ = [
     "CalibrantError",
     "CalibrantWarning",
     "ColumnError",
-    "DataWarning",
     "EdgeRoundingWarning",
     "FileError",
     "FittedOnTheseRowsWarning",
@@ -23,6 +22,7 @@ __all__ = [
     "HardPredictionsWarning",
     "InputError",
     "InputTypeError",
+    "InputWarning",
     "LabelError",
     "LensError",
     "MissingDependencyError",
@@ -155,27 +155,27 @@ class CalibrantWarning(UserWarning):
     """Base of the warnings calibrant gives."""
 
 
-class DataWarning(CalibrantWarning):
-    """The data look unusual: what is computed from them is right, and may not be what was meant."""
+class InputWarning(CalibrantWarning):
+    """Input that is in order and yet looks like a mistake, or decides more than it should."""
 
 
-class ProbabilitiesAsLogitsWarning(DataWarning):
+class ProbabilitiesAsLogitsWarning(InputWarning):
     """What was passed as logits looks like probabilities."""
 
 
-class HardPredictionsWarning(DataWarning):
+class HardPredictionsWarning(InputWarning):
     """What was passed as probabilities looks like predicted classes: every entry is 0 or 1."""
 
 
-class ReversedClassesWarning(DataWarning):
+class ReversedClassesWarning(InputWarning):
     """The predicted class is wrong so often that the columns seem to stand for other classes."""
 
 
-class SureScoresWarning(DataWarning):
+class SureScoresWarning(InputWarning):
     """Scores of 0 or 1 have no log-odds and are moved inside, which can decide a fit."""
 
 
-class EdgeRoundingWarning(DataWarning):
+class EdgeRoundingWarning(InputWarning):
     """Many scores in single precision lie on an edge of the bins but for their rounding."""
 
 

@@ -58,6 +58,12 @@ def small_problems(shape: str, count: int) -> list[Problem]:
     return found
 
 
+# Sure forecasts are what the bounds of many metrics are met by.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning"),
+    pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning"),
+]
+
 SMALL = {shape: small_problems(shape, 18) for shape in COLUMNS}
 
 

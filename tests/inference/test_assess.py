@@ -221,6 +221,8 @@ ODD = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("metric", list(cal.catalogue))
 def test_odd_data_give_a_result_or_a_reason(metric: str, name: str) -> None:

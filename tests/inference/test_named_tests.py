@@ -424,6 +424,7 @@ def test_rows_of_large_weight_are_as_few_as_they_are_worth() -> None:
     assert "which is rough: the sum of p(1 - p)" in rough.law
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
 @pytest.mark.parametrize("binning", ["equal_mass", "equal_width"])
 def test_few_expected_events_are_drawn(binning: str) -> None:
     rng = np.random.default_rng(7)
@@ -840,6 +841,7 @@ def test_separated_outcomes() -> None:
             assessed(A, "cox_slope", method, penalty="firth")
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
 def test_what_could_not_happen() -> None:
     y, p = [1, *B[0]], [0.0, *B[1]]
     assert assessed((y, p), "cox_slope", "score").pvalue == 0
@@ -879,6 +881,8 @@ def test_degenerate_data(case: str) -> None:
     words = {"features": np.arange(n)[:, None] % 5 * 1.0, "groups": np.arange(n) % 2, "n_resamples": 19}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        for kind in (cal.HardPredictionsWarning, cal.SureScoresWarning):
+            warnings.simplefilter("ignore", kind)
         for metric in mine:
             for method in OWN_TESTS[metric]:
                 try:

@@ -230,6 +230,8 @@ def test_losses_are_those_of_the_metrics(law: tuple[int, ...], loss: str) -> Non
     assert mapped.high - mapped.gain == pytest.approx(mapped.gain - mapped.low, rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
 def test_labels_without_probability_are_told() -> None:
     rng = np.random.default_rng(0)
     y = (rng.random(800) < 0.3).astype(int)

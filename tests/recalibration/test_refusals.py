@@ -114,6 +114,7 @@ def test_classes_are_named_as_they_were_given() -> None:
         cal.MultiCalibration().fit(P4, NO_2, groups=np.arange(300) % 2)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
 def test_right_predictions_only_are_said() -> None:
     for turn, said in ((False, "every prediction is right"), (True, "no prediction is right")):
         y = P4.argmin(axis=1) if turn else P4.argmax(axis=1)

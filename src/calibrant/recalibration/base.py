@@ -255,7 +255,7 @@ class CalibrationMap:
         with named_as(y_true="scores"):
             scores = in_order(scores, self.classes_.tolist())
             length = len(scores) if hasattr(scores, "__len__") else 1
-            data = Scores(Predictions(np.zeros(length, np.int64), scores, input=self._input()))
+            data = Scores(Predictions.derived(np.zeros(length, np.int64), scores, input=self._input()))
         if data.k != len(self.classes_):
             raise ShapeError("scores", f"have {data.k} classes, and the map was fitted on {len(self.classes_)}")
         return data
