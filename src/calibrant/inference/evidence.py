@@ -33,4 +33,3 @@ def points_somewhere(
         return test(asked).pvalue <= alpha
     except CalibrantError:
         return None
-
