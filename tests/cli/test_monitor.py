@@ -150,7 +150,7 @@ def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> Non
         (["init", "{store}", "--reference", "{folder}/reference.csv", "--every", "1d"], "exists already"),
         (
             ["init", "v.db", "--reference", "{folder}/reference.csv"],
-            "error: --every: or rows must be given, and not both; --every 1d, or --rows 1000",
+            "error: --every: and --rows are two ways to cut windows; give either --every or --rows",
         ),
         (["init", "v.db", "--reference", "none.csv", "--every", "1d"], "error: none.csv: there is no such file"),
         (["update", "{store}", "{folder}/new.csv"], "error: --time: is missing, and windows are spans of time"),
@@ -165,7 +165,7 @@ def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> Non
         (["report", "{store}", "--out", "{folder}/none/page.html"], "cannot be written (its folder does not exist)"),
         (
             ["labels", "{store}", "{folder}/labels.csv", "--id", "row", "--now", "soon"],
-            "error: --now: row 0 holds 'soon'",
+            "error: --now: holds 'soon'",
         ),
         (["labels", "{store}", "{folder}/other.csv", "--id", "row"], "the reference has the classes 0, 1"),
         (
@@ -292,6 +292,34 @@ def test_times_of_counted_windows_are_refused(run: Run, files: Path) -> None:
     assert out.endswith(f"next: calibrant monitor update {store} FILE --id COLUMN\n")
     code, _, err = run("update", store, files / "labelled.parquet", "--time", "made")
     assert (code, err) == (2, "error: --time: is for windows of time, and these are counted in rows; drop it\n")
+
+
+def test_errors_speak_of_options(run: Run, files: Path) -> None:
+    pd.DataFrame({"y": [1, 2, 2], "p": [0.2, 0.7, 0.4]}).to_csv(files / "one-two.csv", index=False)
+    init = ("init", files / "w.db", "--every", "1d", "--reference")
+    code, _, err = run(*init, files / "one-two.csv")
+    assert code == 2
+    assert err.endswith("row 1 is 2, and labels are 0 and 1, or -1 and 1; pass --classes NEGATIVE,POSITIVE\n")
+    assert run(*init, files / "one-two.csv", "--classes", "1,2")[0] == 0
+    cal.Sketches.of(YES[300:], SCORE[300:], groups=LAND[300:]).write(files / "old.sketch")
+    err = run(*init, files / "old.sketch", "--where", "p > 0.5")[2]
+    assert err == f"error: --where: is for rows, and {files / 'old.sketch'} holds a sketch of them; pass it to scan\n"
+    err = run(*init, files / "reference.csv", "--lens", "classwise")[2]
+    assert err == "error: --lens: 'classwise' cannot be watched; use 'binary', 'top_label' or 'class:NAME'\n"
+    err = run("labels", files / "w.db", files / "labels.csv", "--id", "row", "--now", "yesterday")[2]
+    assert err.startswith("error: --now: holds 'yesterday', which is no time; ")
+    grouped = ("init", files / "g.db", "--every", "1d", "--by", "land", "--reference", files / "old.sketch")
+    assert run(*grouped)[0] == 0
+    assert Monitor.open(files / "g.db").settings.by == "land"
+
+
+def test_warnings_are_single_lines(run: Run, files: Path) -> None:
+    words = ("--reference", files / "reference.csv", "--every", "1d", "--logits", "p")
+    code, _, err = run("init", files / "w.db", *words)
+    assert code == 0
+    assert err.startswith("warning: ")
+    assert err.count("\n") == 1
+    assert "input=" not in err
 
 
 def test_help_tells_the_exit_codes(run: Run) -> None:

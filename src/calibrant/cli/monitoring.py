@@ -92,9 +92,12 @@ def monitor() -> None:
 @debug_option
 def init(store: str, **options: Any) -> None:
     """Begin a monitor in the new file STORE."""
+    from ..errors import ArgumentError
     from ..monitoring.watching import Monitor
-    from .screen import print_lines
+    from .screen import print_lines, warnings_as_lines
 
+    if (options["every"] is None) == (options["rows"] is None):
+        raise ArgumentError("--every", "and --rows are two ways to cut windows", "give either --every or --rows")
     words = {
         name: options.pop(name) for name in ("every", "rows", "lens", "alpha", "run_length", "drift_alpha", "mature")
     }
@@ -104,20 +107,32 @@ def init(store: str, **options: Any) -> None:
     words |= {"horizon": horizon, "missing": options.pop("missing"), "n_resamples": options.pop("resamples")}
     words["by"] = options["by"]
     file = options.pop("reference")
-    made = Monitor.create(store, reference=_reference(file, options), **words)
+    with warnings_as_lines():
+        made = Monitor.create(store, reference=_reference(file, options), **words)
     time = " --time COLUMN" if made.settings.rule.by_time else ""
     print_lines([repr(made), f"next: calibrant monitor update {store} FILE{time} --id COLUMN"])
 
 
 def _reference(file: str, source: dict[str, Any]) -> Any:
-    """Rows of a table, or the sketch that was written before."""
+    """Rows of a table, or the sketch that was written before, of which only the column of its groups can be told."""
+    from ..errors import ArgumentError, LabelError
     from ..files import read_limited
     from ..sketches import Sketches
     from .fitting import read
 
     if file != "-" and Path(file).is_file() and Path(file).suffix == ".sketch":
+        given = next((name for name, value in source.items() if value and name != "by"), None)
+        if given is not None:
+            told = f"is for rows, and {file} holds a sketch of them"
+            raise ArgumentError(f"--{given}", told, "pass it to scan")
         return Sketches.from_bytes(read_limited(file, 1 << 30), file)
-    return read(file, **source)
+    try:
+        return read(file, **source)
+    except LabelError as error:
+        if "pos_label" not in error.remedy:
+            raise
+        remedy = "pass --classes NEGATIVE,POSITIVE"
+        raise LabelError(error.argument, error.problem, remedy, row=error.row) from None
 
 
 @monitor.command()
@@ -141,6 +156,7 @@ def update(store: str, file: str, **options: Any) -> None:
     from ..errors import ArgumentError
     from ..monitoring.watching import Monitor, some_names
     from .arrivals import in_order, rows_of
+    from .screen import warnings_as_lines
 
     chosen = {name: options.pop(name) for name in ("fail_on", "as_json", "delivery")}
     opened = Monitor.open(store)
@@ -151,7 +167,7 @@ def update(store: str, file: str, **options: Any) -> None:
         if options["by"] is None and opened.groups:
             told = f"is missing, and this monitor watches groups ({some_names(opened.groups)})"
             raise ArgumentError("--by", told, "name their column")
-    with _labels_of_reference(opened):
+    with warnings_as_lines(), _labels_of_reference(opened):
         done = opened.update(delivery=chosen["delivery"], **in_order(rows_of(file, **options), opened.settings.classes))
     _finish(done, chosen["fail_on"], chosen["as_json"])
 

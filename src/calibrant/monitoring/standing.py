@@ -78,8 +78,10 @@ def _clock_text(clock: int | None, settings: Settings) -> str | None:
 def _known_key(group: Any, streams: dict[str, Stream]) -> str:
     key = group_key(group)
     if key not in streams:
-        known = ", ".join(str(group_name(name)) for name in list(streams)[1:11]) or "there are no groups"
-        raise GroupError("group", f"{group!r} was never seen", known)
+        names = ", ".join(str(group_name(name)) for name in list(streams)[1:11])
+        raise GroupError(
+            "group", f"{group!r} was never seen", f"the groups are {names}" if names else "there are no groups"
+        )
     return key
 
 

@@ -16,7 +16,7 @@ from .betting import settle, start_stream
 from .book import Book, Part
 from .findings import ScoreFindings, find_scores, group_drift_alarms
 from .intake import Taken, put_labels, take_in
-from .settings import Settings, read_horizon
+from .settings import Settings, check_watched, read_horizon
 from .standing import alarms_of, stand
 from .status import MonitorStatus, Update
 from .store import Store
@@ -114,6 +114,8 @@ class Monitor:
         by
             Name of the column of groups in files, which the command line then reads unless told otherwise.
         """
+        if lens != "auto":
+            check_watched(lens)
         sketches, named = _read_reference(reference, lens, classes)
         chosen = sketches.main if lens == "auto" else lens
         if chosen not in sketches.lenses:
