@@ -222,7 +222,7 @@ VECTORS = (
 HARD = [
     Plan(SUMS, {200: 200, 1000: 200, 2000: 200}, laws=("rare",)),
     Plan(SUMS, {200: 200, 1000: 1000}, laws=("five grades",)),
-    Plan(SUMS, {200: 1000, 1000: 1000}, laws=("concentrated",)),
+    Plan(SUMS, {200: 1000, 1000: 5000}, laws=("concentrated",)),
     Plan(SUMS, {1000: 200, 2000: 200}, laws=("sharp logits",)),
     Plan(SUMS, {200: 100, 2000: 500}, laws=("importance weights",)),
     Plan(CURVES, {1000: 100}, laws=("rare",)),
@@ -240,7 +240,8 @@ HARD = [
     Plan(VECTORS, {200: 100, 1000: 100}, (3,), ("rare",)),
     Plan(VECTORS, {1000: 200}, (3,), ("five grades", "concentrated", "sharp logits")),
     Plan(VECTORS[:-1], {1000: 200}, (3,), ("importance weights",)),
-    Plan((*KERNELS, "skce_uq auto"), {200: 100}, (3,), ("rare", "five grades", "sharp logits")),
+    Plan((*KERNELS[1:], "skce_uq auto"), {200: 100}, (3,), ("rare", "five grades", "sharp logits")),
+    Plan(("skce_ul auto",), {200: 100}, (3,), ("five grades", "sharp logits")),
 ]
 POWER = [
     Plan((*QUICK, *COX), {500: 500, 2000: 500}),
