@@ -25,7 +25,15 @@ import calibrant as cal
 from calibrant.inference.belt import giviti_test
 from calibrant.inference.grades import hosmer_lemeshow_multinomial
 from calibrant.simulate import make_calibrated, make_miscalibrated, temperature, true_calibration_error, true_value
-from experiments.simulations_hard import HARD_INTERVALS, HARD_ROWS, HARD_RUNS, HARD_SCORES, HARD_TRUTHS, hard_rows, hard_truth
+from experiments.simulations_hard import (
+    HARD_INTERVALS,
+    HARD_ROWS,
+    HARD_RUNS,
+    HARD_SCORES,
+    HARD_TRUTHS,
+    hard_rows,
+    hard_truth,
+)
 from experiments.simulations_page import page
 from experiments.simulations_plan import (
     ALPHAS,

@@ -9,7 +9,17 @@ from ._results import frame_of, html_table, json_values, number, percent, text_t
 from .errors import ArgumentError, CalibrantError
 from .registry import Metric, catalogue
 
-__all__ = ["ALPHA", "NOTHING", "Evaluation", "Header", "Result", "Skipped", "shown_direction", "shown_number", "side_note"]
+__all__ = [
+    "ALPHA",
+    "NOTHING",
+    "Evaluation",
+    "Header",
+    "Result",
+    "Skipped",
+    "shown_direction",
+    "shown_number",
+    "side_note",
+]
 
 # Beyond so many groups each has a line of its own, which holds so many metrics.
 COLUMNS = 8
@@ -264,9 +274,8 @@ def shown_direction(metric: Metric, result: Result, evidence: bool | None) -> st
     value, ideal = result.value, metric.ideal
     if value is None or ideal is None:
         return ""
-    if result.pvalue is not None and metric.alternative == "two-sided":
-        known = result.pvalue <= ALPHA
-    elif result.pvalue is not None and (value > ideal) == (metric.alternative == "greater"):
+    sides = {"two-sided": True, "greater": value > ideal, "less": value < ideal}
+    if result.pvalue is not None and sides[metric.alternative]:
         known = result.pvalue <= ALPHA
     elif evidence is not None:
         known = evidence

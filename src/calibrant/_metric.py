@@ -324,7 +324,12 @@ class Metric:
         rest = views[1:]
         values += map_blocks(lambda a, b: self._formula_value(rest[a], options, keep), len(rest), 1, columns=views[0].n)
         largest = max(map(abs, values))
-        if cancels and self.ideal == 0 and CANCELLED < largest < math.inf and abs(math.fsum(values)) < CANCELLED * largest:
+        if (
+            cancels
+            and self.ideal == 0
+            and CANCELLED < largest < math.inf
+            and abs(math.fsum(values)) < CANCELLED * largest
+        ):
             raise self._cancels(views)
         default = "max" if options.get("norm") == math.inf else self.combine
         value = combine_values(values, views, default if combine is None else combine, class_weight)

@@ -422,7 +422,22 @@ def unfriendly(kind: str) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("kind", ["even", "grades", "rare", "single"])
 @pytest.mark.parametrize(
     "metric",
-    ["ece", "ece_em", "ece_sweep", "cwce", "mce", "rmsce", "ecce_mad", "ce2_db", "ece_db", "drmsce", "mmce", "tce", "dici", "esce"],
+    [
+        "ece",
+        "ece_em",
+        "ece_sweep",
+        "cwce",
+        "mce",
+        "rmsce",
+        "ecce_mad",
+        "ce2_db",
+        "ece_db",
+        "drmsce",
+        "mmce",
+        "tce",
+        "dici",
+        "esce",
+    ],
 )
 def test_every_interval_contains_its_estimate(metric: str, kind: str) -> None:
     y, p = unfriendly(kind)

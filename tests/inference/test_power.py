@@ -50,7 +50,9 @@ def test_smallest_shift() -> None:
     assert detectable_shift(4000, scores=LAW) == pytest.approx(detectable_shift(1000, scores=LAW) / 2, rel=0.01)
 
 
-@pytest.mark.parametrize(("scores", "n"), [((2, 2), 400), ((0.5, 99.5), 8000), ((0.5, 99.5), 1000), ((99, 1), 3000), ((1, 9), 150)])
+@pytest.mark.parametrize(
+    ("scores", "n"), [((2, 2), 400), ((0.5, 99.5), 8000), ((0.5, 99.5), 1000), ((99, 1), 3000), ((1, 9), 150)]
+)
 @pytest.mark.parametrize("wanted", [0.8, 0.95])
 def test_the_power_asked_for_is_obtained(scores: tuple[float, float], n: int, wanted: float) -> None:
     """Rates moved by the shift, in the direction that is harder to find: the test finds as many as it should."""
@@ -73,7 +75,7 @@ def test_the_power_asked_for_is_obtained(scores: tuple[float, float], n: int, wa
 
 
 def test_a_shift_that_cannot_be_is_refused() -> None:
-    with pytest.raises(cal.UndefinedMetricError, match="3 rows show no shift with probability 0.999"):
+    with pytest.raises(cal.UndefinedMetricError, match=r"3 rows show no shift with probability 0\.999"):
         detectable_shift(3, scores=[0.5], power=0.999)
 
 

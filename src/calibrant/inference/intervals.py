@@ -51,9 +51,7 @@ RAISED = (
 )
 CORRECTED = "the estimate is biased upwards at this number of rows; the interval is corrected for the bias"
 OUTSIDE = "the estimate lies outside the interval, for the bootstrap is biased; method='corrected' allows for this bias"
-ONE_BIN = (
-    "{:.0%} of the rows lie in one bin, and errors that differ inside it are averaged: the true error may lie above the interval"
-)
+ONE_BIN = "{:.0%} of the rows lie in one bin, and errors that differ inside it are averaged: the true error may lie above the interval"
 BELOW_ZERO = "the estimate is negative, which the error itself cannot be, so the interval ends at 0"
 FEWEST = 5
 # Below so many rows of the rarer outcome, 95 % intervals that are not made for few events cover less than they should.
@@ -61,9 +59,7 @@ FEW_EVENTS = 30
 # Metrics whose own interval is made for few events.
 HOLD_FOR_FEW = ("expected_observed_ratio",)
 FEW = "only {} rows have the rarer outcome, so the interval is too short"
-FEW_FOR = (
-    "only {} rows have the rarer outcome; with fewer than 30 such rows a {} interval may cover the true value less often than its level says"
-)
+FEW_FOR = "only {} rows have the rarer outcome; with fewer than 30 such rows a {} interval may cover the true value less often than its level says"
 ONE_SIDE = "nearly all resampled values lie on one side of the value, so the percentile interval is given"
 # Corrected levels with fewer resampled values between them tell two ends apart by chance.
 FEWEST_BETWEEN = 10

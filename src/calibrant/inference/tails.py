@@ -50,7 +50,9 @@ def _found(asked: Asked, pvalue: float, null: Floats, weight: Floats | None, law
     if math.isinf(limit):  # no value is so far off that chance would not give it
         return Found(pvalue, math.inf, law, lower_threshold=-math.inf)
     low, high = (math.exp(-limit), math.exp(limit)) if _is_ratio(asked) else (ideal - limit, ideal + limit)
-    return Found(pvalue, high, law, lower_threshold=None if ideal == asked.metric.range[0] else low)  # nothing lies below
+    return Found(
+        pvalue, high, law, lower_threshold=None if ideal == asked.metric.range[0] else low
+    )  # nothing lies below
 
 
 def critical_value(values: Floats, alpha: float, weight: Floats | None = None) -> float:
