@@ -11,7 +11,7 @@ import calibrant as cal
 
 Floats = NDArray[np.float64]
 
-HARD_ROWS, HARD_RUNS = 1000, 1000
+HARD_ROWS, HARD_RUNS = 1000, 400
 HARD_SCORES = {
     "rare events": "Beta(0.5, 99.5), 0.5 % events",
     "five grades": "0.02, 0.1, 0.3, 0.6 and 0.9 in shares of 0.4, 0.3, 0.15, 0.1 and 0.05",

@@ -276,7 +276,7 @@ FINDINGS_COVERAGE = """Where intervals fail, and what the default does instead:
 | --- | --- | --- |
 | `ece`, `smece`, `ecce_mad` | an error cannot be negative, so chance always shows one above 0, and resampling adds to it: percentile and bca never hold 0, basic too rarely | `corrected`: the bias is removed on the scale of squares; covers more than it says |
 | `ce2_db` | the estimate is free of bias, its bootstrap is not: percentile lies too high, basic and bca too low | `corrected`: the bootstrap is moved back to the estimate |
-| `drmsce_bcs` | percentile holds; basic lies too low | `corrected`, which covers more than it says |
+| `drmsce_bcs` | percentile holds; basic lies too low | `corrected`, not simulated here |
 | `l2ce_interval` | covers more than it says | its own, `asymptotic` |
 | `brier`, `ecd` | means over rows: normal holds with even scores, and so do percentile and basic | `gamma`, which holds for few events too |
 | `cox_slope` | its own interval holds | `asymptotic` |"""

@@ -253,14 +253,14 @@ TRUTHS = {"calibrated": temperature(1.0), "temperature 1.5": temperature(1.5)}
 COVERAGE_ROWS, RESAMPLES = 1000, 200
 # Runs for each way to make an interval; "resampled" stands for percentile and basic, read off the same resamples.
 COVERAGE: dict[str, dict[str, int]] = {
-    "ece": {"resampled": 2000, "bca": 50, "corrected": 500},
-    "ce2_db": {"resampled": 1000, "bca": 50, "corrected": 300},
-    "drmsce_bcs": {"resampled": 300, "bca": 30, "corrected": 50},
+    "ece": {"resampled": 2000, "bca": 50, "corrected": 300},
+    "ce2_db": {"resampled": 1000, "bca": 50, "corrected": 100},
+    "drmsce_bcs": {"resampled": 300, "bca": 30},
     "l2ce_interval": {"asymptotic": 2000},
-    "smece": {"resampled": 40, "corrected": 20},
-    "ecce_mad": {"resampled": 1000, "bca": 50, "corrected": 300},
-    "brier": {"normal": 2000, "resampled": 300, "gamma": 2000},
-    "ecd": {"normal": 2000, "resampled": 300, "gamma": 2000},
+    "smece": {"resampled": 40},
+    "ecce_mad": {"resampled": 1000, "bca": 50, "corrected": 200},
+    "brier": {"normal": 2000, "resampled": 300, "gamma": 1000},
+    "ecd": {"normal": 2000, "resampled": 300, "gamma": 1000},
     "cox_slope": {"asymptotic": 2000, "resampled": 100},
 }
 

@@ -71,7 +71,6 @@ from .errors import ArgumentError as ArgumentError
 from .errors import CalibrantError as CalibrantError
 from .errors import CalibrantWarning as CalibrantWarning
 from .errors import ColumnError as ColumnError
-from .errors import DataWarning as DataWarning
 from .errors import EdgeRoundingWarning as EdgeRoundingWarning
 from .errors import FileError as FileError
 from .errors import FittedOnTheseRowsWarning as FittedOnTheseRowsWarning

@@ -277,8 +277,8 @@ def shown_direction(metric: Metric, result: Result, evidence: bool | None) -> st
     value, ideal = result.value, metric.ideal
     if value is None or ideal is None:
         return ""
-    tested = metric.alternative == "two-sided" or (value > ideal) == (metric.alternative == "greater")
-    if result.pvalue is not None and tested:
+    sides = {"two-sided": True, "greater": value > ideal, "less": value < ideal}
+    if result.pvalue is not None and sides[metric.alternative]:
         known = result.pvalue <= ALPHA
     elif evidence is not None:
         known = evidence
