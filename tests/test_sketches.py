@@ -21,6 +21,8 @@ from calibrant._rowsums import minus_log, row_sums
 from calibrant._wire import pack
 from calibrant.errors import FileError
 
+# Scores of exactly 0 and 1 are among the unfriendly ones.
+pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
 SCORED = [m for m in cal.catalogue.values() if m.takes == "View" and m.sketch and m.lens == "auto"]
 LAWS = ("rare", "even", "points", "sure")
 

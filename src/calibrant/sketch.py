@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,7 +17,14 @@ from ._grid import CELLS, EQUAL, cell_sums, grid, slots
 from ._kernels import LOW_BITS, LOW_MASK
 from ._spread import most_moved, spread_views
 from ._wire import pack, unpack, well_formed
-from .errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, WeightsNotSupportedError
+from .errors import (
+    ArgumentError,
+    CalibrantWarning,
+    InputTypeError,
+    LensError,
+    UndefinedMetricError,
+    WeightsNotSupportedError,
+)
 from .lenses import Lens
 from .predictions import Predictions
 from .view import View
@@ -215,7 +223,10 @@ class Sketch:
         # A view has its lens already, and takes no other.
         views = {word: given for word, given in options.items() if word != "lens"}
         try:
-            moved = max(_apart(metric(view, **views), value) for view in spread_views(*cells, self.lens))
+            with warnings.catch_warnings():
+                # What is warned about was warned about above; a score of 0 or 1 may be one that rows have been moved to.
+                warnings.simplefilter("ignore", CalibrantWarning)
+                moved = max(_apart(metric(view, **views), value) for view in spread_views(*cells, self.lens))
         except UndefinedMetricError as error:
             told = f"of {name} is not known: it may have no value for the rows ({error.problem})"
             raise UndefinedMetricError("error_bound", told, "compute it from the rows") from error
