@@ -37,6 +37,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/report.py
 	PYTHONPATH=src .bench/bin/python -m experiments.maps_times
+	PYTHONPATH=src .bench/bin/python -m experiments.migration
 
 docs: $(VENV)/.docs
 	$(BIN)/python tools/make_metric_pages.py

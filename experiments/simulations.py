@@ -25,16 +25,29 @@ import calibrant as cal
 from calibrant.inference.belt import giviti_test
 from calibrant.inference.grades import hosmer_lemeshow_multinomial
 from calibrant.simulate import make_calibrated, make_miscalibrated, temperature, true_calibration_error, true_value
+from experiments.simulations_hard import (
+    HARD_INTERVALS,
+    HARD_ROWS,
+    HARD_RUNS,
+    HARD_SCORES,
+    HARD_TRUTHS,
+    hard_rows,
+    hard_truth,
+)
 from experiments.simulations_page import page
 from experiments.simulations_plan import (
     ALPHAS,
     ALTERNATIVES,
+    AUTO_DRAWS,
+    AUTOMATIC,
     COVERAGE,
     COVERAGE_ROWS,
     DRAWS,
+    HARD,
     POWER,
     RESAMPLED,
     RESAMPLES,
+    SETTINGS,
     SIZE,
     SMALL_DRAWS,
     TESTS,
@@ -47,6 +60,8 @@ RESULTS, PAGE = HERE / "simulations.json", HERE.parent / "docs" / "simulations.m
 SEED = 20
 # Parts into which the runs of a plan are cut; all plans get their first part before any gets its second.
 PARTS = 10
+# Ways to make an interval that resample nothing.
+CLOSED_FORM = ("gamma", "normal", "asymptotic")
 FUNCTIONS = {"giviti_test": giviti_test, "hosmer_lemeshow_multinomial": hosmer_lemeshow_multinomial}
 
 
@@ -75,6 +90,13 @@ def tasks(small: bool) -> list[Task]:
                 for n, runs in plan.runs.items():
                     if not small or n == 100:
                         found += _parts("size", plan.tests, "calibrated", classes, law, n, 3 if small else runs, draws)
+    for plan in HARD:
+        for classes in plan.classes:
+            for law in plan.laws:
+                for n, runs in plan.runs.items():
+                    if not small or n == min(plan.runs):
+                        count, drawn = (2, SMALL_DRAWS) if small else (runs, AUTO_DRAWS)
+                        found += _parts("size", plan.tests, "calibrated", classes, law, n, count, drawn)
     for plan in POWER:
         for name in ALTERNATIVES:
             for n, runs in plan.runs.items():
@@ -86,6 +108,12 @@ def tasks(small: bool) -> list[Task]:
                 if not small or method != "bca":
                     runs_ = 1 if small else runs
                     found += _parts("coverage", (metric, method), truth, 2, "even", COVERAGE_ROWS, runs_, RESAMPLES)
+    for metric, ways in HARD_INTERVALS.items():
+        for way in ways:
+            for law in HARD_SCORES:
+                for truth in HARD_TRUTHS:
+                    runs_ = 1 if small else HARD_RUNS
+                    found += _parts("hard", (metric, way), truth, 2, law, HARD_ROWS, runs_, 0)
     return sorted(found, key=lambda task: task.part)
 
 
@@ -105,41 +133,56 @@ def generator(task: Task, run: int, purpose: int) -> np.random.Generator:
 
 def rows_of(task: Task, run: int) -> cal.Predictions:
     """The rows of one run."""
-    rng, law = generator(task, run, 0), parameters(task.law, task.classes)
+    rng = generator(task, run, 0)
+    if task.law in SETTINGS:
+        score, weight = SETTINGS[task.law](rng, task.n, task.classes)
+        chance = rng.random(task.n)
+        if task.classes == 2:
+            return cal.Predictions((chance < score).astype(int), score, sample_weight=weight)
+        labels = (np.cumsum(score[:, :-1], axis=1) <= chance[:, None]).sum(axis=1)
+        return cal.Predictions(labels, score, sample_weight=weight, classes=range(task.classes))
+    if task.kind == "hard":
+        return hard_rows(task.law, task.scenario, task.n, rng)
+    law = parameters(task.law, task.classes)
     if task.kind == "size":
         return make_calibrated(task.n, law=law, rng=rng).predictions
     warp = ALTERNATIVES[task.scenario] if task.kind == "power" else TRUTHS[task.scenario]
     return make_miscalibrated(task.n, warp=warp, law=law, rng=rng).predictions
 
 
-def pvalue_of(name: str, rows: cal.Predictions, draws: int, rng: np.random.Generator) -> float:
-    """The p-value of one test; NaN where it has none."""
+def pvalue_of(name: str, rows: cal.Predictions, draws: int, rng: np.random.Generator) -> tuple[float, bool]:
+    """The p-value of one test, NaN where it has none, and whether labels were simulated for it."""
     test = TESTS[name]
     try:
         if test.metric in FUNCTIONS:
-            return FUNCTIONS[test.metric](rows).pvalue
-        words: dict[str, Any] = {"n_resamples": draws, "rng": rng, "workers": 1, **test.options}
-        return cal.assess(rows, metric=test.metric, method=test.method, **words).pvalue
+            found = FUNCTIONS[test.metric](rows, method=test.method, n_resamples=draws, rng=rng)
+        else:
+            words: dict[str, Any] = {"n_resamples": draws, "rng": rng, "workers": 1, **test.options}
+            found = cal.assess(rows, metric=test.metric, method=test.method, **words)
+        return found.pvalue, found.method == "consistency"
     except cal.UndefinedMetricError:
-        return float("nan")
+        return float("nan"), False
 
 
 def run_tests(task: Task) -> list[dict[str, Any]]:
     """How often each test rejected at each level; the runs in which it had no p-value are counted as runs."""
     pvalues = np.empty((task.stop - task.first, len(task.names)))
+    simulated = np.zeros(len(task.names), int)
     for place, run in enumerate(range(task.first, task.stop)):
         rows = rows_of(task, run)
         for column, name in enumerate(task.names):
-            pvalues[place, column] = pvalue_of(name, rows, task.draws, generator(task, run, 1))
+            pvalues[place, column], drawn = pvalue_of(name, rows, task.draws, generator(task, run, 1))
+            simulated[column] += drawn
     return [
         {
             **_where(task),
             "test": name,
-            "draws": task.draws if name in RESAMPLED else 0,
+            "draws": task.draws if name in RESAMPLED or name in AUTOMATIC else 0,
             "runs": len(pvalues),
             "undefined": int(np.isnan(pvalues[:, column]).sum()),
             # A p-value of k / (draws + 1) must not miss its level by rounding.
             "rejected": [int((pvalues[:, column] <= alpha * (1 + 1e-9)).sum()) for alpha in ALPHAS],
+            **({"simulated": int(simulated[column])} if name in AUTOMATIC else {}),
         }
         for column, name in enumerate(task.names)
     ]
@@ -158,7 +201,7 @@ def _where(task: Task) -> dict[str, Any]:
 def run_intervals(task: Task) -> list[dict[str, Any]]:
     """How often the intervals held the true value, or lay above or below it."""
     metric, way = task.names
-    truth = truth_of(metric, task.scenario)
+    truth = truth_of(metric, task.scenario, task.law if task.kind == "hard" else "")
     ends: dict[str, list[tuple[float, float]]] = {}
     undefined = 0
     for run in range(task.first, task.stop):
@@ -173,7 +216,7 @@ def run_intervals(task: Task) -> list[dict[str, Any]]:
     for method, pairs in ends.items():
         low, high = np.array(pairs).T
         counts = {"above": int((low > truth).sum()), "below": int((high < truth).sum())}
-        words = {"metric": metric, "method": method, "draws": 0 if way in ("normal", "asymptotic") else task.draws}
+        words = {"metric": metric, "method": method, "draws": 0 if way in CLOSED_FORM else task.draws}
         rows.append(
             {
                 **_where(task),
@@ -193,7 +236,8 @@ def ends_of(
 ) -> dict[str, tuple[float, float]]:
     """The ends of the 95 % intervals that one call gives, by method."""
     method = "percentile" if way == "resampled" else way
-    found = cal.interval(rows, metric=metric, method=method, n_resamples=draws, rng=rng, workers=1)
+    words: dict[str, Any] = {} if way in CLOSED_FORM else {"n_resamples": draws, "rng": rng, "workers": 1}
+    found = cal.interval(rows, metric=metric, method=method, **words)
     if way != "resampled":
         return {method: (found.low, found.high)}
     return {
@@ -202,14 +246,14 @@ def ends_of(
     }
 
 
-KNOWN_TRUTHS: dict[tuple[str, str], float] = {}
+KNOWN_TRUTHS: dict[tuple[str, str, str], float] = {}
 
 
-def truth_of(metric: str, scenario: str) -> float:
-    """What the metric tends to: by quadrature, or 0 for errors of calibrated scores, or by two million rows."""
-    key = (metric, scenario)
+def truth_of(metric: str, scenario: str, law: str = "") -> float:
+    """What the metric tends to: by quadrature, or 0 for errors of calibrated scores, or by two million rows; `law` names hard scores."""
+    key = (metric, scenario, law)
     if key not in KNOWN_TRUTHS:
-        KNOWN_TRUTHS[key] = _truth_of(metric, TRUTHS[scenario])
+        KNOWN_TRUTHS[key] = hard_truth(metric, law, scenario) if law else _truth_of(metric, TRUTHS[scenario])
     return KNOWN_TRUTHS[key]
 
 
@@ -230,11 +274,11 @@ def _truth_of(metric: str, warp: temperature) -> float:
 
 def run_task(task: Task) -> list[dict[str, Any]]:
     """The counts of one task."""
-    return run_intervals(task) if task.kind == "coverage" else run_tests(task)
+    return run_intervals(task) if task.kind in ("coverage", "hard") else run_tests(task)
 
 
 SAVE_SECONDS = 60
-COUNTED = ("runs", "undefined", "rejected", "above", "below", "width")
+COUNTED = ("runs", "undefined", "rejected", "simulated", "above", "below", "width")
 
 
 def added_up(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -254,7 +298,10 @@ def added_up(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def earlier(out: Path, work: list[Task]) -> tuple[dict[int, list[dict[str, Any]]], float]:
-    """What a run that was stopped has left, by task, and the seconds it took; a row's runs are the first ones planned."""
+    """What a run that was stopped has left, by task, and the seconds it took; a row's runs are the first ones planned.
+
+    Tests whose rows were taken out of the file are left in `work` alone, so that they are run again.
+    """
     content = json.loads(out.read_text(encoding="utf-8"))
     kept = content["rows"]
     for row in kept:
@@ -267,9 +314,13 @@ def earlier(out: Path, work: list[Task]) -> tuple[dict[int, list[dict[str, Any]]
     done: dict[int, list[dict[str, Any]]] = {}
     for number, task in enumerate(work):
         name = json.dumps([task.kind, task.scenario, task.classes, task.law, task.n])
-        way = "percentile" if task.names[-1] == "resampled" else task.names[-1]
-        label = (task.names[0], way) if task.kind == "coverage" else task.names[0]
-        if runs.get(f"{name} {label}", 0) >= task.stop:
+        if task.kind in ("coverage", "hard"):
+            way = "percentile" if task.names[-1] == "resampled" else task.names[-1]
+            missing = () if runs.get(f"{name} {(task.names[0], way)}", 0) >= task.stop else task.names
+        else:
+            missing = tuple(label for label in task.names if runs.get(f"{name} {label}", 0) < task.stop)
+        work[number] = task._replace(names=missing)
+        if not missing:
             done[number] = []
     if done:
         done[min(done)] = kept

@@ -6,7 +6,8 @@ import math
 from functools import cache
 from typing import Any
 
-from experiments.simulations_plan import ALPHAS, ALTERNATIVES, COVERAGE, LAWS, TESTS, TRUTHS, Test, parameters
+from experiments.simulations_hard import HARD_INTERVALS, HARD_ROWS, HARD_SCORES
+from experiments.simulations_plan import ALPHAS, ALTERNATIVES, COVERAGE, LAWS, SETTINGS, TESTS, TRUTHS, Test, parameters
 
 Row = dict[str, Any]
 
@@ -46,6 +47,8 @@ def verdict(row: Row, test: Test) -> str:
     if all(low <= rate <= high for rate, (low, high) in zip(rates, bands, strict=True)):
         return "inside" if row["runs"] >= LEAST_RUNS else "few runs"
     below = all(rate <= high for rate, (_, high) in zip(rates, bands, strict=True))
+    if test.promise == "auto":
+        return "simulated, ties" if below and row["simulated"] == row["runs"] - row["undefined"] else "**outside**"
     if test.documented:
         return "documented"
     if test.promise == "bound" and below:
@@ -106,6 +109,20 @@ def _size_table(rows: list[Row]) -> str:
     return table(headings, lines, 5)
 
 
+def hard_table(rows: list[Row]) -> str:
+    """What `assess` chose in hard settings, and how often it then rejected."""
+    lines = []
+    order = [list(TESTS), list(SETTINGS)]
+    for row in sorted(rows, key=lambda r: (r["classes"], order[1].index(r["law"]), order[0].index(r["test"]), r["n"])):
+        runs = str(row["runs"]) + (f" ({row['undefined']} undefined)" if row["undefined"] else "")
+        found = verdict(row, TESTS[row["test"]])
+        shares = [f"{row['simulated'] / row['runs']:.0%}", *[rate(count, row["runs"]) for count in row["rejected"]]]
+        name = row["test"].removesuffix(" auto")
+        lines.append([name, str(row["classes"]), row["law"], found, str(row["n"]), runs, *shares])
+    headings = ["test", "classes", "setting", "verdict", "rows", "runs", "simulated", *[f"{a:g}" for a in ALPHAS]]
+    return table(headings, lines, 6)
+
+
 def exceptions(rows: list[Row]) -> str:
     """How many rows have which verdict, and those outside."""
     found = [(verdict(row, TESTS[row["test"]]), row) for row in rows]
@@ -129,6 +146,7 @@ MEANING = {
     "asymptotic, rarely": "a law for many rows; some rate is below its band, none above: it errs on the safe side",
     "asymptotic, few rows": f'a law for many rows, and the variances of the outcomes add up to less than {ENOUGH}: draw outcomes instead (`method="consistency"`)',
     "asymptotic, near": "a law for many rows; at most 0.02, 0.06 and 0.115 at 0.01, 0.05 and 0.1, plus two standard errors",
+    "simulated, ties": "labels were simulated, and few values occur: equal ones count as extreme, so that it rejects less often than its level",
     "documented": "known and said of the test: see the list of tests",
     "**outside**": "none of these",
 }
@@ -151,6 +169,28 @@ def power_table(rows: list[Row]) -> str:
 
 def coverage_table(rows: list[Row]) -> str:
     """Share of intervals that held the true value, and on which side the others lay."""
+    lines = coverage_lines(rows, "scenario")
+    lines.sort(key=lambda line: (list(COVERAGE).index(line[0].strip("`")), line[1], list(TRUTHS).index(line[2])))
+    return table(["metric", "method", "scores", *COVERAGE_HEADINGS], lines, 6)
+
+
+def hard_coverage_table(rows: list[Row]) -> str:
+    """The same for scores that are hard to get right."""
+    lines = [
+        [*line[:2], law, *line[2:]]
+        for law in HARD_SCORES
+        for line in coverage_lines([row for row in rows if row["law"] == law], "scenario")
+    ]
+    metrics, laws = list(HARD_INTERVALS), list(HARD_SCORES)
+    lines.sort(key=lambda line: (metrics.index(line[0].strip("`")), line[1], laws.index(line[2]), line[3]))
+    return table(["metric", "method", "scores", "truth", *COVERAGE_HEADINGS], lines, 7)
+
+
+COVERAGE_HEADINGS = ("verdict", "true value", "runs", "covers", "above it", "below it", "width")
+
+
+def coverage_lines(rows: list[Row], named: str) -> list[list[str]]:
+    """Cells of one line for each row."""
     lines = []
     for row in rows:
         runs = row["runs"] - row["undefined"]
@@ -159,27 +199,18 @@ def coverage_table(rows: list[Row]) -> str:
         found = "holds" if low <= share <= high else "covers more" if share > high else "**fails**"
         found = "few runs" if found == "holds" and runs < LEAST_RUNS else found
         shares = [f"{share:.3f}", rate(row["above"], runs), rate(row["below"], runs)]
-        words = [f"`{row['metric']}`", row["method"], row["scenario"], found]
-        lines.append([*words, f"{row['truth']:.5f}", str(runs), *shares, f"{row['width']:.4f}"])
-    lines.sort(key=lambda line: (list(COVERAGE).index(line[0].strip("`")), line[1], list(TRUTHS).index(line[2])))
-    headings = [
-        "metric",
-        "method",
-        "scores",
-        "verdict",
-        "true value",
-        "runs",
-        "covers",
-        "above it",
-        "below it",
-        "width",
-    ]
-    return table(headings, lines, 6)
+        words = [f"`{row['metric']}`", row["method"], row[named], found]
+        width = "infinite" if math.isinf(row["width"]) else f"{row['width']:.4f}"
+        lines.append([*words, f"{row['truth']:.5f}", str(runs), *shares, width])
+    return lines
 
 
 def page(results: dict[str, Any]) -> str:
     """The whole page."""
-    rows = {kind: [row for row in results["rows"] if row["kind"] == kind] for kind in ("size", "power", "coverage")}
+    kinds = ("size", "power", "coverage", "hard")
+    rows = {kind: [row for row in results["rows"] if row["kind"] == kind] for kind in kinds}
+    hard = [row for row in rows["size"] if row["law"] in SETTINGS]
+    rows["size"] = [row for row in rows["size"] if row["law"] not in SETTINGS]
     tested = [name for name in TESTS if any(row["test"] == name for row in rows["size"])]
     notes = [[name, method_of(name), PROMISES[TESTS[name].promise], TESTS[name].documented] for name in tested]
     limits = ", ".join(f"{alpha:g}: {low:.4f} to {high:.4f}" for alpha in ALPHAS for low, high in [band(5000, alpha)])
@@ -193,6 +224,10 @@ def page(results: dict[str, Any]) -> str:
         FINDINGS_SIZE,
         table(["test", "call", "law", "known"], notes, 0),
         size_tables(rows["size"]),
+        "## Size in hard settings: what `assess` chooses",
+        HARD_SETTINGS,
+        exceptions(hard) if hard else "",
+        hard_table(hard) if hard else "",
         "## Power: three ways to be wrong",
         "Even scores; the true probability is s^1.3, sigmoid(logit(s) / 1.25), or s plus a hill of height 0.1 and width 0.1 around 0.7. Share of runs with p <= 0.05, for 500 and 2000 rows.",
         power_table(rows["power"]),
@@ -201,16 +236,32 @@ def page(results: dict[str, Any]) -> str:
         "1000 rows with even scores, calibrated or overconfident (temperature 1.5), 200 resamples. The true value is what the metric tends to for endlessly many rows, by quadrature; of `drmsce_bcs` and `smece` at temperature 1.5 it is the value of two million rows. *Above it* is the share of intervals that lie wholly above the true value. *Holds* means inside the 99.9 % band around 0.95. Percentile and basic are read off the same resamples; *asymptotic* is the metric's own interval.",
         coverage_table(rows["coverage"]),
         FINDINGS_COVERAGE,
+        "## Coverage where it is hard",
+        f"{HARD_ROWS} rows, intervals in closed form. Scores: {'; '.join(f'*{name}* {what}' for name, what in HARD_SCORES.items())}. Outcomes follow the scores, or sigmoid(logit(s) / 1.5).",
+        hard_coverage_table(rows["hard"]),
+        FINDINGS_HARD,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-PROMISES = {"limit": "for many rows", "drawn": "drawn, any number of rows", "bound": "a bound, any number of rows"}
+PROMISES = {
+    "limit": "for many rows",
+    "drawn": "drawn, any number of rows",
+    "bound": "a bound, any number of rows",
+    "auto": "chosen by the rows",
+}
+HARD_SETTINGS = """Calibrated scores for which null distributions of many rows are off, and `method="auto"`, which then simulates labels by itself (99 times here): *simulated* is the share of runs in which it did.
+
+- *Rare*: Beta(0.5, 99.5), an event in 200 rows; with three classes the second and third share it.
+- *Five grades*: five distinct scores (0.02, 0.06, 0.15, 0.3, 0.6) or forecasts.
+- *Concentrated*: Beta(300, 700), a standard deviation of 0.014; with three classes a Dirichlet distribution of the same precision.
+- *Sharp logits*: normal with a standard deviation of 20, so that few scores are neither 0 nor 1 to two digits.
+- *Importance weights*: even scores whose weights are exponential."""
 STOPPED = "This run was stopped after {minutes:g} minutes and holds a part of the runs planned: `runs` says how many each row got."
 FINDINGS_SIZE = """What this shows:
 
-- Tests that draw outcomes from the scores need no large number of rows. `t_cal` with `adaptive_joint` rejects too rarely with 199 draws: it looks at some twenty widths of bins, and the smallest of so many p-values has few values as long as few samples are drawn, and ties count against rejection. With 999 draws it is better and not yet there (0.025 at 0.05 in 200 runs with even scores); give it thousands.
-- Laws for many rows are off at 100 rows, most at the level 0.01: `hosmer_lemeshow` with sharp or skewed scores (groups in which hardly an outcome is expected) and `ucme` reject up to twice as often as they should at 0.05, `ecd` and `ecmmd` with sharp scores too often at 0.01. With 1000 rows or more none of them was found above its band. With few rows draw outcomes: `method="consistency"`.
+- Tests that draw outcomes from the scores need no large number of rows. `t_cal` with `adaptive_joint` is one of them: where the smallest p-values of all widths tie, the next smallest decide.
+- Laws for many rows are off at 100 rows, most at the level 0.01: `hosmer_lemeshow` with sharp or skewed scores (groups in which hardly an outcome is expected) and `ucme` reject up to twice as often as they should at 0.05, `ecd` and `ecmmd` with sharp scores too often at 0.01. With 1000 rows or more none of them was found above its band. With few rows `method="auto"` simulates labels by itself (see below).
 - `skce_ul` rejects too rarely where scores are skewed or classes many: the products of pairs that it adds up are far from normal.
 - `knn_chi2` with `bonferroni` or `holm` rejects every time at 100 rows. It judges the rows around an anchor by the anchor's forecast, not by their own, and with few rows some are far away. `method="auto"` therefore draws outcomes for it.
 - `ucme` with `chi_square_sample`, and `hosmer_lemeshow` with `chi_square_fitted_here` on rows that the model was not fitted to, are no tests to decide by, and `t_cal` with `normal` leans to too many rejections; `hosmer_lemeshow_multinomial` rejects far too rarely with many classes or sharp scores."""
@@ -218,15 +269,19 @@ FINDINGS_POWER = """What this shows:
 
 - A test sees what it asks for. `calibration_in_the_large` is blind to a wrong temperature, `spiegelhalter_z` and `ecd` to a wrong mean; `ecd` has one side, and asks only for overconfidence.
 - Without an idea of what is wrong, `bbt`, `cox lr`, `giviti_test` and `pws` have some power against all three.
-- `skce_ul` uses one pair for every two rows and sees little; `skce_uq` with its bootstrap uses all pairs. `t_cal` with `adaptive_joint` pays for looking at all widths, and more so with 199 draws."""
-FINDINGS_COVERAGE = """Where intervals fail, and what to use instead:
+- `skce_ul` uses one pair for every two rows and sees little; `skce_uq` with its bootstrap uses all pairs. `t_cal` with `adaptive_joint` pays for looking at all widths."""
+FINDINGS_COVERAGE = """Where intervals fail, and what the default does instead:
 
-| metric | what happens | use instead |
+| metric | what happens | default |
 | --- | --- | --- |
-| `ece`, `smece`, `ecce_mad`, calibrated | the metric cannot be negative, so chance always shows an error above 0, and resampling adds to it: percentile and bca never hold 0, basic too rarely | `assess` for whether there is an error; `interval` of `l2ce_interval` for how large it may be |
-| `ece`, `ecce_mad`, miscalibrated | percentile lies too high, by the same bias; basic is better for `ece`, and both fall short of 0.95 | `l2ce_interval`; or basic, with that in mind |
-| `ce2_db` | the value is free of bias, its resamples are not: percentile lies too high, basic and bca too low | `l2ce_interval`, which aims at the same squared error |
-| `drmsce_bcs` | percentile holds; basic lies too low | percentile |
-| `l2ce_interval` | covers more than it says | as it is |
-| `brier`, `ecd` | means over rows: normal holds, and so do percentile and basic | the default, `normal` |
-| `cox_slope` | its own interval holds | the default, `asymptotic` |"""
+| `ece`, `smece`, `ecce_mad` | an error cannot be negative, so chance always shows one above 0, and resampling adds to it: percentile and bca never hold 0, basic too rarely | `corrected`: the bias is removed on the scale of squares; covers more than it says |
+| `ce2_db` | the estimate is free of bias, its bootstrap is not: percentile lies too high, basic and bca too low | `corrected`: the bootstrap is moved back to the estimate |
+| `drmsce_bcs` | percentile holds; basic lies too low | `corrected`, not simulated here |
+| `l2ce_interval` | covers more than it says | its own, `asymptotic` |
+| `brier`, `ecd` | means over rows: normal holds with even scores, and so do percentile and basic | `gamma`, which holds for few events too |
+| `cox_slope` | its own interval holds | `asymptotic` |"""
+FINDINGS_HARD = """What this shows:
+
+- Normal limits of a mean miss the true value on one side where a few costly rows carry the mean: with rare events and sharp scores they lie too low. `gamma`, the default, takes the skewness into account and grants one more surprising row to that side; with few events it covers more than it says, as exact limits of numbers of events do.
+- `l2ce_interval` lies too low where nearly all rows fall into one bin and the scores are off by different amounts inside it (rare events at temperature 1.5): the interval says so.
+- `cox_slope` and `cox_intercept` have no interval in the few samples in which a threshold separates the outcomes; with fewer than 30 events their note says that they may cover too rarely."""

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from calibrant.simulate import bump, temperature
 
 ALPHAS = (0.01, 0.05, 0.1)
-DRAWS, SMALL_DRAWS = 199, 39
+DRAWS, SMALL_DRAWS, AUTO_DRAWS = 199, 39, 99
 # Kernel widths are given where choosing one would take longer than the test; the choice looks at scores alone.
 WIDTH = {"bandwidth": 0.5}
 
 
 class Test(NamedTuple):
-    """A test and what is promised of it: ``limit`` laws need many rows, ``drawn`` ones hold for any, a ``bound`` rejects rarely."""
+    """A test and what is promised of it: ``limit`` laws need many rows, ``drawn`` ones hold for any, a ``bound`` rejects rarely.
+
+    ``auto`` is what `assess` chooses by itself: it promises its level in any setting.
+    """
 
     __test__ = False
 
@@ -33,6 +39,11 @@ def limit(metric: str, method: str, documented: str = "", **options: Any) -> Tes
 def drawn(metric: str, method: str = "consistency", **options: Any) -> Test:
     """A test by outcomes drawn from the scores."""
     return Test(metric, method, "drawn", options)
+
+
+def auto(metric: str, **options: Any) -> Test:
+    """A test as `assess` chooses it: by a null distribution where that holds, by simulated labels elsewhere."""
+    return Test(metric, "auto", "auto", options)
 
 
 TESTS: dict[str, Test] = {
@@ -75,15 +86,74 @@ TESTS: dict[str, Test] = {
     "drmsce_bcs drawn": drawn("drmsce_bcs"),
     "smece drawn": drawn("smece"),
     "brier drawn": drawn("brier"),
-    "t_cal adaptive_joint": drawn("t_cal", "adaptive_joint")._replace(
-        documented="rejects too rarely unless thousands of samples are drawn: ties of the smallest p-value count against it"
-    ),
+    "t_cal adaptive_joint": drawn("t_cal", "adaptive_joint"),
     "ecmmd pseudo_labels": drawn("ecmmd", "pseudo_labels"),
     "skce_uq bootstrap": limit("skce_uq", "bootstrap", **WIDTH),
 }
+AUTOMATIC = {
+    f"{name} auto": test._replace(method="auto", promise="auto", documented="")
+    for name, test in TESTS.items()
+    if name
+    in (
+        *("spiegelhalter_z", "ecd", "calibration_in_the_large", "hosmer_lemeshow C", "hosmer_lemeshow H"),
+        *("hosmer_lemeshow top label", "hosmer_lemeshow_multinomial", "bbt", "ecce_mad", "ecce_r", "ks_top_r"),
+        *("ks_within_top_r, r = 2", "pws", "sbct", "giviti_test", "skce_ul", "ucme", "ecmmd"),
+    )
+} | {
+    "expected_observed_ratio auto": auto("expected_observed_ratio"),
+    "cox_slope auto": auto("cox_slope"),
+    "cox_intercept auto": auto("cox_intercept"),
+    "skce_uq auto": auto("skce_uq", **WIDTH),
+}
+TESTS |= AUTOMATIC
 RESAMPLED = {name for name, test in TESTS.items() if test.promise == "drawn" or test.method == "bootstrap"}
 
 LAWS = {"even": (1.0, 1.0), "sharp": (0.5, 0.5), "skewed": (5.0, 1.0)}
+Rows = tuple[Any, Any]
+
+
+def _softmax(logits: Any) -> Any:
+    raw = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return raw / raw.sum(axis=1, keepdims=True)
+
+
+def _rare(rng: np.random.Generator, n: int, classes: int) -> Rows:
+    if classes == 2:
+        return rng.beta(0.5, 99.5, n), None
+    return rng.dirichlet([99.5, *[0.5 / (classes - 1)] * (classes - 1)], n), None
+
+
+def _five_grades(rng: np.random.Generator, n: int, classes: int) -> Rows:
+    if classes == 2:
+        return rng.choice([0.02, 0.06, 0.15, 0.3, 0.6], n), None
+    return np.random.default_rng(5).dirichlet([1.0] * classes, 5)[rng.integers(5, size=n)], None
+
+
+def _concentrated(rng: np.random.Generator, n: int, classes: int) -> Rows:
+    if classes == 2:
+        return rng.beta(300, 700, n), None
+    return rng.dirichlet(1000 * np.arange(1, classes + 1) / (classes * (classes + 1) / 2), n), None
+
+
+def _sharp_logits(rng: np.random.Generator, n: int, classes: int) -> Rows:
+    if classes == 2:
+        return 1 / (1 + np.exp(-rng.normal(0, 20, n))), None
+    return _softmax(rng.normal(0, 20, (n, classes))), None
+
+
+def _weighted(rng: np.random.Generator, n: int, classes: int) -> Rows:
+    score = rng.random(n) if classes == 2 else rng.dirichlet([1.0] * classes, n)
+    return score, rng.exponential(size=n)
+
+
+SETTINGS: dict[str, Callable[[np.random.Generator, int, int], Rows]] = {
+    "rare": _rare,
+    "five grades": _five_grades,
+    "concentrated": _concentrated,
+    "sharp logits": _sharp_logits,
+    "importance weights": _weighted,
+}
+"""Where null distributions for many rows are off: scores of each row, and its weight or None."""
 ALTERNATIVES = {
     "power 1.3": lambda score: score**1.3,
     "temperature 1.25": temperature(1.25),
@@ -134,6 +204,45 @@ SIZE = [
     Plan(("skce_uq bootstrap",), {100: 1000, 500: 1000}),
     Plan(("skce_uq bootstrap",), {100: 500, 500: 500}, (3, 10)),
 ]
+# What assess chooses, in settings that are hard for null distributions. Simulated labels keep their level by construction: 200 runs see
+# whether they were needed and taken.
+SUMS = tuple(f"{name} auto" for name in (*QUICK, "expected_observed_ratio"))
+KERNELS = ("skce_ul auto", "ucme auto", "ecmmd auto")
+CURVES = ("cox_slope auto", "cox_intercept auto", "sbct auto")
+VECTORS = (
+    *(
+        "ecd auto",
+        "spiegelhalter_z auto",
+        "ks_top_r auto",
+        "ks_within_top_r, r = 2 auto",
+        "hosmer_lemeshow top label auto",
+    ),
+    "hosmer_lemeshow_multinomial auto",
+)
+HARD = [
+    Plan(SUMS, {200: 200, 1000: 200, 2000: 200}, laws=("rare",)),
+    Plan(SUMS, {200: 200, 1000: 1000}, laws=("five grades",)),
+    Plan(SUMS, {200: 1000, 1000: 5000}, laws=("concentrated",)),
+    Plan(SUMS, {1000: 200, 2000: 200}, laws=("sharp logits",)),
+    Plan(SUMS, {200: 100, 2000: 500}, laws=("importance weights",)),
+    Plan(CURVES, {1000: 100}, laws=("rare",)),
+    Plan(CURVES, {1000: 500}, laws=("five grades",)),
+    Plan(CURVES, {200: 500}, laws=("concentrated",)),
+    Plan(CURVES, {2000: 200}, laws=("sharp logits",)),
+    Plan(CURVES[:2], {200: 100}, laws=("importance weights",)),
+    Plan(("giviti_test auto",), {1000: 100}, laws=("rare",)),
+    Plan(("giviti_test auto",), {200: 200}, laws=("five grades", "concentrated")),
+    Plan(("giviti_test auto",), {2000: 200}, laws=("sharp logits",)),
+    Plan(KERNELS, {1000: 100}, laws=("rare", "sharp logits")),
+    Plan(KERNELS, {1000: 200}, laws=("five grades", "concentrated")),
+    Plan(("ucme auto",), {2000: 500}, laws=("importance weights",)),
+    Plan(("skce_uq auto",), {200: 100}, laws=("rare", "five grades", "concentrated", "sharp logits")),
+    Plan(VECTORS, {200: 100, 1000: 100}, (3,), ("rare",)),
+    Plan(VECTORS, {1000: 200}, (3,), ("five grades", "concentrated", "sharp logits")),
+    Plan(VECTORS[:-1], {1000: 200}, (3,), ("importance weights",)),
+    Plan((*KERNELS[1:], "skce_uq auto"), {200: 100}, (3,), ("rare", "five grades", "sharp logits")),
+    Plan(("skce_ul auto",), {200: 100}, (3,), ("five grades", "sharp logits")),
+]
 POWER = [
     Plan((*QUICK, *COX), {500: 500, 2000: 500}),
     Plan(("sbct", "giviti_test", "skce_ul", "ucme", "ecmmd"), {500: 500, 2000: 500}),
@@ -144,14 +253,14 @@ TRUTHS = {"calibrated": temperature(1.0), "temperature 1.5": temperature(1.5)}
 COVERAGE_ROWS, RESAMPLES = 1000, 200
 # Runs for each way to make an interval; "resampled" stands for percentile and basic, read off the same resamples.
 COVERAGE: dict[str, dict[str, int]] = {
-    "ece": {"resampled": 2000, "bca": 50},
-    "ce2_db": {"resampled": 1000, "bca": 50},
+    "ece": {"resampled": 2000, "bca": 50, "corrected": 300},
+    "ce2_db": {"resampled": 1000, "bca": 50, "corrected": 100},
     "drmsce_bcs": {"resampled": 300, "bca": 30},
     "l2ce_interval": {"asymptotic": 2000},
     "smece": {"resampled": 40},
-    "ecce_mad": {"resampled": 1000, "bca": 50},
-    "brier": {"normal": 2000, "resampled": 300},
-    "ecd": {"normal": 2000, "resampled": 300},
+    "ecce_mad": {"resampled": 1000, "bca": 50, "corrected": 200},
+    "brier": {"normal": 2000, "resampled": 300, "gamma": 1000},
+    "ecd": {"normal": 2000, "resampled": 300, "gamma": 1000},
     "cox_slope": {"asymptotic": 2000, "resampled": 100},
 }
 

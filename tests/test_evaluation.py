@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,9 @@ import polars as pl
 import pytest
 
 import calibrant as cal
+from calibrant import evaluation
 from calibrant.evaluation import Inference
+from calibrant.inference import timing
 
 RNG = np.random.default_rng(5)
 PROBS = RNG.dirichlet(np.ones(4), 300)
@@ -56,7 +58,8 @@ def test_header_counts_with_weights() -> None:
 @pytest.mark.parametrize(
     ("y", "p", "words"),
     [
-        ([0.0, 1.0] * 2, [0.9] * 4, "overconfident: says 90.0%, is right 50.0%"),
+        ([0.0, 1.0] * 2, [0.9] * 4, "says 90.0%, is right 50.0%: within chance"),  # P(at most 2 of 4) is 0.052
+        ([0.0, 1.0] * 3, [0.9] * 6, "overconfident: says 90.0%, is right 50.0%"),
         ([1] * 9, [0.6] * 9, "underconfident: says 60.0%, is right 100.0%"),
         ([0, 1], [0.5, 0.5], "says 50.0%, is right 50.0%: within chance"),
         ([0], [0.7], "says 70.0%, is right 0.0%: within chance"),
@@ -204,8 +207,43 @@ def test_views_escape_what_came_from_outside() -> None:
 
 
 def test_signed_metrics_say_the_side() -> None:
-    over = cal.evaluate([0, 0, 1], [0.9, 0.8, 0.9], metrics=["esce", "ecd"])
+    over = cal.evaluate([0, 0, 1] * 100, [0.9, 0.8, 0.9] * 100, metrics=["esce", "ecd"])
     assert [found.direction for found in over.results] == ["overestimates", "overconfident"]
+
+
+@pytest.mark.parametrize("words", [{}, {"assess": True}, {"interval": 0.95}, {"assess": True, "interval": 0.95}])
+def test_no_direction_is_said_without_evidence(words: dict[str, Any]) -> None:
+    """Of calibrated rows no more than about one in twenty points anywhere; of few rows, none."""
+    names = ["ecd", "esce", "calibration_in_the_large", "expected_observed_ratio", "spiegelhalter_z"]
+    said = 0
+    for seed in range(30):
+        calm = cal.make_calibrated(300, rng=seed)
+        found = cal.evaluate(calm.y_true, calm.y_prob, metrics=names, **words)
+        said += sum(bool(result.direction) for result in found.results)
+        for result in found.results:
+            assert not (result.pvalue is not None and result.pvalue > 0.06 and result.direction.startswith("over"))
+    assert said <= 20
+    few = cal.evaluate([0, 0, 1], [0.9, 0.8, 0.9], metrics=names)
+    assert [result.direction for result in few.results] == [""] * len(names)
+
+
+def test_directions_of_groups_and_sketches_need_evidence_too() -> None:
+    rng = np.random.default_rng(4)
+    p = rng.random(4000)
+    shift = np.where(np.arange(4000) < 2000, 0.0, 0.15)
+    y = (rng.random(4000) < np.clip(p - shift, 0, 1)).astype(int)
+    found = cal.evaluate(y, p, by=np.where(shift > 0, "off", "calm"), metrics=["esce"])
+    assert found.groups["off"].results[0].direction == "overestimates"
+    assert found.groups["calm"].results[0].direction == ""
+    for rows, direction in ((shift > 0, "overestimates"), (shift == 0, "")):
+        (result,) = cal.evaluate(cal.Sketches.of(y[rows], p[rows]), metrics=["esce"]).results
+        assert result.direction == direction
+
+
+def test_one_event_of_few_expected_is_no_direction() -> None:
+    """A tenth of an event was expected and one happened, 2.8 standard errors off, with probability 0.095."""
+    header = cal.evaluate(np.arange(100) == 0, np.full(100, 0.001), metrics="ece").header
+    assert header.event.endswith("within chance")
 
 
 @pytest.mark.parametrize(
@@ -259,12 +297,12 @@ def test_many_groups_have_a_line_each() -> None:
     assert few._repr_html_().count("<table>") == 1
 
 
-LOW = ([0, 0, 0, 1, 1], [0.01, 0.01, 0.01, 0.02, 0.6])  # given 13 %, happens 40 %, and sure of it
+LOW = ([0, 0, 0, 1, 1] * 200, [0.01, 0.01, 0.01, 0.02, 0.6] * 200)  # given 13 %, happens 40 %, and sure of it
 
 
 @pytest.mark.parametrize("lens", ["binary", "class:1", "classwise"])
 def test_what_is_signed_in_confidence_says_so_of_one_class_too(lens: str) -> None:
-    found = cal.evaluate(*LOW, metrics=["ecd", "nses", "spiegelhalter_z"], lens=lens)
+    found = cal.evaluate(*LOW, metrics=["ecd", "nses", "spiegelhalter_z"], lens=lens, assess=True)
     assert [result.direction for result in found.results] == ["overconfident"] * 3
     if lens != "classwise":  # whose classes cancel
         levels = cal.evaluate(*LOW, metrics=["esce", "calibration_in_the_large", "expected_observed_ratio"], lens=lens)
@@ -343,14 +381,17 @@ def test_all_values_come_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatc
     assert [result.metric for result in found.results] == metrics  # in the order asked for, whichever is drawn first
 
 
-def test_what_is_drawn_yields_to_the_budget_and_values_do_not() -> None:
+def test_what_is_drawn_yields_to_the_budget_and_values_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that goes on by a millisecond whenever it is looked at."""
+    ticks = itertools.count()
+    for module in (evaluation, timing):
+        monkeypatch.setattr(module, "perf_counter", lambda: next(ticks) / 1000)
     labels = (RNG.random((300, 4)) < PROBS).astype(int)
     metrics = ["ece", "mce", "brier", "ecce_mad"]
     cal.evaluate(labels, PROBS, multilabel=True, metrics=metrics)  # whatever has to be imported
     words: dict[str, Any] = {"metrics": metrics, "interval": 0.95, "assess": True, "multilabel": True}
-    began = perf_counter()
     found = cal.evaluate(labels, PROBS, budget=0.5, n_resamples=5000, **words)
-    assert perf_counter() - began < 5  # where all of them take half a minute
+    assert next(ticks) < 2000  # of 40 000 if all were drawn
     assert found.left_out == ()
     for result in found.results:
         assert result.value == cal.catalogue[result.metric](labels, PROBS, multilabel=True)
@@ -364,3 +405,10 @@ def test_what_is_drawn_is_what_each_metric_gives_alone() -> None:
         alone = cal.interval(LABELS, PROBS, metric=result.metric, n_resamples=200, rng=0)
         assert (result.low, result.high) == (alone.low, alone.high)
         assert result.pvalue == cal.assess(LABELS, PROBS, metric=result.metric, n_resamples=200, rng=0).pvalue
+
+
+@pytest.mark.parametrize("words", [{"n_resamples": 500}, {"rng": 3}])
+def test_draws_that_nothing_asks_for_are_refused(words: dict[str, Any]) -> None:
+    with pytest.raises(cal.ArgumentError, match="is for intervals and p-values, and neither was asked for"):
+        cal.evaluate(LABELS, PROBS, metrics=["ece"], **words)
+    cal.evaluate(LABELS, PROBS, metrics=["ece"], assess=True, **{"n_resamples": 200, **words})

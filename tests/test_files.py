@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
-import subprocess
-import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -16,33 +12,16 @@ import pytest
 
 from calibrant.errors import FileError
 from calibrant.files import make_folder, read_npz, write_atomic
-
-WRITER = """
-import sys
-from calibrant.files import make_folder, write_atomic
-content = [b"a" * 3_000_000, b"b" * 3_000_000]
-n = 0
-print("ready", flush=True)
-while True:
-    write_atomic(sys.argv[1], content[n % 2])
-    n += 1
-"""
+from tests.killing import kill_while_writing
 
 
 def test_a_killed_writer_leaves_a_whole_file(tmp_path: Path, deep: bool) -> None:
     target = tmp_path / "out"
     target.write_bytes(b"a" * 3_000_000)
-    delays = np.random.default_rng(0).uniform(0.001, 0.05, 200 if deep else 20)
-    for delay in delays:
-        child = subprocess.Popen([sys.executable, "-c", WRITER, str(target)], stdout=subprocess.PIPE)
-        assert child.stdout is not None
-        child.stdout.readline()
-        time.sleep(delay)
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-        child.stdout.close()
-        content = target.read_bytes()
-        assert content in (b"a" * 3_000_000, b"b" * 3_000_000)
+    setup = "from calibrant.files import write_atomic\ncontent = [b'a' * 3_000_000, b'b' * 3_000_000]"
+    for seed in range(200 if deep else 20):
+        kill_while_writing(setup, "write_atomic(path, content[turn % 2])", str(target), 3_000_000, seed)
+        assert target.read_bytes() in (b"a" * 3_000_000, b"b" * 3_000_000)
 
 
 def test_a_failed_write_keeps_the_old_file_and_no_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

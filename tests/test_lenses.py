@@ -242,7 +242,45 @@ def test_classes_are_combined_as_asked() -> None:
     assert cal.cwce(HARD, bins=1, class_weight=weight, combine="sum") == pytest.approx((weight * gaps).sum())
     assert cal.cwce(HARD, bins=1, norm=2) == pytest.approx(np.sqrt(np.square(gaps).mean()))
     assert cal.cwce(HARD, bins=1, norm=np.inf) == pytest.approx(0.3)
-    assert cal.esce(HARD, bins=1, lens="classwise") == pytest.approx(0)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("metric", ["esce", "calibration_in_the_large", "dici", "expected_observed_ratio"])
+def test_signed_values_of_classes_that_exclude_each_other_are_refused(metric: str, k: int) -> None:
+    """Their sum is 0 whatever the predictions are."""
+    rng = np.random.default_rng(k)
+    p = rng.dirichlet(np.ones(k), 203)
+    y = rng.integers(k, size=203)
+    chosen = cal.catalogue[metric]
+    with pytest.raises(cal.LensError, match=f"{metric} that cancel.*lens='class:NAME', such as 'class:{k - 1}'"):
+        chosen(y, p, lens="classwise")
+    with pytest.raises(cal.LensError, match="that cancel"):
+        cal.assess(y, p, metric=metric, lens="classwise")
+    (row,) = cal.evaluate(y, p, metrics=[metric], lens="classwise").results
+    assert row.value is None
+    assert "that cancel" in row.reason
+    assert chosen(y, p, lens="classwise", combine="max") == max(chosen(y, p, lens=f"class:{c}") for c in range(k))
+
+
+@pytest.mark.parametrize("metric", ["cox_intercept", "wsmcs"])
+def test_values_of_two_classes_that_are_opposite_are_refused(metric: str) -> None:
+    rng = np.random.default_rng(7)
+    p = rng.dirichlet([1, 2], 203)
+    with pytest.raises(cal.LensError, match="that cancel"):
+        cal.catalogue[metric](rng.integers(2, size=203), p, lens="classwise")
+
+
+def test_labels_that_do_not_exclude_each_other_have_signed_values() -> None:
+    rng = np.random.default_rng(8)
+    y, p = rng.integers(2, size=(50, 3)), rng.random((50, 3))
+    assert cal.esce(y, p, multilabel=True) == pytest.approx(float((p - y).mean()))
+
+
+def test_questions_with_one_answer_are_refused() -> None:
+    with pytest.raises(cal.LensError, match="'within_top:3' holds all classes together"):
+        cal.ece(HARD, lens="within_top:3")
+    with pytest.raises(cal.LensError, match="'class_groups:all' holds all classes together"):
+        cal.gece(HARD, lens=cal.class_groups({"all": [0, 1, 2]}))
 
 
 def test_the_top_class_and_the_rest_give_the_expected_calibration_error() -> None:

@@ -193,7 +193,7 @@ def test_cox_intercept_speaks_of_a_score_of_one_half() -> None:
     assert cal.cox_intercept(*data, counts=counts) == pytest.approx(0.5, abs=0.01)
     assert cal.calibration_in_the_large(*data, counts=counts, form="logit") < -0.1  # too high on average
     assert "at a score of 0.5" in cal.cox_intercept.notes
-    assert "on average is asked by the intercept at slope 1" in cal.cox_intercept.notes
+    assert "on average is the intercept at slope 1, `fixed_slope_intercept`" in cal.cox_intercept.notes
 
 
 def test_pictures_show_what_the_metric_reads() -> None:

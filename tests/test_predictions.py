@@ -382,7 +382,7 @@ def test_numbers_that_have_one_reading_are_taken_so() -> None:
         assert (read.labels.tolist(), read.classes) == (codes, classes)
     turned = Predictions([True, False, True, True], pd.DataFrame(MATRIX[:, :2], columns=[True, False]), normalize=True)
     assert turned.labels is not None
-    assert turned.labels.tolist() == [0, 1, 0, 0]
+    assert (turned.labels.tolist(), turned.classes) == ([1, 0, 1, 1], (False, True))  # True is the positive class
 
 
 def test_names_are_sought_among_labels_of_every_type() -> None:
@@ -441,3 +441,62 @@ def test_the_positive_label_names_the_second_class(labels: Any, classes: Any, po
     assert read.classes == names
     assert read.labels is not None
     assert [names[code] for code in read.labels] == labels
+
+
+# Two classes whose names tell the positive one
+
+EVENT = np.array([1, 0, 0, 1, 0, 1, 0])
+RISK = np.array([0.9, 0.3, 0.2, 0.6, 0.4, 0.7, 0.1])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    "labels", [EVENT, EVENT.astype(bool), np.array(["no", "yes"])[EVENT]], ids=["int", "bool", "text"]
+)
+@pytest.mark.parametrize("names", [("p_yes", "p_no"), ("yes", "no"), ("p_no", "p_yes"), ("no", "yes")])
+def test_a_frame_tells_the_positive_class_by_the_names_of_its_columns(library: str, labels: Any, names: Any) -> None:
+    columns = {name: RISK if "yes" in name else 1 - RISK for name in names}
+    frame = pd.DataFrame({"y": labels, **columns})
+    table = frame if library == "pandas" else pl.from_pandas(frame)
+    for read in (
+        Predictions(table, label="y", prob=list(names)),
+        Predictions(table, label="y", prob="*[so]"),
+        Predictions(labels, table[list(names)]),
+    ):
+        assert read.labels is not None
+        assert (read.labels.tolist(), read.probs[:, 1].tolist()) == (EVENT.tolist(), RISK.tolist())
+    if labels.dtype.kind == "U":
+        turned = Predictions(table, label="y", prob=list(names), pos_label="no")
+        assert turned.labels is not None
+        assert (turned.labels.tolist(), turned.classes) == ((1 - EVENT).tolist(), ("yes", "no"))
+        assert turned.probs[:, 1].tolist() == (1 - RISK).tolist()
+        assert "positive class no" in repr(cal.evaluate(turned, metrics=["ece"]))
+
+
+@pytest.mark.parametrize("names", [("p_1", "p_0"), ("p_0", "p_1"), ("prob_1", "prob_0")])
+def test_numbered_columns_of_two_classes_are_read_by_their_numbers(names: tuple[str, str]) -> None:
+    frame = pd.DataFrame({"y": EVENT, **{name: RISK if name.endswith("1") else 1 - RISK for name in names}})
+    assert cal.esce(frame, label="y", prob=list(names)) == cal.esce(EVENT, RISK)
+    assert cal.esce(EVENT, frame[list(names)]) == cal.esce(EVENT, RISK)
+    fitted = cal.PlattScaling().fit(np.tile(RISK, 4), np.tile(EVENT, 4))
+    rows = pd.concat([frame] * 4, ignore_index=True)
+    named = cal.PlattScaling().fit(rows[list(names)], rows["y"])
+    np.testing.assert_allclose(named.predict_proba(frame[list(names)]), fitted.predict_proba(RISK), atol=1e-12)
+
+
+def test_numbered_columns_of_several_classes_are_read_by_their_numbers() -> None:
+    rng = np.random.default_rng(0)
+    probs, labels = rng.dirichlet(np.ones(4), 60), np.arange(60) % 4
+    frame = pd.DataFrame({f"p_{k}": probs[:, k] for k in (2, 0, 3, 1)})
+    assert cal.nll(labels, frame) == pytest.approx(cal.nll(labels, probs), rel=1e-12)
+    assert cal.nll(frame.assign(y=labels), label="y", prob="p_*") == pytest.approx(cal.nll(labels, probs), rel=1e-12)
+    left = cal.VectorScaling().fit(frame, labels).predict_proba(frame.iloc[:9])
+    right = cal.VectorScaling().fit(probs, labels).predict_proba(probs[:9])
+    np.testing.assert_allclose(left, right, atol=1e-9)
+
+
+def test_names_that_tell_nothing_keep_the_order_of_the_columns() -> None:
+    frame = pd.DataFrame({"dog": RISK, "cat": 1 - RISK})
+    read = Predictions(np.array(["cat", "dog"])[EVENT], frame)
+    assert read.classes == ("dog", "cat")
+    assert read.probs[:, 1].tolist() == (1 - RISK).tolist()

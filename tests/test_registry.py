@@ -64,6 +64,42 @@ def test_an_id_wins_over_an_alias() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("calibration intercept", {"cox_intercept", "fixed_slope_intercept"}),
+        ("CITL", {"calibration_in_the_large", "fixed_slope_intercept"}),
+        ("calibration-in-the-large", {"calibration_in_the_large", "fixed_slope_intercept"}),
+        ("CIS", {"cox_intercept", "cox_slope"}),
+        ("ECCE", {"ecce_mad", "ecce_r"}),
+        ("KS calibration error", {"ecce_mad", "ks_top_r"}),
+        ("kernel calibration error", {"mmce", "skce_b"}),
+    ],
+)
+def test_a_name_of_two_metrics_lists_both(name: str, meant: set[str]) -> None:
+    with pytest.raises(cal.AmbiguousMetricError) as caught:
+        catalogue[name]
+    assert all(f"{id} (" in caught.value.remedy and catalogue[id].name in caught.value.remedy for id in meant)
+    assert caught.value.problem == f"{name!r} names {len(meant)} metrics"
+
+
+def test_the_intercept_at_slope_1_is_that_of_the_log_odds() -> None:
+    y, p = [0, 1, 0, 0, 1, 0], [0.9, 0.8, 0.7, 0.95, 0.6, 0.5]  # far too high
+    found = catalogue["calibration intercept at slope 1"](y, p)
+    moved = 1 / (1 + np.exp(-found - np.log(np.divide(p, 1 - np.array(p)))))
+    assert moved.mean() == pytest.approx(np.mean(y), abs=1e-12)
+    assert found == cal.calibration_in_the_large(y, p, form="logit") < 0 < cal.calibration_in_the_large(y, p)
+
+
+def test_the_variation_ratio_is_freemans() -> None:
+    """Freeman's is 1 - max; Wilcox's is that times K / (K - 1)."""
+    y, p = [2, 2, 1, 0], [[0.5, 0.3, 0.2]] * 4
+    assert cal.vce(y, p, variation="variation_ratio", bins=1) == pytest.approx(abs((1 - 0.5) - (1 - 0.5)))
+    y = [0, 0, 0, 1]
+    assert cal.vce(y, p, variation="variation_ratio", bins=1) == pytest.approx(0.75 - 0.5)
+    assert "Freeman's ``'variation_ratio'``" in cal.vce.explain["variation"]
+
+
+@pytest.mark.parametrize(
     ("name", "near"), [("eec", "'ece'"), ("breir", "'brier'"), ("log los", "'nll'"), ("classwise ece error", "'cwce'")]
 )
 def test_a_near_miss_is_told(name: str, near: str) -> None:
@@ -120,7 +156,7 @@ def test_notebook_view_escapes_names() -> None:
     mine = Catalogue()
     mine.add(private_metric(family="<script>alert(1)</script>", subfamily="<img src=x onerror=y>"))
     html = mine._repr_html_()
-    assert set(Tags(html).found) == {"details", "summary", "ul", "li", "code"}
+    assert set(Tags(html).found) == {"p", "details", "summary", "ul", "li", "code"}
     assert "Gap &lt;b&gt;of&lt;/b&gt; means" in html
 
 
@@ -242,12 +278,16 @@ class TestEveryEntry:
         assert copy.deepcopy(m) is m
 
     def test_direction_is_told_for_signed_metrics_only(self, m: Metric) -> None:
-        if not m.signed:
+        if m.sides is None:
             assert m.direction(0.5) == m.direction(-0.5) == ""
             return
         assert m.ideal is not None
         assert m.direction(m.ideal) == ""
-        assert {m.direction(m.ideal + shift) for shift in (0.1, -0.1)} == {"overconfident", "underconfident"}
+        words = {
+            "spread": ("too extreme", "too moderate"),
+            "midpoint": ("overconfident at 0.5", "underconfident at 0.5"),
+        }.get(m.sign_of, ("overconfident", "underconfident"))
+        assert (m.direction(m.ideal + 0.1), m.direction(m.ideal - 0.1)) == (words if m.above == "over" else words[::-1])
 
 
 def test_what_is_signed_is_positive_for_overconfidence() -> None:
@@ -264,8 +304,15 @@ def test_a_sign_speaks_of_levels_or_of_confidence(lens: str) -> None:
         assert m.ideal is not None
         assert m.direction(m.ideal + 1, lens) == "overconfident"
     wanted = "underconfident" if lens == "top_label" else "underestimates"
-    for id in ("esce", "dici", "calibration_in_the_large"):
-        assert cal.catalogue[id].direction(-0.1, lens) == wanted
+    for id in ("esce", "expected_observed_ratio", "calibration_in_the_large"):
+        m = cal.catalogue[id]
+        assert m.ideal is not None
+        assert m.direction(m.ideal - 0.1, lens) == wanted
+        assert m.direction(m.ideal - 0.1, lens, {"form": "mean"}) == wanted
+    assert cal.calibration_in_the_large.direction(0.1, lens, {"form": "logit"}) == wanted
+    assert cal.fixed_slope_intercept.direction(0.1, lens) == wanted
+    assert cal.cox_intercept.direction(0.1, lens) == f"{wanted} at 0.5"
+    assert cal.cox_slope.direction(0.9, lens) == "too extreme"
 
 
 def test_pickles_are_read_in_a_process_that_has_not_used_calibrant_yet() -> None:
@@ -313,3 +360,20 @@ def test_a_call_leaves_nothing_for_the_collector(id: str, monkeypatch: pytest.Mo
         assert all(reference() is None for reference in made)
     finally:
         gc.enable()
+
+
+# Names of the literature for a form that is an option here: as an alias they would return another number.
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Hosmer-Lemeshow H",  # equal-width bins, and the default is the C statistic
+        "Chebyshev error",  # the largest entry, and the default is the mean
+        "CORP calibration error",  # a difference of Brier scores, and the metric is a mean distance
+        "verified calibration error",  # a root, and the metric is its square
+        "marginal calibration error",  # a root mean square over classes, and the metric is a mean
+        "top-label calibration error",  # a root mean square too, or conditional on the predicted class
+    ],
+)
+def test_names_of_other_forms_are_not_aliases(name: str) -> None:
+    with pytest.raises(cal.UnknownMetricError):
+        catalogue[name]

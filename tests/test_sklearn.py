@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.svm import SVC, LinearSVC  # noqa: E402
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
+from calibrant.recalibration import METHODS  # noqa: E402
 from calibrant.sklearn import CalibratedModel, ReliabilityDisplay, scorer, scorers  # noqa: E402
 
 CANCER = train_test_split(*load_breast_cancer(return_X_y=True), random_state=0)
@@ -247,3 +248,155 @@ def test_the_display_draws_the_curve() -> None:
     _, ax = plt.subplots()
     assert ReliabilityDisplay.from_predictions(labels, model.predict_proba(test)[:, 1], ax=ax).ax_ is ax
     plt.close("all")
+
+
+@pytest.mark.parametrize("names", [[0, 1], ["bad", "good"], [False, True], [3, 7], ["1", "0"]], ids=str)
+@pytest.mark.parametrize("model", [GaussianNB(), LinearSVC(random_state=0)], ids=["proba", "decision"])
+def test_the_display_draws_the_class_that_is_asked_for(names: list[Any], model: Any) -> None:
+    """P(class) against how often it is that class, whichever of the two is the positive one."""
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+
+    train, test, y, labels = CANCER
+    named = np.array(names)
+    fitted = make_pipeline(StandardScaler(), clone(model)).fit(train, named[y])
+    for place, label in enumerate(fitted.classes_.tolist()):
+        shown = ReliabilityDisplay.from_estimator(fitted, test, named[labels], pos_label=label, bins=5)
+        if hasattr(fitted, "predict_proba"):
+            scores, kind = fitted.predict_proba(test)[:, place], "prob"
+        else:
+            scores, kind = fitted.decision_function(test) * (1 if place else -1), "logit"
+        wanted = cal.calibration_curve(named[labels] == label, scores, bins=5, input=kind)
+        assert np.allclose(shown.curve.rate, wanted.rate, equal_nan=True)
+        assert np.allclose(shown.curve.mean_score, wanted.mean_score, equal_nan=True)
+        # A good classifier rises with the probability of its class, whichever that is.
+        assert shown.curve.rate[-1] > 0.8 > 0.2 > shown.curve.rate[0]
+        assert str(label) in shown.ax_.get_xlabel()
+        by_hand = ReliabilityDisplay.from_predictions(named[labels], scores, pos_label=label, bins=5, input=kind)
+        assert np.allclose(by_hand.curve.rate, wanted.rate, equal_nan=True)
+        plt.close("all")
+    usual = ReliabilityDisplay.from_estimator(fitted, test, named[labels], bins=5)
+    last = ReliabilityDisplay.from_estimator(fitted, test, named[labels], bins=5, pos_label=fitted.classes_[1])
+    assert np.array_equal(usual.curve.rate, last.curve.rate, equal_nan=True)
+    plt.close("all")
+
+
+def test_a_display_refuses_what_the_estimator_knows() -> None:
+    X, y = three_kinds()
+    model = GaussianNB().fit(X, y)
+    with pytest.raises(
+        cal.ArgumentError, match="pos_label: is for two classes, and the estimator has 3; use lens='class:cat'"
+    ):
+        ReliabilityDisplay.from_estimator(model, X, y, pos_label="cat")
+    pair = y != "ant"
+    model = GaussianNB().fit(X[pair], y[pair])
+    with pytest.raises(
+        cal.LabelError, match=r"pos_label: is 'cow', and the classes of the estimator are \['cat', 'dog'\]"
+    ):
+        ReliabilityDisplay.from_estimator(model, X[pair], y[pair], pos_label="cow")
+    for word, value in (("classes", ["dog", "cat"]), ("input", "prob")):
+        with pytest.raises(cal.ArgumentError, match=f"{word}: is known from the estimator"):
+            ReliabilityDisplay.from_estimator(model, X[pair], y[pair], **{word: value})
+
+
+CHANGED: dict[str, dict[str, Any]] = {
+    "temperature": {"objective": "brier"},
+    "platt": {"targets": "plain"},
+    "isotonic": {"multiclass": "top_versus_all"},
+    "spline": {"knots": 4},
+    "kernel": {"bandwidth": 0.2},
+    "histogram": {"bins": 4, "shrink": 1.0},
+    "top_label_histogram": {"points_per_bin": 30},
+    "bayesian_binning": {"strength": 9.0},
+    "scaling_binning": {"bins": 4},
+    "venn_abers": {"rule": "brier"},
+    "matrix": {"off_diagonal": 3.0},
+    "dirichlet": {"off_diagonal": 3.0},
+    "intra_order_preserving": {"pieces": 2},
+    "consistency": {"noise": "uniform"},
+    "miscalibration_aware_temperature": {"normalise": "max"},
+}
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("kind", ["prob", "logit"])
+@pytest.mark.parametrize("name", METHODS)
+def test_a_given_calibrator_keeps_its_parameters(name: str, kind: str, classes: int) -> None:
+    """The same as the calibrator by hand, on probabilities or on the decision function as its input says."""
+    rng = np.random.default_rng(classes)
+    y = rng.integers(0, classes, 300)
+    X = rng.normal(size=(300, 3)) + 1.2 * np.eye(3)[y]
+    model = LogisticRegression().fit(X[:100], y[:100])
+    given = METHODS[name](input=kind, **CHANGED.get(name, {}))
+    before = dict(vars(given))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = CalibratedModel(model, method=given, cv="prefit").fit(X[100:200], y[100:200])
+        ask = model.predict_proba if kind == "prob" else model.decision_function
+        part = (lambda s: s[:, 1]) if kind == "prob" and classes == 2 else (lambda s: s)
+        by_hand = clone(given).fit(part(ask(X[100:200])), y[100:200])
+        wanted = by_hand.predict_proba(part(ask(X[200:])))
+    assert found.map_.get_params() == given.get_params()
+    assert found.map_ is not given
+    assert vars(given) == before  # the one given stays unfitted
+    assert found.predict_proba(X[200:]) == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_logits_of_a_model_with_probabilities_alone_are_their_logarithms(classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    y = rng.integers(0, classes, 400)
+    X = rng.normal(size=(400, 4)) + np.eye(4)[y]
+    model = GaussianNB().fit(X[:100], y[:100])
+    found = CalibratedModel(model, method=cal.TemperatureScaling(input="logit"), cv="prefit").fit(
+        X[100:300], y[100:300]
+    )
+    wanted = cal.TemperatureScaling().fit(model.predict_proba(X[100:300]), y[100:300])
+    assert found.map_.temperature_ == pytest.approx(wanted.temperature_, rel=1e-9)
+    rows = X[300:]
+    assert found.predict_proba(rows) == pytest.approx(wanted.predict_proba(model.predict_proba(rows)), abs=1e-9)
+
+
+def test_platt_scaling_of_the_decision_function_is_that_of_scikit_learn() -> None:
+    from sklearn.calibration import CalibratedClassifierCV
+
+    train, test, y, _ = CANCER
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    ours = CalibratedModel(model, method=cal.PlattScaling(input="logit")).fit(train, y)
+    theirs = CalibratedClassifierCV(model, method="sigmoid", cv=5, ensemble=False).fit(train, y)
+    assert ours.predict_proba(test) == pytest.approx(theirs.predict_proba(test), abs=1e-5)
+
+
+def test_a_calibrator_of_probabilities_needs_some() -> None:
+    train, _, y, _ = CANCER
+    model = make_pipeline(StandardScaler(), LinearSVC(random_state=0))
+    with pytest.raises(
+        cal.ArgumentError,
+        match=r'method: reads probabilities, and Pipeline has a decision function only; give .*"logit"',
+    ):
+        CalibratedModel(model, method=cal.PlattScaling()).fit(train, y)
+    assert CalibratedModel(model, method=cal.PlattScaling(input="logit")).fit(train, y).map_.input == "logit"
+
+
+def test_weights_that_a_classifier_does_not_take_are_warned_of() -> None:
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 400)
+    train, test = rng.normal(size=(400, 3)) + 0.8 * y[:, None], rng.normal(size=(50, 3))
+    weight = 1.0 + 9 * (np.arange(len(y)) % 2)
+    with pytest.warns(
+        cal.CalibrantWarning, match="LinearDiscriminantAnalysis.fit does not take sample_weight, so the classifier"
+    ) as told:
+        found = CalibratedModel(LinearDiscriminantAnalysis(), method="platt").fit(train, y, weight)
+    assert [warning.filename for warning in told if "sample_weight" in str(warning.message)] == [__file__]
+    plain = CalibratedModel(LinearDiscriminantAnalysis(), method="platt").fit(train, y)
+    assert not np.allclose(found.predict_proba(test), plain.predict_proba(test))  # the calibrator did take them
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CalibratedModel(GaussianNB(), method="platt").fit(train, y, weight)
+        fitted = LinearDiscriminantAnalysis().fit(train[:200], y[:200])
+        CalibratedModel(fitted, method="platt", cv="prefit").fit(train[200:], y[200:], weight[200:])
+        piped = CalibratedModel(make_pipeline(StandardScaler(), GaussianNB()), method="platt").fit(train, y, weight)
+    alone = make_pipeline(StandardScaler(), GaussianNB()).fit(train, y, gaussiannb__sample_weight=weight)
+    assert piped.estimator_.predict_proba(test) == pytest.approx(alone.predict_proba(test), abs=1e-12)

@@ -32,8 +32,8 @@ TWENTY: tuple[list[float], list[float]] = ([0, 1, 0, 1, 1] * 4, [0.1, 0.4, 0.6, 
 TIMED_ROWS, TIMED_CLASSES = 10_000, 10
 
 ROWS = """\
-All pictures show the same 600 rows of three classes. The model is nearly right about group a and far too sure in group b, so that
-it is too sure on the whole. Formulas are written for rows of equal weight; with weights, sums over rows are weighted."""
+All pictures show the same 600 rows of three classes. The model is nearly calibrated in group a and far too confident in group b, so
+that it is overconfident on the whole. Formulas are written for rows of equal weight; with weights, sums over rows are weighted."""
 
 # Symbols that formulas share: explained on a page where its formula has them.
 SYMBOLS = (
@@ -119,11 +119,13 @@ def reaches(metric: cal.Metric) -> str:
     return "forecasts that are sure and right reach it; calibrated ones need not"
 
 
-# What the side of the ideal says, by what a sign is of.
-SIGNS = {
-    "confidence": "Above it forecasts are overconfident, below it underconfident.",
-    "level": "Above it scores are too high, which of the predicted class is overconfidence; below it too low.",
-}
+def sign(metric: cal.Metric) -> str:
+    """What the side of the ideal says, in a sentence."""
+    if not metric.signed:
+        return ""
+    if metric.sides is None:
+        return " Values lie on both sides of it; the sign alone does not say that forecasts are too high or too low."
+    return f" Above it {metric.sides[0]}; below it {metric.sides[1]}."
 
 
 def meaning(metric: cal.Metric) -> list[str]:
@@ -132,8 +134,8 @@ def meaning(metric: cal.Metric) -> list[str]:
     ideal = (
         f"The ideal is {shown(metric.ideal)}: {reaches(metric)}." if metric.ideal is not None else "No value is ideal."
     )
-    sign = f" {SIGNS[metric.sign_of]}" if metric.signed else ""
-    return [f"{metric.summary} Values lie in [{shown(low)}, {shown(high)}]. {ideal}{sign}", "", *bullets(metric.pros)]
+    values = f"Values lie in [{shown(low)}, {shown(high)}]."
+    return [f"{metric.summary} {values} {ideal}{sign(metric)}", "", *bullets(metric.pros)]
 
 
 def _short(values: list[float]) -> str:
@@ -159,7 +161,7 @@ def example(metric: cal.Metric) -> list[str]:
     found = float(metric(data.y_true, data.y_prob, **words))
     call = f"cal.{metric.id}(y_true, y_prob{''.join(f', {word}={word}' for word in words)})"
     lines += [f"![{metric.name}](pictures/{picture.name}.png)", "", picture.look, ""]
-    where = "The picture shows [600 rows of a model that is too sure](index.md#the-rows-in-the-pictures)"
+    where = "The picture shows [600 rows of an overconfident model](index.md#the-rows-in-the-pictures)"
     return [*lines, f"{where}; on them `{call}` is **{found:.4g}**.", ""]
 
 
@@ -173,8 +175,11 @@ def facts(metric: cal.Metric) -> list[str]:
         "family": f"{metric.family}, {metric.subfamily}",
         "also called": ", ".join(metric.aliases) or "-",
         "lens": f"`{metric.lens}`",
-        "sign": f"of {metric.sign_of}" if metric.signed else "none",
+        "sign": {"nothing": "on both sides, without a direction"}.get(metric.sign_of, f"of {metric.sign_of}")
+        if metric.signed
+        else "none",
         "proper": metric.proper,
+        "tests": ", ".join(f"`{method}`" for method in metric.tests) or "none of its own; `assess` simulates outcomes",
         "weights": ", ".join(weights) or "none",
         "soft labels": "yes" if metric.soft else "no",
         "needs": ", ".join(metric.needs) or "labels and probabilities",

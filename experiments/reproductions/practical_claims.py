@@ -64,8 +64,10 @@ def traditional_claims(found: dict[str, Results]) -> list[list[str]]:
         ],
         [
             "Entropy rises, except for histogram binning.",
-            f"Higher in {of(count(found, 'entropy', sign=1), total)} pairs, histogram binning among them "
-            f"({of(count(found, 'entropy', sign=1, only=_with(found, HISTOGRAM)), len(found))} sets).",
+            f"Higher in {of(count(found, 'entropy', sign=1), total)} pairs. Histogram binning: higher in "
+            f"{of(count(found, 'entropy', sign=1, only=_with(found, HISTOGRAM)), len(found))} sets, lower in "
+            f"{count(found, 'entropy', sign=-1, only=_with(found, HISTOGRAM))}"
+            f"{_named(found, _with(found, HISTOGRAM), 'entropy', sign=-1)}.",
         ],
         ["A lower traditional error says little about other errors.", _indicator(found)],
     ]

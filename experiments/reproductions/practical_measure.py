@@ -16,7 +16,7 @@ from calibrant.figures.groupconfidence import group_confidence_diagram
 from calibrant.figures.intervals import inside
 from calibrant.figures.topk import topk_diagram
 from experiments.interventions.measure import untied
-from experiments.reproductions.practical_sets import C100, Rows, Source, area_of, models_of, read, split
+from experiments.reproductions.practical_sets import C100, Rows, Source, area_of, histograms_of, models_of, read, split
 
 Floats = NDArray[np.float64]
 GAMMA = 0.1
@@ -35,6 +35,7 @@ def measure_set(data: Path, source: Source, small: bool) -> dict[str, Any]:
     rows = read(data, source)
     measured: dict[str, list[dict[str, Any]]] = {}
     fitted = []
+    grid: dict[str, list[dict[str, Any]]] = {}
     for seed in range(2 if small else 5):
         fit, held = split(rows, seed, 1000 if small else None)
         models, about = models_of(fit, held, small)
@@ -42,7 +43,24 @@ def measure_set(data: Path, source: Source, small: bool) -> dict[str, Any]:
         for name, probs in models.items():
             p = cal.Predictions(held.labels, probs)
             measured.setdefault(name, []).append(measure(p, held, source, draws=1 if small else 3, seed=seed))
-    return {"measured": measured, "fitted": fitted, "rows": len(held.labels)}
+        if source is C100:
+            for name, probs in histograms_of(fit, held).items():
+                grid.setdefault(name, []).append(measure_histogram(held, probs, source))
+    return {"measured": measured, "fitted": fitted, "rows": len(held.labels), "grid": {"measured": grid}}
+
+
+def measure_histogram(held: Rows, probs: Floats, source: Source) -> dict[str, Any]:
+    """What the choice of bins moves; the keys are those of `measure`."""
+    p = cal.Predictions(held.labels, probs)
+    spread = entropy_diagram(p)["model"]
+    ranked = topk_diagram(p, k=source.k, metric="ece", lens="within_top")["model"].rank_confidence
+    found = {"accuracy": float(spread.accuracy[0]), "entropy": spread.overall, "rank_confidence": ranked.tolist()}
+    apart, tree = untied(p), {"binning": cal.KDTree(gamma=GAMMA)}
+    return found | {
+        "ece": [cal.ece(apart, lens="top_label")],
+        "full": [cal.gece(apart, lens="canonical", **tree)],
+        "top_k": topk_diagram(apart, k=source.k, metric="gece", **tree)["model"].error.tolist(),
+    }
 
 
 def measure(p: cal.Predictions, held: Rows, source: Source, *, draws: int, seed: int) -> dict[str, Any]:

@@ -199,18 +199,36 @@ def models_of(fit: Rows, measure: Rows, small: bool) -> tuple[dict[str, Floats],
     return {RAW: measure.probs, **probs}, about
 
 
+def histograms_of(fit: Rows, measure: Rows) -> dict[str, Floats]:
+    """Probabilities of the rows to measure, as they are and by the histogram of every member of the grid."""
+    found = {RAW: measure.probs}
+    for bins, binning in bin_grid(fit.probs.shape[1]):
+        fitted = cal.HistogramBinning(bins=bins, binning=binning).fit(fit.probs, fit.labels)
+        found[f"{bins} of {binning.replace('_', ' ')}"] = fitted.predict_proba(measure.probs)
+    return found
+
+
 def chosen_bins(fit: Rows) -> tuple[int, Any]:
     """The paper's rule: the least traditional error among those that lose at most 5 points of accuracy, by three "
     "folds."""
     raw = float((fit.probs.argmax(axis=1) == fit.labels).mean())
     found = []
-    for binning in ("equal_width", "equal_mass"):
-        for bins in (10, 20, 40):
-            probs = histogram_folds(fit, bins, binning)
-            lost = raw - float((probs.argmax(axis=1) == fit.labels).mean())
-            error = cal.ece(fit.labels, probs, lens="top_label")
-            found.append((max(lost - 0.05, 0.0), error, bins, binning))
+    for bins, binning in bin_grid(fit.probs.shape[1]):
+        probs = histogram_folds(fit, bins, binning)
+        lost = raw - float((probs.argmax(axis=1) == fit.labels).mean())
+        error = cal.ece(fit.labels, probs, lens="top_label")
+        found.append((max(lost - 0.05, 0.0), error, bins, binning))
     return min(found)[2:]
+
+
+def bin_grid(classes: int) -> list[tuple[int, Any]]:
+    """The bins among which the rule chooses.
+
+    A class is predicted in about one row of `classes`, so that fewer bins of equal mass than classes put the rows
+    where it is predicted into one bin with rows where it is not. The grid therefore reaches the number of classes.
+    """
+    counts = sorted({10, 20, 40, max(40, classes)})
+    return [(bins, binning) for binning in ("equal_width", "equal_mass") for bins in counts]
 
 
 def histogram_folds(fit: Rows, bins: int, binning: Any, folds: int = 3) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from experiments.reproductions.practical_reading import (
     Results,
     beyond,
+    change,
     change_beyond,
     count,
     fallen,
@@ -22,11 +23,15 @@ from experiments.reproductions.practical_sets import (
     LENET,
     LLAMA8,
     MAPS,
+    MODELS,
     RAW,
     TEMPERATURE,
+    TOP_HISTOGRAM,
 )
 from experiments.reproductions.practical_stability import FULL, TOP, steps, title_of
 
+MANY, FEW, WIDE = "100 of equal mass", "40 of equal mass", "40 of equal width"
+"""Members of the grid of bins on CIFAR-100."""
 MARKS = (
     "Arrows: lower or higher than the predictions as trained in every one of the five splits. Splits share rows, "
     "so this "
@@ -124,10 +129,54 @@ def top_k(found: dict[str, Results]) -> str:
         "The network as trained was nearly right about how often the true class is among its ten likeliest; a "
         "temperature takes probability away "
         "from them and gives it to classes that are hardly ever true. The histogram of the top class alone has "
-        "the lowest vector's error at every k. "
-        "The histogram of every class has the highest, in contrast to "
-        "the paper, where it alone improved most k on ImageNet: it has a hundred curves to fit, with 50 rows of each "
-        "class. What the paper's had to fit is not said, so that this reason is a guess."
+        f"{_lowest(results, TOP_HISTOGRAM)}. {histograms(results)}"
+    )
+
+
+def _lowest(results: Results, model: str) -> str:
+    """At how many k a model has the lowest error of the vector."""
+    first = sum(
+        mean(results, model, "top_k", place) == min(mean(results, one, "top_k", place) for one in MODELS)
+        for place in range(len(C100.k))
+    )
+    return "the lowest vector's error at every k" if first == len(C100.k) else f"the lowest vector's error at {first} k"
+
+
+def accuracy_of_histograms(results: Results) -> str:
+    """What histogram binning costs, by its bins."""
+    grid = results["grid"]
+    lost = {name: mean(grid, name, "accuracy") - mean(grid, RAW, "accuracy") for name in grid["measured"]}
+    return (
+        "What histogram binning costs depends on its bins (a table below has all of them): with 100 bins of equal "
+        f"mass {_points(lost[MANY])} of accuracy, in the paper 0.8 points; with 40 of equal mass {_points(lost[FEW])}, "
+        f"with 40 of equal width {_points(lost[WIDE])}."
+    )
+
+
+def _points(difference: float) -> str:
+    return f"{-100 * difference:.1f} points"
+
+
+def histograms(results: Results) -> str:
+    """Whether the histogram of every class does what the paper says, by its bins."""
+    grid, ks = results["grid"], range(len(C100.k))
+
+    def lower(name: str) -> int:
+        return sum(change(numbers(grid, RAW, "top_k", k), numbers(grid, name, "top_k", k)) == -1 for k in ks)
+
+    def of(name: str, key: str, *places: Any) -> str:
+        return f"{mean(grid, RAW, key, *places):.3f} to {mean(grid, name, key, *places):.3f}"
+
+    second = C100.k.index(2)
+    return (
+        "Of the histogram of every class, the paper says that it improves most k, not the full error, that it raises "
+        "the second to fifth confidence, and that it alone does not raise the entropy. With 100 bins of equal mass, "
+        f"which the rule chooses here, all of this is seen: the vector's error is lower at {lower(MANY)} of "
+        f"{len(C100.k)} k, the full error goes from {of(MANY, 'full', 0)}, the second confidence from "
+        f"{of(MANY, 'rank_confidence', second)}, the entropy from {of(MANY, 'entropy')}. It depends on the bins: "
+        f"with 40 of equal width the vector's error is lower at {lower(WIDE)} of {len(C100.k)} k and the entropy goes "
+        f"from {of(WIDE, 'entropy')}, because the scores of a class lie near 0 in nearly all rows and most bins hold "
+        "a handful; fewer bins of equal mass than classes lose the accuracy."
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
-from calibrant.figures.base import COLOURS, DASHES, MARKERS, MUTED
+from calibrant.figures.base import COLOURS, DASHES, MARKERS
 from experiments.reproductions.variation_measure import (
     BINS,
     CELLS,
@@ -51,7 +51,7 @@ def _line(ax: Any, sizes: Any, paths: Floats, place: int, label: str) -> None:
 def _guide(ax: Any, sizes: Any, start: float) -> None:
     """A thin line that falls as one over the root of the number of rows."""
     fall = start * np.sqrt(sizes[0] / np.array(sizes))
-    ax.plot(sizes, fall, color=MUTED, linewidth=0.8, linestyle=":", label="falls as $1/\\sqrt{N}$")
+    ax.plot(sizes, fall, color="#666666", linewidth=0.8, linestyle=":", label="falls as $1/\\sqrt{N}$")
 
 
 def _dress(axes: Any, ylabel: str) -> None:

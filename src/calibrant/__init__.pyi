@@ -315,7 +315,7 @@ class _nll(Metric):
 nll: _nll
 
 class _ecd(Metric):
-    """Mean of surprise minus expected surprise: positive for overconfidence, negative for underconfidence."""
+    """Mean of -log probability of the true class minus its expectation: positive for overconfidence, negative for underconfidence."""
     def __call__(
         self,
         y_true: Any,
@@ -462,7 +462,7 @@ class _ranked_probability(Metric):
 ranked_probability: _ranked_probability
 
 class _nses(Metric):
-    """Squared error over the variance that the forecast promises: above 1 for overconfidence."""
+    """Squared error over the variance that the forecast implies: above 1 for overconfidence."""
     def __call__(
         self,
         y_true: Any,
@@ -492,7 +492,7 @@ class _nses(Metric):
 nses: _nses
 
 class _dawid_sebastiani(Metric):
-    """Squared error over the promised variance, plus the logarithm of that variance."""
+    """Squared error over the variance that the forecast implies, plus the logarithm of that variance."""
     def __call__(
         self,
         y_true: Any,
@@ -643,7 +643,7 @@ class _global_squared_bias(Metric):
 global_squared_bias: _global_squared_bias
 
 class _expected_observed_ratio(Metric):
-    """Number of events the forecasts expect over the number that happened."""
+    """Number of events expected from the forecasts over the number observed."""
     def __call__(
         self,
         y_true: Any,
@@ -700,6 +700,36 @@ class _calibration_in_the_large(Metric):
     ) -> float: ...
 
 calibration_in_the_large: _calibration_in_the_large
+
+class _fixed_slope_intercept(Metric):
+    """The shift of all log-odds that makes the mean forecast equal to the observed rate."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        form: Literal["mean", "logit"] = "logit",
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+fixed_slope_intercept: _fixed_slope_intercept
 
 class _spiegelhalter_z(Metric):
     """How many standard deviations the Brier score is above what calibrated forecasts of this kind would give."""
@@ -763,7 +793,7 @@ class _ece(Metric):
 ece: _ece
 
 class _ce_p(Metric):
-    """The l_p norm over bins of the gap between confidence and accuracy; norm=2 unless told otherwise."""
+    """The l_p norm over bins of the gap between confidence and accuracy, with norm=2 by default."""
     def __call__(
         self,
         y_true: Any,
@@ -955,7 +985,7 @@ class _mce(Metric):
 mce: _mce
 
 class _esce(Metric):
-    """Mean of confidence minus accuracy over bins: positive for overconfidence, negative for underconfidence."""
+    """Mean over bins of mean score minus outcome rate: positive where scores are too high on average, negative where too low."""
     def __call__(
         self,
         y_true: Any,
@@ -987,7 +1017,7 @@ class _esce(Metric):
 esce: _esce
 
 class _abc_above(Metric):
-    """The part of the expected calibration error that comes from underconfident bins."""
+    """The part of the expected calibration error from bins whose outcome rate is above their mean score (top label: underconfident)."""
     def __call__(
         self,
         y_true: Any,
@@ -1019,7 +1049,7 @@ class _abc_above(Metric):
 abc_above: _abc_above
 
 class _abc_below(Metric):
-    """The part of the expected calibration error that comes from overconfident bins."""
+    """The part of the expected calibration error from bins whose outcome rate is below their mean score (top label: overconfident)."""
     def __call__(
         self,
         y_true: Any,
@@ -1330,7 +1360,7 @@ class _wsmcs(Metric):
 wsmcs: _wsmcs
 
 class _dici(Metric):
-    """Mean relative gap of overconfident bins minus that of underconfident bins."""
+    """Mean relative gap of bins whose scores are too high minus that of bins whose scores are too low."""
     def __call__(
         self,
         y_true: Any,
@@ -1614,7 +1644,7 @@ class _drmsce(Metric):
 drmsce: _drmsce
 
 class _drmsce_bcs(Metric):
-    """Debiased root mean squared calibration error with as many equal-mass bins as keep the outcome rates rising."""
+    """Debiased root mean squared calibration error with a number of equal-mass bins at which outcome rates do not fall."""
     def __call__(
         self,
         y_true: Any,
@@ -1647,7 +1677,7 @@ class _drmsce_bcs(Metric):
 drmsce_bcs: _drmsce_bcs
 
 class _ece_db(Metric):
-    """Twice the expected calibration error minus what it would be with each bin's rate drawn again."""
+    """Twice the expected calibration error minus its mean over resampled outcome rates of the bins."""
     def __call__(
         self,
         y_true: Any,
@@ -1742,7 +1772,7 @@ class _t_cal(Metric):
 t_cal: _t_cal
 
 class _l2ce_interval(Metric):
-    """Debiased squared calibration error whose interval holds for calibrated and miscalibrated models alike."""
+    """Debiased squared calibration error, with a large-sample interval for calibrated and miscalibrated models alike."""
     def __call__(
         self,
         y_true: Any,
@@ -2014,7 +2044,7 @@ class _multiclass_ce(Metric):
 multiclass_ce: _multiclass_ce
 
 class _ece_ea(Metric):
-    """Expected calibration error over bins for which width times number of rows is the same."""
+    """Expected calibration error over bins for which width times number of rows is about the same."""
     def __call__(
         self,
         y_true: Any,
@@ -2046,7 +2076,7 @@ class _ece_ea(Metric):
 ece_ea: _ece_ea
 
 class _ece_sweep(Metric):
-    """Expected calibration error over as many equal-mass bins as keep the outcome rates rising."""
+    """Expected calibration error over the most equal-mass bins up to which outcome rates never fall."""
     def __call__(
         self,
         y_true: Any,
@@ -2911,7 +2941,7 @@ class _mlce(Metric):
 mlce: _mlce
 
 class _knn_chi2(Metric):
-    """Evidence against the labels around a typical forecast following that forecast, where it is strongest."""
+    """Chi-square statistic of the labels near a typical forecast against that forecast, at the anchor with the smallest p-value."""
     def __call__(
         self,
         y_true: Any,
@@ -3059,7 +3089,7 @@ class _e50(Metric):
 e50: _e50
 
 class _e90(Metric):
-    """Distance between score and a smooth curve through the outcomes that nine rows in ten do not exceed."""
+    """90th percentile over rows of the distance between score and a smooth curve through the outcomes."""
     def __call__(
         self,
         y_true: Any,
@@ -3544,7 +3574,7 @@ class _sbct(Metric):
 sbct: _sbct
 
 class _pws(Metric):
-    """Distance of a parabola fitted to the outcomes from the diagonal, in units of chance."""
+    """Squared distance of a parabola fitted to the outcomes from the diagonal, in units of its covariance."""
     def __call__(
         self,
         y_true: Any,
@@ -3781,7 +3811,7 @@ class _bbt(Metric):
 bbt: _bbt
 
 class _mcm(Metric):
-    """Largest range of cumulative differences over all rows and each subpopulation, in units of its own chance."""
+    """Largest range of cumulative differences over all rows and each subpopulation, in units of its own standard deviation."""
     def __call__(
         self,
         y_true: Any,

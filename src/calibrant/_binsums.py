@@ -15,6 +15,7 @@ from ._kernels import COUNT_UNIT, LOW_BITS, LOW_MASK, compiled, fill_bins, fill_
 __all__ = [
     "COMPILED_ROWS",
     "BinSums",
+    "CellSums",
     "Totals",
     "class_sums",
     "slot_sums",
@@ -36,6 +37,9 @@ MAX_EXACT_BINS = 4096
 # Small enough to stay in cache and for float64 to hold the sums of a block exactly, large enough for two threads not to wait
 # for the interpreter.
 BLOCK_ROWS = 1 << 16
+# A score is 62 bits: 20 high and 42 low ones in the sums of bins, all of them in those of cells, which count whole ones apart.
+REST_BITS, WHOLE_BITS = 62, 62 - LOW_BITS
+REST_MASK, WHOLE_MASK = (1 << REST_BITS) - 1, (1 << WHOLE_BITS) - 1
 # Large enough to make a call of the compiled loop cheap; its sums overflow beyond 2^19 rows.
 COMPILED_ROWS = 1 << 19
 
@@ -57,6 +61,51 @@ class BinSums(NamedTuple):
     def excess(self) -> Floats:
         """Sum of score minus outcome, rounded once."""
         return (self.high - (self.positives << 20)) * 2.0**-20 + self.low * 2.0**-62
+
+
+class CellSums(NamedTuple):
+    """The same for up to 2^62 rows: the sum of scores is ``whole + rest * 2^-62``, and `rest` is below 2^62."""
+
+    rows: Array
+    positives: Array
+    whole: Array
+    rest: Array
+
+    @classmethod
+    def of(cls, sums: BinSums) -> CellSums:
+        """The same numbers in the wider form."""
+        return cls(
+            sums.rows, sums.positives, sums.high >> WHOLE_BITS, ((sums.high & WHOLE_MASK) << LOW_BITS) + sums.low
+        )
+
+    @classmethod
+    def carried(cls, rows: Array, positives: Array, whole: Array, rest: Array) -> CellSums:
+        """Sums of up to two numbers, or their difference, with what `rest` has too much or too little in `whole`."""
+        return cls(rows, positives, whole + (rest >> REST_BITS), rest & REST_MASK)
+
+    @property
+    def narrow(self) -> BinSums:
+        """The same numbers as bins have them, of up to 2^43 rows."""
+        return BinSums(
+            self.rows, self.positives, (self.whole << WHOLE_BITS) + (self.rest >> LOW_BITS), self.rest & LOW_MASK
+        )
+
+    @property
+    def score_sum(self) -> Floats:
+        """Sum of the scores, rounded once up to 2^33 rows."""
+        return (self.whole + (self.rest >> LOW_BITS) * 2.0**-WHOLE_BITS) + (self.rest & LOW_MASK) * 2.0**-REST_BITS
+
+    def gathered(self, place: Array, count: int) -> CellSums:
+        """Sums over fewer cells: the new one of each is its place."""
+        half = REST_BITS // 2
+        parts = (self.rows, self.positives, self.whole, self.rest >> half, self.rest & ((1 << half) - 1))
+        rows, positives, whole, high, low = (np.zeros(count, np.int64) for _ in parts)
+        for total, part in zip((rows, positives, whole, high, low), parts, strict=True):
+            np.add.at(total, place, part)
+        high += low >> half
+        return CellSums(
+            rows, positives, whole + (high >> half), ((high & ((1 << half) - 1)) << half) + (low & ((1 << half) - 1))
+        )
 
 
 def slots_among(edges: Floats, closed: Closed) -> Slots:

@@ -9,12 +9,24 @@ from ._results import frame_of, html_table, json_values, number, percent, text_t
 from .errors import ArgumentError, CalibrantError
 from .registry import Metric, catalogue
 
-__all__ = ["NOTHING", "Evaluation", "Header", "Result", "Skipped", "shown_number", "side_note"]
+__all__ = [
+    "ALPHA",
+    "NOTHING",
+    "Evaluation",
+    "Header",
+    "Result",
+    "Skipped",
+    "shown_direction",
+    "shown_number",
+    "side_note",
+]
 
 # Beyond so many groups each has a line of its own, which holds so many metrics.
 COLUMNS = 8
 # What rounding leaves of 0.
 NOTHING = 1e-12
+# Level at which a direction is significant.
+ALPHA = 0.05
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,8 @@ class Header:
     """For two classes, the mean probability of the positive one; its share in `prevalence` is how often it happens."""
     chance: float | None = None
     """Standard error of `accuracy`, and for two classes of the prevalence, if the scores are right."""
+    positive: str = ""
+    """For two classes, the name of the positive one, where it has one."""
 
     @property
     def direction(self) -> str:
@@ -55,7 +69,8 @@ class Header:
     def _judged(self, said: str, gap: float, over: str, under: str) -> str:
         if self.chance is None:
             return said
-        if abs(gap) <= max(2 * self.chance, NOTHING):
+        # Half a row makes up for the steps in which numbers of few events move.
+        if abs(gap) <= max(2 * self.chance + 0.5 / max(self.n, 1), NOTHING):
             return f"{said}: within chance"
         return f"{over if gap > 0 else under}: {said}"
 
@@ -66,6 +81,7 @@ class Header:
         )
         first = f"{rows}, {self.classes} classes" if self.kind in ("binary", "multiclass") else f"{rows}, {self.kind}"
         if self.kind == "binary":
+            first += f", positive class {self.positive}" if self.positive else ""
             first += f", prevalence {self.prevalence[1]:.4g}"
         parts = [f"accuracy {self.accuracy:.4f}"] if self.accuracy is not None else []
         parts += [f"top-{k} accuracy {value:.4f}" for k, value in self.top_k_accuracy.items()]
@@ -83,6 +99,7 @@ class Result:
     lens: str
     ideal: float | None
     direction: str
+    """Over- or underconfident, over- or underestimated, where that is statistically significant at 5 %; empty otherwise."""
     reason: str = ""
     low: float | None = None
     high: float | None = None
@@ -251,11 +268,34 @@ def shown_number(value: float | None, digits: int = 4) -> str:
     return number(0.0 if value is not None and abs(value) < NOTHING else value, digits)
 
 
+def shown_direction(metric: Metric, result: Result, evidence: bool | None) -> str:
+    """The direction in which a value points, where there is evidence for it.
+
+    The p-value decides where there is one; one that asks about overconfidence only says nothing of the other side. Then `evidence`,
+    whether a two-sided test rejects, and then whether the interval leaves the ideal out.
+    """
+    value, ideal = result.value, metric.ideal
+    if value is None or ideal is None:
+        return ""
+    sides = {"two-sided": True, "greater": value > ideal, "less": value < ideal}
+    if result.pvalue is not None and sides[metric.alternative]:
+        known = result.pvalue <= ALPHA
+    elif evidence is not None:
+        known = evidence
+    else:
+        known = result.low is not None and result.high is not None and not result.low <= ideal <= result.high
+    return metric.direction(value, result.lens) if known else ""
+
+
 def side_note(metric: Metric, lens: str, alternative: str) -> str:
     """What the p-value of a metric with a sign leaves out; empty where it looks at both sides."""
     if not metric.signed or metric.ideal is None or alternative == "two-sided":
         return ""
     over = metric.direction(metric.ideal + (1 if alternative == "greater" else -1), lens)
+    if not over:
+        return ""
     asked = {"overconfident": "overconfidence", "underconfident": "underconfidence"}.get(over)
+    if asked is None and over.startswith("too"):
+        asked = f"forecasts that are {over}"
     asked = asked or f"scores that are too {'high' if over.startswith('over') else 'low'}"
     return f"one-sided: asks only about {asked}"

@@ -6,12 +6,25 @@ import math
 from collections.abc import Callable
 from typing import Literal
 
-__all__ = ["COSTS", "FACTS", "Combine", "IdealFor", "SignOf", "Takes"]
+__all__ = ["COSTS", "FACTS", "SIDES", "Above", "Combine", "IdealFor", "SignOf", "Takes"]
 
 Takes = Literal["View", "VectorView", "Block"]
 Combine = Literal["mean", "sum", "max", "prevalence"]
 IdealFor = Literal["calibrated", "sure", "nothing"]
-SignOf = Literal["level", "confidence"]
+SignOf = Literal["level", "confidence", "midpoint", "spread", "nothing"]
+Above = Literal["over", "under"]
+
+# What the two sides of the ideal say of the forecasts, "over" first; a value whose sign says nothing of the kind has none.
+SIDES: dict[str, tuple[str, str] | None] = {
+    "level": (
+        "predicted probabilities are too high on average (of the top label: overconfident)",
+        "predicted probabilities are too low on average (of the top label: underconfident)",
+    ),
+    "confidence": ("forecasts are overconfident", "forecasts are underconfident"),
+    "midpoint": ("forecasts of 0.5 are too high", "forecasts of 0.5 are too low"),
+    "spread": ("forecasts are too extreme", "forecasts are too moderate"),
+    "nothing": None,
+}
 
 # What a declaration says of a metric and a preset takes over.
 FACTS = (
@@ -22,8 +35,8 @@ FACTS = (
     "ideal_for",
     "signed",
     "sign_of",
+    "above",
     "proper",
-    "has_test",
     "alternative",
     "needs",
     "instead",

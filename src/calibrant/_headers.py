@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,15 @@ def header_of(p: Predictions) -> Header:
     else:
         shares = _class_shares(p)
     weight = float(p.n if p.weight is None else p.weight.sum())
-    return Header(p.n, weight, p.kind, p.k, shares, accuracy, _top_k_accuracy(p), confidence, event, error)
+    top = _top_k_accuracy(p)
+    positive = _positive(p.kind, p.classes)
+    return Header(p.n, weight, p.kind, p.k, shares, accuracy, top, confidence, event, error, positive)
+
+
+def _positive(kind: str, classes: Sequence[Any] | None) -> str:
+    """The name of the positive class of two; those that are called 0 and 1 have none."""
+    named = kind == "binary" and classes is not None and [str(name) for name in classes] != ["0", "1"]
+    return str(classes[1]) if named and classes is not None else ""
 
 
 def _standard_error(view: View) -> float:
@@ -79,8 +88,8 @@ def sketched_header(sketches: Sketches) -> Header:
     event = error = None
     if sketches.kind == "binary":
         told = [lens for lens in ("binary", f"class:{sketches.classes[-1]}") if sketches.n and lens in sketches.lenses]
-        positive = sketches.sketch(told[0]).positives / sketches.n if told else math.nan
-        shares = (1 - positive, positive)
+        rate = sketches.sketch(told[0]).positives / sketches.n if told else math.nan
+        shares = (1 - rate, rate)
         event = sketches.sketch(told[0]).mean_score if told else None
     elif all(f"class:{name}" in sketches.lenses for name in sketches.classes):
         shares = tuple(sketches.sketch(f"class:{name}").positives / sketches.n for name in sketches.classes)
@@ -88,6 +97,6 @@ def sketched_header(sketches: Sketches) -> Header:
     known = next((lens for lens in ("top_label", "binary") if sketches.n and lens in sketches.lenses), None)
     if known is not None:
         error = _standard_error(sketches.sketch(known).view())
-    return Header(
-        sketches.n, float(sketches.n), sketches.kind, sketches.k, shares, accuracy, {}, confidence, event, error
-    )
+    n, kind, k = sketches.n, sketches.kind, sketches.k
+    named = _positive(kind, sketches.classes)
+    return Header(n, float(n), kind, k, shares, accuracy, {}, confidence, event, error, named)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._blocks import map_blocks
-from ._facts import COSTS, FACTS, Combine, IdealFor, SignOf, Takes
+from ._facts import COSTS, FACTS, SIDES, Above, Combine, IdealFor, SignOf, Takes
 from ._gather import are_kept, as_predictions, combine_values, views_of
 from ._references import REFERENCES
 from ._signature import (
@@ -45,6 +46,9 @@ __all__ = ["Metric"]
 Array = NDArray[Any]
 AnyView = View | VectorView
 
+# Values of several classes whose sum is smaller than this share of the largest are the opposite of each other.
+CANCELLED = 1e-9
+
 
 class Metric:
     """A calibration metric: call it with ``(y_true, y_prob)``; its attributes are its entry in the catalogue."""
@@ -66,8 +70,9 @@ class Metric:
         combine: Combine = "mean",
         signed: bool = False,
         sign_of: SignOf = "level",
+        above: Above = "over",
+        reversed_by: Mapping[str, Any] | None = None,
         proper: Literal["strictly", "no"] = "no",
-        has_test: bool = False,
         alternative: Literal["greater", "less", "two-sided"] = "greater",
         needs: tuple[str, ...] = (),
         instead: tuple[str, ...] = (),
@@ -109,9 +114,11 @@ class Metric:
         self.combine: Combine = combine
         self.signed = signed
         self.sign_of: SignOf = sign_of
-        """What its sign speaks of: scores that are too high or too low, or forecasts that are too sure or not sure enough."""
+        """What the side of the ideal says: the level of the scores, confidence, the level at 0.5, their spread, or nothing."""
+        self.declared_above: Above = above
+        self.reversed_by = dict(reversed_by or {})
+        """Values of options under which the two sides of the ideal change places."""
         self.proper = proper
-        self.has_test = has_test
         self.alternative = alternative
         self.needs = needs
         self.instead = instead
@@ -272,6 +279,12 @@ class Metric:
         return [source.view()]
 
     def _check_view(self, view: AnyView, options: Mapping[str, Any]) -> None:
+        if _has_one_answer(view):
+            raise LensError(
+                "lens",
+                f"{view.lens!r} holds all classes together: score and outcome are always 1, so that every error is 0",
+                "leave out at least one class",
+            )
         if self.takes == "View" and isinstance(view, VectorView):
             raise LensError(
                 "lens",
@@ -309,11 +322,22 @@ class Metric:
             return math.fsum(values) / len(values)
         if class_weight is not None and "class_weight" in options:
             options["class_weight"], class_weight = class_weight, None
+        cancels = _share_one_row(views) and combine in (None, "mean", "sum") and class_weight is None
+        if cancels and self.signed and self.sign_of == "level":
+            raise self._cancels(views)
         # The first may find what all classes share; then one view a task, for sorting runs outside the interpreter's lock.
         keep = are_kept(views)
         values = [self._formula_value(views[0], options, keep)]
         rest = views[1:]
         values += map_blocks(lambda a, b: self._formula_value(rest[a], options, keep), len(rest), 1, columns=views[0].n)
+        largest = max(map(abs, values))
+        if (
+            cancels
+            and self.ideal == 0
+            and CANCELLED < largest < math.inf
+            and abs(math.fsum(values)) < CANCELLED * largest
+        ):
+            raise self._cancels(views)
         default = "max" if options.get("norm") == math.inf else self.combine
         value = combine_values(values, views, default if combine is None else combine, class_weight)
         if self.finish is not None:
@@ -324,6 +348,13 @@ class Metric:
         inside = min(max(value, self.range[0]), self.range[1])
         # Rounding may step out of the range by an ulp; further out is where options widen it.
         return inside if abs(value - inside) <= 1e-12 else value
+
+    def _cancels(self, views: list[AnyView]) -> LensError:
+        return LensError(
+            "lens",
+            f"'classwise' adds up values of {self.id} that cancel: what one class is given too much, the others are given too little",
+            f"use lens='class:NAME', such as {views[-1].lens!r}",
+        )
 
     def _formula_value(self, view: AnyView, options: dict[str, Any], keep: bool = True) -> float:
         if not view.n:
@@ -364,17 +395,48 @@ class Metric:
         """One sentence: what it measures."""
         return (self.explain.get("summary") or self.formula.__doc__ or "").strip().split("\n")[0]
 
-    def direction(self, value: float, lens: str = "top_label") -> str:
-        """What a value says about confidence, in words; empty where it says nothing.
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """Methods of `assess` that are tests of this metric alone; empty where outcomes are simulated."""
+        # The tests are entered by the modules that `assess` imports, in a layer above this one.
+        import_module(".inference.significance", __package__)
+        return tuple(import_module(".inference.owntests", __package__).OWN_TESTS.get(self.id, ()))
 
-        Of one class (or the positive one) a score can be too high or too low, which is not the same as too sure; which of the two
-        a sign speaks of is `sign_of`.
+    @property
+    def has_test(self) -> bool:
+        """Whether `assess` knows a test of this metric beside simulation."""
+        return bool(self.tests)
+
+    @property
+    def above(self) -> Above:
+        """Which deviation a value above the ideal shows under the default options."""
+        return self._above(self.options)
+
+    def _above(self, options: Mapping[str, Any]) -> Above:
+        if not any(options.get(word) == value for word, value in self.reversed_by.items()):
+            return self.declared_above
+        return "under" if self.declared_above == "over" else "over"
+
+    @property
+    def sides(self) -> tuple[str, str] | None:
+        """What a value above the ideal says, and one below it; None where the sign says nothing of the forecasts."""
+        words = SIDES[self.sign_of] if self.signed else None
+        return words if words is None or self.above == "over" else words[::-1]
+
+    def direction(self, value: float, lens: str = "top_label", options: Mapping[str, Any] | None = None) -> str:
+        """Which way the forecasts deviate, in words; empty where the value does not say.
+
+        The probability of one class (or the positive one) can be too high or too low, which differs from overconfidence; which
+        of them a sign shows is `sign_of`. `options` are those the value was computed with.
         """
         if not self.signed or self.ideal is None or abs(value - self.ideal) < 1e-12:  # what rounding leaves
             return ""
-        side = "over" if value > self.ideal else "under"
+        over = (value > self.ideal) == (self._above({**self.options, **(options or {})}) == "over")
+        if self.sign_of in ("spread", "nothing"):
+            return "" if self.sign_of == "nothing" else "too extreme" if over else "too moderate"
         one_class = lens == "binary" or lens.startswith(("class", "pair"))
-        return f"{side}estimates" if one_class and self.sign_of == "level" else f"{side}confident"
+        deviation = "estimates" if one_class and self.sign_of != "confidence" else "confident"
+        return f"{'over' if over else 'under'}{deviation}{' at 0.5' if self.sign_of == 'midpoint' else ''}"
 
     def seconds(self, n: int, k: int) -> float:
         """A rough estimate of the time it takes, from its order of growth."""
@@ -382,7 +444,7 @@ class Metric:
 
     def to_dict(self) -> dict[str, Any]:
         """The catalogue entry as plain values."""
-        fields = ("id", "name", "aliases", *FACTS, "recommended", "reference", "summary", "base")
+        fields = ("id", "name", "aliases", *FACTS, "has_test", "tests", "recommended", "reference", "summary", "base")
         return {name: getattr(self, name) for name in fields}
 
     def __repr__(self) -> str:
@@ -392,9 +454,20 @@ class Metric:
         return (_find, (self.id,))
 
 
-def _find(id: str) -> Metric:
-    from importlib import import_module
+def _has_one_answer(view: AnyView) -> bool:
+    """Whether the lens adds up the probabilities of all classes."""
+    if isinstance(view, VectorView):
+        return view.k == 1
+    return view.rows is not None and view.lens == f"within_top:{view.rows.classes}"
 
+
+def _share_one_row(views: list[AnyView]) -> bool:
+    """Whether these are classes of which each row has one, so that their probabilities add up to 1."""
+    rows = views[0].rows
+    return len(views) > 1 and not (rows is not None and rows.is_multilabel)
+
+
+def _find(id: str) -> Metric:
     return import_module(".registry", __package__).catalogue[id]
 
 

@@ -10,7 +10,17 @@ from typing import Any
 
 from .errors import MissingDependencyError
 
-__all__ = ["decimals", "frame_of", "html_table", "json_values", "number", "percent", "pvalue_text", "text_table"]
+__all__ = [
+    "decimals",
+    "frame_of",
+    "html_lines",
+    "html_table",
+    "json_values",
+    "number",
+    "percent",
+    "pvalue_text",
+    "text_table",
+]
 
 
 # P-values below this are lost in rounding.
@@ -71,6 +81,12 @@ def html_table(headings: Sequence[str], rows: Sequence[Sequence[Any]], caption: 
     body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def html_lines(*lines: str) -> str:
+    """Lines of text for notebooks, escaped; empty ones are left out."""
+    said = "<br>".join(escape(line.strip()) for text in lines for line in text.split("\n") if line.strip())
+    return f"<p>{said}</p>" if said else ""
 
 
 def percent(value: float | None, digits: int = 1) -> str:

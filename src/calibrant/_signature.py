@@ -193,7 +193,10 @@ def build_doc(metric: Metric) -> str:
     for word, value in metric.options.items():
         lines += [f"{word} : default {value!r}", f"    {metric.explain.get(word) or EXPLAIN.get(word, '')}"]
     lines += [f"lens : default {metric.lens!r}", f"    {EXPLAIN['lens']}"]
-    lines += [f"{word}\n    {EXPLAIN[word]}" for word in VIEW_WORDS[1:] if word not in metric.options]
+    own = {"combine": f" None is ``{metric.combine!r}``, with an infinite norm ``'max'``."}
+    lines += [
+        f"{word}\n    {EXPLAIN[word]}{own.get(word, '')}" for word in VIEW_WORDS[1:] if word not in metric.options
+    ]
     lines += [
         "",
         "Returns",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._binsums import BinSums
+from ._binsums import CellSums
 from .view import View
 
 __all__ = ["most_moved", "spread_views"]
@@ -21,19 +21,20 @@ CUT = 2.0**-62
 LOTS = 4000
 
 
-def most_moved(sums: BinSums, low: Floats, high: Floats) -> float:
+def most_moved(sums: CellSums, low: Floats, high: Floats) -> float:
     """How far from the mean of its cell the average row can have lain; a cell of one row is known exactly."""
     mean = np.clip(sums.score_sum / sums.rows, low, high)
     furthest = 2 * (mean - low) * (high - mean) / (high - low)
     return float(np.sum(np.where(sums.rows > 1, sums.rows * furthest, 0.0)) / max(int(sums.rows.sum()), 1))
 
 
-def spread_views(sums: BinSums, low: Floats, high: Floats, lens: str) -> list[View]:
+def spread_views(sums: CellSums, low: Floats, high: Floats, lens: str) -> list[View]:
     """Views with the rows, positives and mean score of every cell, and the rows in other places within it.
 
     In the first, half the rows of each outcome lie low and half high; in two more the positives lie above the negatives, and below
-    them; in the last ones rows are strewn over the cell, positives among negatives, so that cuts by rank fall between them. A cell of
-    one row is known exactly.
+    them; in two more all rows but one lie at the ends of the cell, positives first at the upper one, and at the lower one; in the last
+    ones rows are strewn over the cell, positives among negatives, so that cuts by rank fall between them. A cell of one row is known
+    exactly.
     """
     rows, positives = sums.rows, sums.positives
     above = np.where(low > 0, np.nextafter(low, 1), 0.0)
@@ -55,11 +56,26 @@ def spread_views(sums: BinSums, low: Floats, high: Floats, lens: str) -> list[Vi
     parts = [(below, 1, lower[0]), (below, 0, lower[1]), (over, 1, positives - lower[0])]
     halves = _view([*parts, (over, 0, rows - positives - lower[1])], above, high, lens)
     sides = [_view([(one, 1, positives), (none, 0, rows - positives)], above, high, lens) for one, none in pairs]
+    ends = [_at_the_ends(mean, sums, above, high, lens, first) for first in (1, 0)]
     room = np.minimum(mean - above, high - mean)
-    return [halves, *sides, *(_strewn(mean, room, sums, above, high, lens, seed) for seed in range(STREWN))]
+    return [halves, *sides, *ends, *(_strewn(mean, room, sums, above, high, lens, seed) for seed in range(STREWN))]
 
 
-def _strewn(mean: Floats, room: Floats, sums: BinSums, low: Floats, high: Floats, lens: str, seed: int) -> View:
+def _at_the_ends(mean: Floats, sums: CellSums, low: Floats, high: Floats, lens: str, first: int) -> View:
+    """As many rows at the upper end as the mean allows, one between, the others at the lower end; one outcome comes first above."""
+    rows = sums.rows
+    many = np.minimum(np.floor(rows * np.clip((mean - low) / (high - low), 0, 1)).astype(np.int64), rows - 1)
+    between = np.clip(low + rows * (mean - low) - many * (high - low), low, high)
+    count = sums.positives if first else rows - sums.positives
+    parts = []
+    for place, held in ((high, many), (between, np.ones_like(rows)), (low, rows - many - 1)):
+        own = np.minimum(count, held)
+        count = count - own
+        parts += [(place, first, own), (place, 1 - first, held - own)]
+    return _view(parts, low, high, lens)
+
+
+def _strewn(mean: Floats, room: Floats, sums: CellSums, low: Floats, high: Floats, lens: str, seed: int) -> View:
     """The rows of each cell one by one, or in small lots, at random places about its mean; positives may lie apart from negatives."""
     rng = np.random.default_rng(seed)
     lot = max(1, int(sums.rows.sum()) // LOTS)

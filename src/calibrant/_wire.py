@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import FileError, InputTypeError
+from .errors import CalibrantError, FileError, InputTypeError
 
 __all__ = ["pack", "unpack", "well_formed"]
 
-MAGIC, VERSION = b"CALIBRANT\0", 1
+MAGIC, VERSION = b"CALIBRANT\0", 2
 _HEAD = struct.Struct("<10sHIQ")  # magic, version, length of the head, length of the integers before compression
 _CHECK = 32
 MOST_BYTES = 4 << 30
@@ -25,12 +25,12 @@ MOST_BYTES = 4 << 30
 Integers = NDArray[np.int64]
 
 
-def pack(kind: str, head: dict[str, Any], arrays: Sequence[Integers]) -> bytes:
-    """One message; the same content gives the same bytes on every machine."""
+def pack(kind: str, head: dict[str, Any], arrays: Sequence[Integers], version: int = 1) -> bytes:
+    """One message; the same content gives the same bytes on every machine. Readers refuse a version that they do not know."""
     lengths = [len(array) for array in arrays]
     text = json.dumps({**head, "kind": kind, "lengths": lengths}, sort_keys=True, ensure_ascii=True).encode()
     body = b"".join(np.ascontiguousarray(array, "<i8").tobytes() for array in arrays)
-    content = _HEAD.pack(MAGIC, VERSION, len(text), len(body)) + text + zlib.compress(body, 6)
+    content = _HEAD.pack(MAGIC, version, len(text), len(body)) + text + zlib.compress(body, 6)
     return content + hashlib.sha256(content).digest()
 
 
@@ -66,5 +66,7 @@ def well_formed(name: str) -> Iterator[None]:
     """Bytes with a true checksum may still have been written by something else."""
     try:
         yield
+    except CalibrantError as error:
+        raise FileError(name, error.problem, error.remedy) from error
     except (KeyError, TypeError, ValueError, StopIteration, zlib.error) as error:
         raise FileError(name, f"do not hold what they should ({type(error).__name__})", "make them again") from error

@@ -74,14 +74,18 @@ class CalibrationCurve:
             [*line, number(low), number(high)] for line, low, high in zip(lines, self.lower, self.upper, strict=True)
         ]
 
+    def _title(self) -> str:
+        interval = f", {self.level:.0%} {self.method} intervals" if self.level else ""
+        return f"Calibration curve ({self.lens}{interval})"
+
     def __repr__(self) -> str:
         headings = [*self.table._headings(), "lower", "upper"]
-        interval = f", {self.level:.0%} {self.method} intervals" if self.level else ""
-        title = f"Calibration curve ({self.lens}{interval})"
-        return "\n".join([title, *("  ".join(cell.rjust(9) for cell in row) for row in [headings, *self._rows()])])
+        return "\n".join(
+            [self._title(), *("  ".join(cell.rjust(9) for cell in row) for row in [headings, *self._rows()])]
+        )
 
     def _repr_html_(self) -> str:
-        return html_table([*self.table._headings(), "lower", "upper"], self._rows(), f"Calibration curve ({self.lens})")
+        return html_table([*self.table._headings(), "lower", "upper"], self._rows(), self._title())
 
 
 def calibration_curve(

@@ -54,6 +54,10 @@ Space = Literal["probability", "logit"]
 OPEN_DIRECTION = 1e-10
 # Half the price of a squared logit, in rows: keeps a node finite where no event or nothing but events were seen.
 NODE_RIDGE = 1e-3
+# Rates of neighbours that differ by less than this differ by rounding only.
+SAME_RATE = 1e-12
+# Up to so many rows a spline is fitted to each of them, above that to lots of each group of ties.
+SINGLE_ROWS, MOST_LOTS = 50_000_000, 1000
 FIRTH = "use penalty='firth' where it is taken, or an isotonic curve"
 
 
@@ -220,8 +224,18 @@ def _pooled(groups: Groups) -> tuple[Floats, NDArray[np.intp]]:
 
     fit = isotonic_regression(groups.rate, weights=groups.weight)
     starts = fit.blocks.astype(np.intp)
-    events = np.add.reduceat(groups.events, starts[:-1])
-    return np.clip(events / np.add.reduceat(groups.weight, starts[:-1]), 0, 1), starts
+    rate = _rate_of(groups, starts)
+    # Equal rates are one block, also where rounding of the weights tells them apart.
+    apart = np.append(True, np.diff(rate) > SAME_RATE)
+    if apart.all():
+        return rate, starts
+    starts = np.append(starts[:-1][apart], starts[-1])
+    return _rate_of(groups, starts), starts
+
+
+def _rate_of(groups: Groups, starts: NDArray[np.intp]) -> Floats:
+    events, weight = (np.add.reduceat(values, starts[:-1]) for values in (groups.events, groups.weight))
+    return np.clip(events / weight, 0, 1)
 
 
 def isotonic(view: View) -> Interpolated:
@@ -373,17 +387,23 @@ def spline(view: View, knots: int = 6) -> Interpolated:
 
 
 def _spline_equations(groups: Groups, cardinal: Any, knots: int) -> tuple[Floats, Floats]:
-    """Normal equations over rows, block by block: a count may stand for more rows than memory holds."""
+    """Normal equations over rows, block by block: a count may stand for more rows than memory holds.
+
+    Of very many rows, those of a group are taken in lots of one size, each at its middle.
+    """
     total = groups.weight.sum()
     first, last = positions(groups)
     ends = np.cumsum(groups.events - groups.weight * groups.score) / total
-    last_row = np.cumsum(groups.rows.astype(np.int64))
-    each = groups.weight / groups.rows
+    lots = groups.rows if groups.rows.sum() <= SINGLE_ROWS else np.minimum(groups.rows, MOST_LOTS)
+    last_lot = np.cumsum(lots.astype(np.int64))
+    each = groups.weight / lots
 
     def work(start: int, stop: int) -> tuple[Floats, Floats]:
-        row = np.arange(start, stop)
-        group = np.searchsorted(last_row, row, side="right")
-        back = (last_row[group] - 1 - row) / groups.rows[group]  # how much of the group is still to come
+        lot = np.arange(start, stop)
+        group = np.searchsorted(last_lot, lot, side="right")
+        size = groups.rows[group] / lots[group]
+        row = (lot - last_lot[group] + lots[group] + 0.5) * size - 0.5
+        back = (groups.rows[group] - 1 - row) / groups.rows[group]  # how much of the group is still to come
         step = groups.rows[group] / np.maximum(groups.rows[group] - 1, 1)
         x = last[group] - (last[group] - first[group]) * back * step
         drift = (groups.events[group] - groups.weight[group] * groups.score[group]) / total
@@ -391,7 +411,7 @@ def _spline_equations(groups: Groups, cardinal: Any, knots: int) -> tuple[Floats
         weighed = basis * each[group][:, None]
         return weighed.T @ basis, weighed.T @ (ends[group] - drift * back)
 
-    parts = map_blocks(work, int(last_row[-1]), rows_per_block(4 * knots), columns=knots)
+    parts = map_blocks(work, int(last_lot[-1]), rows_per_block(4 * knots), columns=knots)
     return sum(part[0] for part in parts) / total, sum(part[1] for part in parts) / total
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ._checks import check_whole
 from ._convert import frozen, is_frame, is_number, summing_to_one
-from ._evaluated import Evaluation, Header, Result, Skipped, side_note
+from ._evaluated import ALPHA, Evaluation, Header, Result, Skipped, shown_direction, side_note
 from ._frames import column_names
 from ._gather import as_predictions, views_of
 from ._headers import header_of, sketched_header
@@ -296,14 +296,30 @@ def _results(
         except CalibrantError as error:
             results.append(Result(m.id, m.name, None, "", m.ideal, "", str(error)))
         else:
-            results.append(Result(m.id, m.name, value, lens, m.ideal, m.direction(value, lens)))
+            results.append(Result(m.id, m.name, value, lens, m.ideal, ""))
         seconds.append(perf_counter() - began)
     if infer is not None:
         for place in sorted(range(len(results)), key=seconds.__getitem__):
             m = plan[place]
             if results[place].value is not None:
                 results[place] = infer.added(results[place], m, p, _taken(m, given), deadline)
-    return results
+    return [with_direction(result, m, p, _taken(m, given)) for result, m in zip(results, plan, strict=False)]
+
+
+def with_direction(result: Result, m: Metric, p: Predictions | Sketches, options: dict[str, Any]) -> Result:
+    """The result with the direction in which its value points, where that is statistically significant."""
+    if not m.signed or result.value is None or not m.direction(result.value, result.lens):
+        return replace(result, direction="")
+    evidence = None
+    if result.pvalue is None or m.alternative != "two-sided":
+        from .inference.evidence import points_somewhere
+
+        if not isinstance(p, Sketches):
+            evidence = points_somewhere(m, p, options, ALPHA)
+        elif result.lens in p.lenses and m.takes == "View":
+            words = {word: value for word, value in options.items() if word != "lens"}
+            evidence = points_somewhere(m, p.sketch(result.lens).view(), words, ALPHA)
+    return replace(result, direction=shown_direction(m, result, evidence))
 
 
 def _taken(m: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -327,6 +343,11 @@ class Inference(NamedTuple):
         if not isinstance(assess, bool):
             raise ArgumentError("assess", f"must be True or False; got {assess!r}")
         if level is None and not assess:
+            from .inference.draws import given_in_vain
+
+            for word in given_in_vain(evaluate, n_resamples=n_resamples, rng=rng):
+                problem = "is for intervals and p-values, and neither was asked for"
+                raise ArgumentError(word, problem, "pass interval=0.95 or assess=True")
             return None
         least = 19 if level is None else math.ceil(10 / (1 - level) * (1 - 1e-12))
         if check_whole(n_resamples, "n_resamples") < least:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import FileError
 
-__all__ = ["make_folder", "read_limited", "read_npz", "write_atomic"]
+__all__ = ["check_writable", "make_folder", "read_limited", "read_npz", "read_start", "write_atomic"]
 
 # A small archive can unpack to a thousand times its size.
 MAX_NPZ_BYTES = 16 << 30
@@ -38,6 +38,35 @@ def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
     except OSError as error:
         raise FileError(str(path), f"cannot be written ({error.strerror or error})", "choose another place") from error
     return target
+
+
+def check_writable(path: str | os.PathLike[str], *, folder: bool = False) -> None:
+    """Raise where a file cannot be written, before the work whose result it is to hold.
+
+    Parameters
+    ----------
+    path
+        The file; it may exist, and then is replaced.
+    folder
+        Whether `path` is a folder instead, which is made with those above it where it does not exist.
+    """
+    target = Path(path)
+    try:
+        if not folder and target.is_dir():
+            raise FileError(str(path), "cannot be written (it is a folder)", "name a file")
+        place = target if folder else target.parent
+        while folder and not place.exists() and place != place.parent:
+            place = place.parent
+        if not place.exists():
+            raise FileError(str(path), "cannot be written (its folder does not exist)", "make the folder first")
+        if not place.is_dir():
+            raise FileError(str(path), f"cannot be written ({place} is not a folder)", "choose another place")
+        with tempfile.TemporaryFile(dir=place, prefix=".calibrant-"):  # what permissions say is not all
+            pass
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(str(path), f"cannot be written ({error.strerror or error})", "choose another place") from error
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
@@ -77,6 +106,15 @@ def read_limited(path: str | os.PathLike[str], max_bytes: int) -> bytes:
     if len(content) > max_bytes:
         raise FileError(str(path), f"is larger than {max_bytes:,} bytes")
     return content
+
+
+def read_start(path: str | os.PathLike[str], size: int) -> bytes:
+    """The first bytes of a file; none where it cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(size)
+    except OSError:
+        return b""
 
 
 def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_NPZ_BYTES) -> dict[str, Any]:

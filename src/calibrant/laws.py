@@ -8,6 +8,8 @@ __all__ = ["bridge_survival", "maximum_survival", "range_survival"]
 
 # Terms beyond these are below the last digit wherever the series is used.
 TERMS = 60
+# Up to here the survival is 1 in every digit, and the square of a smaller number may vanish.
+SURE = 0.05
 
 
 def _upper_normal(x: float) -> float:
@@ -16,7 +18,7 @@ def _upper_normal(x: float) -> float:
 
 def maximum_survival(x: float) -> float:
     """P(largest |B(t)| on [0, 1] exceeds x), B Brownian motion: the law of ECCE-MAD in units of its scale."""
-    if x <= 0:
+    if x <= SURE:
         return 1.0
     if x < 1:
         odd = range(1, 2 * TERMS, 2)
@@ -27,7 +29,7 @@ def maximum_survival(x: float) -> float:
 
 def range_survival(x: float) -> float:
     """P(range of B(t) on [0, 1] exceeds x): the law of ECCE-R in units of its scale."""
-    if x <= 0:
+    if x <= SURE:
         return 1.0
     if x < 1.5:
         halves = [((k + 0.5) * math.pi) ** 2 for k in range(TERMS)]
@@ -37,7 +39,7 @@ def range_survival(x: float) -> float:
 
 def bridge_survival(x: float) -> float:
     """P(largest |bridge| exceeds x), the Kolmogorov distribution."""
-    if x <= 0:
+    if x <= SURE:
         return 1.0
     if x < 1:
         odd = range(1, 2 * TERMS, 2)

@@ -12,7 +12,7 @@ from ._blocks import map_blocks, rows_per_block
 from ._cached import cached_property
 from ._convert import SUM_TOLERANCE, Column, column, frozen, is_frame, is_number, numbers, pick_columns
 from ._extras import read_features, read_groups, read_weights
-from ._frames import check_same_rows, classes_of_columns, column_names
+from ._frames import check_same_rows, classes_of_columns, column_names, read_columns
 from ._input_hints import hint_at_mistakes
 from ._labels import class_names, encode_labels, multilabel_targets, names_around, soft_targets
 from ._sweep import check_matrix, check_vector, quick_matrix, quick_vector
@@ -53,9 +53,11 @@ class Predictions:
     features : array-like
         ``(N, d)`` numbers, for metrics that look at them.
     classes : sequence
-        Names of the classes in the order of the columns; the columns of a frame of probabilities name them too.
+        Names of the classes in the order of the columns; the columns of a frame of probabilities name them too, with or without a
+        prefix such as ``p_``. Of two columns the second is of the positive class, unless the names of a frame tell it: ``yes`` is
+        positive beside ``no``, as 1 beside 0 and ``churn`` beside ``no_churn``.
     pos_label : object
-        Which label is positive, for one-dimensional scores.
+        Which label is positive, for one-dimensional scores or a frame of two columns named after the classes.
     input : {"prob", "logit", "confidence"}
         What `y_prob` holds. It is never guessed. With ``"confidence"``, `y_prob` is the confidence of the predicted class
         and `y_true` says whether the prediction was right.
@@ -89,8 +91,9 @@ class Predictions:
         check_same_rows(y_true, {"y_prob": y_prob, **beside})
         columns = column_names(y_prob)
         if label is not None or prob is not None or (y_prob is None and is_frame(y_true)):
-            frame, columns = y_true, tuple(prob) if isinstance(prob, (list, tuple)) else None
+            frame = y_true
             y_true, y_prob = _from_frame(frame, y_prob, label, prob)
+            columns = column_names(y_prob)
             sample_weight, counts, groups, features = (
                 pick_columns(frame, value, name)
                 if isinstance(value, str) or (name == "features" and _all_names(value))
@@ -98,6 +101,12 @@ class Predictions:
                 for name, value in beside.items()
             )
         came_labels, came_probs = _pair(y_true, y_prob)
+        if columns is not None and came_labels.array.ndim == 1 and not (soft or multilabel):
+            pattern = prob if isinstance(prob, str) else ""
+            order, classes, pos_label = read_columns(columns, pattern, classes, pos_label, came_labels.array)
+            if order is not None:
+                came_probs = Column(np.ascontiguousarray(came_probs.array[:, order]), came_probs.precision)
+                columns = tuple(columns[place] for place in order)
         self.logits: Array | None = None
         self.views: dict[str, Any] = {}
         self.kept: Array | None = None

@@ -43,31 +43,31 @@ class Recommendation:
 _USE_CASES = {
     "classwise": (
         "How well is each class calibrated, to compare models or recalibration?",
-        "Binned errors can be gamed by a constant forecast, so read a proper score (brier) beside them.",
+        "A constant forecast at the base rate has no binned error, so read a proper score (brier) beside them.",
     ),
     "multiclass": (
         "Is the whole predicted distribution right, not only the predicted class?",
-        "Bins in many dimensions hold few rows each: skce_uq needs none, and vce orders the classes first, so that one dimension is left.",
+        "Bins in many dimensions hold few rows each: skce_uq and dkde need none, and vce orders the classes first, so that one dimension is left.",
     ),
     "direction": (
         "Is the model over- or underconfident?",
-        "esce is one signed number; abc_above and abc_below show both sides where they would cancel; ecd needs no bins.",
+        "esce is one signed number; abc_above and abc_below show both sides where they would cancel; ecd needs no bins. For one class a sign says too high or too low, which differs from overconfidence.",
     ),
     "parameter-free": (
         "Is there any deviation at all, without choosing bins or widths?",
-        "ecce_mad comes with a test whose law is known; smece smooths just as much as the error it finds.",
+        "ecce_mad has a test whose large-sample distribution is known; the width of smece equals the error it finds.",
     ),
     "local": (
         "Is it right in every group or region, not only on average?",
-        "Errors of opposite sign cancel over all rows but not inside groups; pass groups= or features=.",
+        "Errors of opposite sign in two groups cancel over all rows but not between groups; pass groups= or features=.",
     ),
     "safety": (
         "Could overconfidence do harm?",
-        "abc_below and the test of ecd look at overconfidence alone; mce names the worst region.",
+        "With lens='top_label' abc_below is the overconfident part of ece, and the test of ecd asks about overconfidence alone; mce is the worst bin.",
     ),
     "comparison": (
         "Which of several models gives the better probabilities?",
-        "Strictly proper scores reward honest probabilities; they measure discrimination as well as calibration.",
+        "The true probabilities have the best expected value of a strictly proper score; it measures discrimination as well as calibration.",
     ),
     "familiar": (
         "Which numbers do most papers print?",

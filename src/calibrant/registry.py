@@ -43,7 +43,7 @@ class Catalogue(Mapping[str, Metric]):
         if len(found) == 1:
             return found[0]
         if found:
-            listed = "; ".join(f"{m.id} ({m.reference.split(':')[0]})" for m in found)
+            listed = "; ".join(f"{m.id} ({m.reference.split(':')[0]}: {m.name})" for m in found)
             raise AmbiguousMetricError("metric", f"{name!r} names {len(found)} metrics", f"use the id: {listed}")
         from difflib import get_close_matches
 
@@ -113,7 +113,7 @@ class Catalogue(Mapping[str, Metric]):
     def _repr_html_(self) -> str:
         from html import escape
 
-        parts = []
+        parts = [f"<p>{len(self)} calibration metrics</p>"]
         for family, subfamilies in self.tree().items():
             inner = "".join(
                 f"<li>{escape(subfamily)}<ul>"
@@ -157,7 +157,8 @@ def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
 
 def preset(base: Metric, id: str, name: str, *, summary: str, **changes: Any) -> Metric:
     """Another metric that is `base` with other defaults: options of its formula, its lens, or facts of its entry."""
-    facts = {field: getattr(base, field) for field in (*FACTS, "takes", "cite", "finish", "row_form")}
+    facts = {field: getattr(base, field) for field in (*FACTS, "takes", "cite", "finish", "row_form", "reversed_by")}
+    facts["above"] = base.declared_above  # options of the preset may reverse it
     defaults = dict(base.options)
     for key, value in changes.items():
         if key in defaults:

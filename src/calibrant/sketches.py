@@ -16,7 +16,7 @@ from ._wire import pack, unpack, well_formed
 from .errors import ArgumentError, FileError, GroupError, InputTypeError, LensError, UndefinedMetricError
 from .files import read_limited, write_atomic
 from .predictions import Predictions
-from .sketch import CELLS, Sketch, checked_cells
+from .sketch import CELLS, NARROW_ROWS, Sketch, checked_cells, written_as
 from .view import View
 
 __all__ = ["ALL", "GroupSketch", "Sketches", "default_lenses", "row_metric"]
@@ -229,16 +229,17 @@ class Sketches:
 
     def to_bytes(self) -> bytes:
         """All of it as bytes: versioned, with a checksum, the same on every machine."""
+        wide = self.n > NARROW_ROWS
         head: dict[str, Any] = {"kind_of": self.kind, "classes": list(self.classes), "cells": CELLS, "parts": []}
+        head |= written_as(wide)
         arrays = []
         for name in [ALL, *self.groups]:
             part = self.parts[name]
             kept = None if part.scores is None else [str(number) for number in part.scores]
             head["parts"].append({"group": name, "lenses": sorted(part.lenses), "scores": kept})
             for lens in sorted(part.lenses):
-                sketch = part.lenses[lens]
-                arrays += [sketch._cells, *sketch._kept]
-        return pack("Sketches", head, arrays)
+                arrays += part.lenses[lens].arrays(wide)
+        return pack("Sketches", head, arrays, 1 + wide)
 
     @classmethod
     def from_bytes(cls, content: bytes, name: str = "content") -> Sketches:
@@ -248,7 +249,7 @@ class Sketches:
         parts = {}
         with well_formed(name):
             for part in head["parts"]:
-                lenses = {lens: Sketch(*checked_cells(next(rest), head["cells"]), lens) for lens in part["lenses"]}
+                lenses = {lens: Sketch(*checked_cells(next(rest), head), lens) for lens in part["lenses"]}
                 kept = None if part["scores"] is None else RowSums(*(int(text) for text in part["scores"]))
                 parts[part["group"]] = GroupSketch(lenses, kept)
             return cls(head["kind_of"], tuple(head["classes"]), {ALL: parts[ALL], **parts})

@@ -20,6 +20,7 @@ from .recalibration.choosing import recalibrate
 from .registry import Metric, catalogue
 
 try:
+    from sklearn import get_config
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
     from sklearn.model_selection import cross_val_predict
     from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
@@ -40,7 +41,9 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     estimator
         Any classifier with ``predict_proba`` or ``decision_function``.
     method
-        ``"auto"``, the name of a map, or a map.
+        ``"auto"``, the name of a calibrator, or a calibrator, of which a clone with all its parameters is fitted. Its ``input`` says what
+        it reads of the classifier: ``"prob"`` the probabilities, ``"logit"`` the decision function, or the logarithms of the
+        probabilities of a classifier that has none. Named ones read probabilities where there are any.
     cv
         Folds for held-out scores (a number or a splitter), after which the classifier is fitted on all rows; ``"prefit"`` takes the
         classifier as it is, and the rows given must then be new to it.
@@ -52,18 +55,27 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self.cv = cv
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier (unless it comes fitted) and the map."""
+        """Fit the classifier (unless it comes fitted) and the calibrator.
+
+        Parameters
+        ----------
+        X, y
+            Rows and the class of each.
+        sample_weight : array-like of shape (N,), optional
+            Importance of each row; only ratios matter to the calibrator. A classifier that takes no weights, or a pipeline whose last step
+            takes none, is fitted without them, and a warning says so.
+        """
         if y is None:
             raise ArgumentError("y", "is missing; this estimator requires y to be passed, but the target y is None")
         y = column_or_1d(y, warn=True)
+        wanted = self.method.input if isinstance(self.method, CalibrationMap) else None
         if self.cv == "prefit":
             check_is_fitted(self.estimator)
             self.estimator_ = self.estimator
-            scores = _scores(self.estimator_, X)
+            scores = _scores(self.estimator_, X, wanted)
         else:
-            weighted = sample_weight is not None and has_fit_parameter(self.estimator, "sample_weight")
-            words = {"sample_weight": sample_weight} if weighted else {}
-            scores = _held_out(self.estimator, X, y, self.cv, words)
+            words = _weight_words(self.estimator, sample_weight)
+            scores = _held_out(self.estimator, X, y, self.cv, words, wanted)
             self.estimator_ = clone(self.estimator).fit(X, y, **words)
         self.classes_ = self.estimator_.classes_
         if hasattr(self.estimator_, "n_features_in_"):
@@ -71,8 +83,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         codes = _codes(self.classes_, y)
         values, kind = scores
         if isinstance(self.method, CalibrationMap):
-            words = {**self.method.get_params(deep=False), "input": kind}
-            self.map_ = type(self.method)(**words).fit(values, codes, sample_weight)
+            self.map_ = clone(self.method).fit(values, codes, sample_weight)
         elif self.method == "auto":
             found = recalibrate(codes, values, input=kind, sample_weight=sample_weight)
             if found.warned:
@@ -87,7 +98,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     def predict_proba(self, X: Any) -> Any:
         """Calibrated probabilities, one column for each class."""
         check_is_fitted(self)
-        return self.map_.predict_proba(_scores(self.estimator_, X)[0])
+        return self.map_.predict_proba(_scores(self.estimator_, X, self.map_.input)[0])
 
     def predict(self, X: Any) -> Any:
         """The class of the largest calibrated probability."""
@@ -95,22 +106,46 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         return self.classes_[best]
 
 
-def _scores(model: Any, X: Any) -> tuple[Any, Any]:
-    """What a classifier says of rows, and whether that is probabilities or logits; for two classes, of the second."""
-    method = _method(model, len(model.classes_))
-    return _read(getattr(model, method)(X), method, len(model.classes_))
+def _weight_words(estimator: Any, weight: Any) -> dict[str, Any]:
+    """The keyword by which an estimator, or the last step of a pipeline, takes weights; a warning where neither does."""
+    if weight is None:
+        return {}
+    if has_fit_parameter(estimator, "sample_weight"):
+        return {"sample_weight": weight}
+    name, last = estimator.steps[-1] if getattr(estimator, "steps", None) else ("", None)
+    if has_fit_parameter(last, "sample_weight") and not get_config()["enable_metadata_routing"]:
+        return {f"{name}__sample_weight": weight}
+    warn_caller(
+        f"{type(estimator).__name__}.fit does not take sample_weight, so the classifier is fitted without the weights and only the "
+        'calibrator uses them; fit the classifier with them beforehand and pass cv="prefit"'
+    )
+    return {}
 
 
-def _held_out(model: Any, X: Any, y: Any, cv: Any, words: dict[str, Any]) -> tuple[Any, Any]:
+def _scores(model: Any, X: Any, wanted: str | None = None, positive: int = 1) -> tuple[Any, Any]:
+    """What a classifier predicts for rows, and whether that is probabilities or logits; of two classes, for the `positive` one."""
+    classes = len(model.classes_)
+    method = _method(model, classes, wanted)
+    return _read(getattr(model, method)(X), method, classes, wanted, positive)
+
+
+def _held_out(model: Any, X: Any, y: Any, cv: Any, words: dict[str, Any], wanted: str | None = None) -> tuple[Any, Any]:
     """The same for rows that each fold had not seen."""
     classes = len(np.unique(y))
-    method = _method(model, classes)
-    return _read(cross_val_predict(model, X, y, cv=cv, method=method, params=words or None), method, classes)
+    method = _method(model, classes, wanted)
+    return _read(cross_val_predict(model, X, y, cv=cv, method=method, params=words or None), method, classes, wanted)
 
 
-def _method(model: Any, classes: int) -> str:
-    """How a classifier is asked; its scores must be one for each class."""
-    if hasattr(model, "predict_proba"):
+def _method(model: Any, classes: int, wanted: str | None = None) -> str:
+    """How a classifier is asked for the scores `wanted`, or for probabilities where it has them; one for each class."""
+    probabilities, margins = hasattr(model, "predict_proba"), hasattr(model, "decision_function")
+    if wanted == "prob" and not probabilities:
+        raise ArgumentError(
+            "method",
+            f"reads probabilities, and {type(model).__name__} has a decision function only",
+            'give the calibrator input="logit"',
+        )
+    if probabilities and not (wanted == "logit" and margins):
         return "predict_proba"
     inner = getattr(model, "best_estimator_", model)
     parts = inner.get_params() if hasattr(inner, "get_params") else {}
@@ -122,17 +157,21 @@ def _method(model: Any, classes: int) -> str:
     return "decision_function"
 
 
-def _read(values: Any, method: str, classes: int) -> tuple[Any, Any]:
+def _read(values: Any, method: str, classes: int, wanted: str | None = None, positive: int = 1) -> tuple[Any, Any]:
     scores = np.asarray(values, dtype=np.float64)
     if classes < 2:
         raise LabelError(
             "y", "holds a single class, and there is nothing to calibrate", "give rows of two or more classes"
         )
     if method == "predict_proba":
-        return (scores[:, 1] if scores.shape[1] == 2 else scores), "prob"
+        if wanted != "logit":
+            return (scores[:, positive] if classes == 2 else scores), "prob"
+        with np.errstate(divide="ignore"):
+            logs = np.log(scores)
+        return (logs[:, positive] - logs[:, 1 - positive] if classes == 2 else logs), "logit"
     if scores.ndim == 2 and scores.shape[1] != classes:
         raise _pairs(f"gives {scores.shape[1]} scores for {classes} classes")
-    return scores, "logit"
+    return (-scores if scores.ndim == 1 and positive == 0 else scores), "logit"
 
 
 def _pairs(problem: str) -> ArgumentError:
@@ -199,10 +238,31 @@ def _names(estimator: Any, y: Any) -> Any:
     return np.asarray(estimator.classes_)[_codes(estimator.classes_, y)]
 
 
-def scorers(metrics: Iterable[str] | None = None) -> dict[str, Scorer]:
-    """Scorers by id, of all metrics that need nothing but labels and probabilities, or of those listed."""
-    ids = [m.id for m in catalogue.values() if not m.needs] if metrics is None else list(metrics)
-    return {id: scorer(id) for id in ids}
+def _place_of(pos_label: Any, classes: Any) -> int:
+    """The column of the positive class, the second where none is named."""
+    if pos_label is None:
+        return 1
+    if len(classes) != 2:
+        raise ArgumentError(
+            "pos_label", f"is for two classes, and the estimator has {len(classes)}", f"use lens='class:{pos_label}'"
+        )
+    names = classes.tolist()
+    if pos_label not in names:
+        raise LabelError("pos_label", f"is {pos_label!r}, and the classes of the estimator are {names}")
+    return names.index(pos_label)
+
+
+def scorers(metrics: str | Metric | Iterable[str | Metric] | None = None) -> dict[str, Scorer]:
+    """Scorers by id, of all metrics that need nothing but labels and probabilities, or of those listed.
+
+    >>> from calibrant.sklearn import scorers
+    >>> scorers("ece"), list(scorers(["ece", "Brier score"]))
+    ({'ece': scorer('ece')}, ['ece', 'brier'])
+    """
+    if metrics is None:
+        metrics = [metric for metric in catalogue.values() if not metric.needs]
+    made = [scorer(metric) for metric in ([metrics] if isinstance(metrics, (str, Metric)) else metrics)]
+    return {each.metric: each for each in made}
 
 
 class ReliabilityDisplay:
@@ -216,16 +276,59 @@ class ReliabilityDisplay:
     def from_predictions(
         cls, y_true: Any, y_prob: Any, *, name: str | None = None, ax: Any = None, **words: Any
     ) -> ReliabilityDisplay:
-        """From labels and probabilities; further keywords are those of `calibration_curve`."""
+        """Draw labels and probabilities.
+
+        Parameters
+        ----------
+        y_true, y_prob
+            Labels and probabilities; one-dimensional ones are those of `pos_label`, which text labels need.
+        name
+            What the legend calls them.
+        ax
+            Where to draw; a new figure unless given.
+        **words
+            Keywords of `calibration_curve`.
+        """
         return cls(calibration_curve(y_true, y_prob, **words), name).plot(ax)
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, ax: Any = None, **words: Any
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        pos_label: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **words: Any,
     ) -> ReliabilityDisplay:
-        """From a fitted classifier and data."""
-        values, kind = _scores(estimator, X)
-        words = {"input": kind, "classes": estimator.classes_, "name": name or type(estimator).__name__, **words}
+        """Draw the predictions of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator, X, y
+            The classifier, and rows with their class.
+        pos_label
+            Of two classes the one whose probability is drawn; the second of ``estimator.classes_`` unless given.
+        name
+            What the legend calls it; the name of its type unless given.
+        ax
+            Where to draw; a new figure unless given.
+        **words
+            Keywords of `calibration_curve`; what the classifier says itself (``classes``, ``input``) is not among them.
+        """
+        for word in ("classes", "input"):
+            if word in words:
+                raise ArgumentError(word, "is known from the estimator", "drop it")
+        classes = np.asarray(estimator.classes_)
+        positive = _place_of(pos_label, classes)
+        values, kind = _scores(estimator, X, positive=positive)
+        if len(classes) == 2:
+            words["pos_label"] = classes.tolist()[positive]
+            if words.get("lens", "auto") == "auto":
+                words["lens"] = f"class:{words['pos_label']}"  # the axes name the class
+        words |= {"input": kind, "classes": classes.tolist(), "name": name or type(estimator).__name__}
         return cls.from_predictions(_names(estimator, y), values, ax=ax, **words)
 
     def plot(self, ax: Any = None, **options: Any) -> ReliabilityDisplay:

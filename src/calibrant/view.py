@@ -87,6 +87,16 @@ class Rows:
         return None if self._predictions.kind == "confidence" else self._predictions.labels
 
     @property
+    def classes(self) -> int:
+        """How many there are."""
+        return self._predictions.k
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether a row may have several classes at once."""
+        return self._predictions.kind == "multilabel"
+
+    @property
     def predicted(self) -> Array:
         return self._predictions.predicted
 
@@ -94,6 +104,11 @@ class Rows:
     def kept(self) -> Array | None:
         """Which of the rows given are here, where some had no weight."""
         return self._predictions.kept
+
+    @property
+    def least_top(self) -> float:
+        """The smallest confidence that a predicted class can have: one class in k has a probability of 1/k or more."""
+        return 1 / self._predictions.k if self._predictions.kind in ("binary", "multiclass") else 0.0
 
     @property
     def groups(self) -> Array | None:

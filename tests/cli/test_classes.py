@@ -74,14 +74,15 @@ def test_two_classes_have_their_positive_one_by_the_order_of_the_columns(
     turned = pytest.approx(cal.ece(1 - YES, TWO[:, ::-1]), abs=1e-12)
     assert ece(run("evaluate", loans, *MEASURE, *stream)) == right
     assert ece(run("evaluate", loans, *MEASURE, *stream, "--probs", "p_ok,p_default")) == turned
-    code, _, err = run("evaluate", loans, *MEASURE, *stream, "--classes", "ok,default")
-    assert (code, ORDER in err) == (2, True)
+    assert ece(run("evaluate", loans, *MEASURE, *stream, "--classes", "ok,default")) == turned
 
 
-def test_the_remedy_for_a_positive_label_is_right(loans: Path, run: Run) -> None:
-    code, _, err = run("evaluate", loans, *MEASURE, "--pos-label", "default")
-    assert (code, "name the column of the positive class alone" in err) == (2, True)
+def test_the_positive_class_of_two_columns_can_be_named(loans: Path, run: Run) -> None:
     turned = pytest.approx(cal.ece(1 - YES, TWO[:, 0]), abs=1e-12)
+    assert ece(run("evaluate", loans, *MEASURE, "--pos-label", "default")) == turned
+    assert ece(run("evaluate", loans, *MEASURE, "--pos-label", "ok")) == pytest.approx(cal.ece(YES, TWO), abs=1e-12)
+    code, _, err = run("evaluate", loans, *MEASURE, "--pos-label", "okay")
+    assert (code, "--pos-label: is 'okay', and the columns are named after default, ok" in err) == (2, True)
     assert ece(run("evaluate", loans, *MEASURE, "--prob", "p_default", "--pos-label", "default")) == turned
     code, _, err = run("evaluate", loans, *MEASURE, "--stream", "--pos-label", "default")
     assert (code, "--prob COLUMN --classes NEGATIVE,POSITIVE" in err) == (2, True)
@@ -140,11 +141,14 @@ def test_columns_named_after_truth_values_mean_them(
     path = tmp_path / "truth.csv"
     columns = {f"p_{yes}": TWO[:, 1], f"p_{no}": TWO[:, 0]}
     pd.DataFrame({"label": np.array(words)[YES], **columns}).to_csv(path, index=False)
-    turned = cal.ece(1 - YES, TWO[:, ::-1])
+    right, turned = cal.ece(YES, TWO), cal.ece(1 - YES, TWO[:, ::-1])
     assert turned != pytest.approx(cal.ece(YES, TWO[:, ::-1]), abs=0.01)
-    assert ece(run("evaluate", path, *MEASURE, *stream)) == pytest.approx(turned, abs=1e-12)
-    code, _, err = run("evaluate", path, *MEASURE, *stream, "--classes", f"{no},{yes}")
-    assert (code, ORDER in err) == (2, True)
+    for named in ([], ["--probs", f"p_{yes},p_{no}"], ["--classes", f"{no},{yes}"]):
+        assert ece(run("evaluate", path, *MEASURE, *stream, *named)) == pytest.approx(right, abs=1e-12)
+        answer = json.loads(run("evaluate", path, *MEASURE, *stream, *named)[1])
+        assert answer["header"]["positive"] == yes
+        assert answer["header"]["prevalence"][1] == pytest.approx(YES.mean())
+    assert ece(run("evaluate", path, *MEASURE, *stream, "--classes", f"{yes},{no}")) == pytest.approx(turned, abs=1e-12)
     pd.DataFrame({"label": np.array(words)[YES], "p": TWO[:, 1]}).to_csv(path, index=False)
     for named in ([], ["--classes", f"{no},{yes}"]):
         assert ece(run("evaluate", path, *MEASURE, *stream, *named)) == pytest.approx(

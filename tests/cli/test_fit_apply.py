@@ -444,7 +444,7 @@ def test_run_says_when_ece_rises_although_nll_falls(tmp_path: Path, run: Run) ->
             tmp_path / f"{name}.csv", index=False
         )
     files = ("--validation", tmp_path / "v.csv", "--test", tmp_path / "t.csv", "--out", tmp_path / "o")
-    code, out, _ = run("run", *files, *QUICK, "--method", "platt", "--hold-out", "0")
+    code, out, _ = run("run", *files, *QUICK[:-1], "platt", "--hold-out", "0")
     assert code == 0
     assert "Note: ece rose although nll fell" in out
     assert "hreshold" not in out
@@ -469,7 +469,7 @@ def test_run_with_importance_has_no_threshold_and_says_why(tmp_path: Path, run: 
     files = ("--validation", tmp_path / "v.csv", "--test", tmp_path / "t.csv", "--out", tmp_path / "o")
     code, out, _ = run("run", *files, *QUICK, "--weight", "w")
     assert code == 0
-    assert "No threshold: choose_threshold counts rows." in out
+    assert "No threshold: a guarantee counts rows, and these have importance weights." in out
 
 
 def test_run_counts_rows_and_says_by_how_much_a_loss_fell(tmp_path: Path, run: Run) -> None:

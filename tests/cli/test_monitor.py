@@ -81,7 +81,9 @@ def test_rows_then_labels_then_status(run: Run, files: Path, store: Path) -> Non
     code, out, _ = run("status", store, "--fail-on-alarm", "calibration")
     assert code == 0
     assert "2026-01-02  judged    60     100 %" in out
-    assert "No labels of this window were read" in out
+    accuracy = ((SCORE[180:240] > 0.5) == YES[180:240]).mean()
+    assert f"2026-01-04: Accuracy is {accuracy:.4f} on 60 labelled rows." in out
+    assert "uses no labels" not in out
     code, out, _ = run("status", store, "--prometheus", "--fail-on-alarm", "never")
     assert "calibrant_rows 300\n" in out
 
@@ -148,7 +150,7 @@ def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> Non
         (["init", "{store}", "--reference", "{folder}/reference.csv", "--every", "1d"], "exists already"),
         (
             ["init", "v.db", "--reference", "{folder}/reference.csv"],
-            "error: --every: or rows must be given, and not both; --every 1d, or --rows 1000",
+            "error: --every: and --rows are two ways to cut windows; give either --every or --rows",
         ),
         (["init", "v.db", "--reference", "none.csv", "--every", "1d"], "error: none.csv: there is no such file"),
         (["update", "{store}", "{folder}/new.csv"], "error: --time: is missing, and windows are spans of time"),
@@ -163,7 +165,7 @@ def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> Non
         (["report", "{store}", "--out", "{folder}/none/page.html"], "cannot be written (its folder does not exist)"),
         (
             ["labels", "{store}", "{folder}/labels.csv", "--id", "row", "--now", "soon"],
-            "error: --now: row 0 holds 'soon'",
+            "error: --now: holds 'soon'",
         ),
         (["labels", "{store}", "{folder}/other.csv", "--id", "row"], "the reference has the classes 0, 1"),
         (
@@ -238,10 +240,86 @@ def test_a_change_that_goes_on_is_explained_once(run: Run, files: Path, store: P
         pd.DataFrame(rows).to_csv(files / "day.csv", index=False)
         said.append(run("update", store, files / "day.csv", "--time", "made", "--id", "row")[1])
     assert "alarm: change, window 2026-01-01: The labels stopped" in said[1]
-    assert "alarm: change, window 2026-01-03: it goes on; open since window 2026-01-01\n" in said[3]
+    assert "alarm: change, window 2026-01-03: The change that began at 2026-01-01 by estimate goes on: " in said[3]
     out = run("status", store)[1]
     assert out.count("The labels stopped being drawn") == 1
     assert "It came 3 more times, last in window 2026-01-04." in out
+
+
+def test_an_acknowledged_change_that_goes_on_exits_with_0(run: Run, files: Path, store: Path) -> None:
+    codes, said = [], ""
+    for day in range(6):
+        rows = {"p": 0.3 + 0.001 * np.arange(100), "made": f"2026-01-0{day + 1}", "row": np.arange(100) + 1000 * day}
+        pd.DataFrame({**rows, "y": 0}).to_csv(files / "day.csv", index=False)
+        words = ("--time", "made", "--id", "row", "--fail-on-alarm", "calibration")
+        code, said, _ = run("update", store, files / "day.csv", *words)
+        codes.append(code)
+        if day == 2:
+            assert run("acknowledge", store)[0] == 0
+    assert codes == [0, 3, 3, 0, 0, 0]
+    assert (
+        "\nacknowledged: change, window 2026-01-05: The change that began at 2026-01-01 by estimate goes on: " in said
+    )
+    assert run("status", store, "--fail-on-alarm", "calibration")[0] == 0
+
+
+def test_the_column_of_groups_is_remembered(run: Run, files: Path) -> None:
+    store = files / "groups.db"
+    run("init", store, "--reference", files / "reference.csv", "--every", "1d", "--by", "land", *QUICK)
+    columns = ("--time", "made", "--id", "row", "--fail-on-alarm", "never")
+    assert run("update", store, files / "labelled.parquet", *columns)[0] == 0
+    groups = Monitor.open(store).status().groups
+    assert [(group.group, group.n) for group in groups] == [("DE", 150), ("FR", 150)]
+    pd.DataFrame({"p": [0.4], "made": "2026-01-20", "row": 900, "y": 1}).to_csv(files / "bare.csv", index=False)
+    code, _, err = run("update", store, files / "bare.csv", *columns)
+    assert code == 2
+    assert "--by: " in err
+    assert "'land'" in err
+
+
+def test_a_store_with_groups_from_a_sketch_asks_for_their_column(run: Run, files: Path) -> None:
+    cal.Sketches.of(YES[300:], SCORE[300:], groups=LAND[300:]).write(files / "old.sketch")
+    store = files / "sketched.db"
+    run("init", store, "--reference", files / "old.sketch", "--every", "1d", *QUICK)
+    code, _, err = run("update", store, files / "labelled.parquet", "--time", "made", "--id", "row")
+    assert (code, err) == (2, "error: --by: is missing, and this monitor watches groups (DE, FR); name their column\n")
+    assert Monitor.open(store).status().n == 0
+
+
+def test_times_of_counted_windows_are_refused(run: Run, files: Path) -> None:
+    store = files / "rows.db"
+    out = run("init", store, "--reference", files / "reference.csv", "--rows", "100", *QUICK)[1]
+    assert out.endswith(f"next: calibrant monitor update {store} FILE --id COLUMN\n")
+    code, _, err = run("update", store, files / "labelled.parquet", "--time", "made")
+    assert (code, err) == (2, "error: --time: is for windows of time, and these are counted in rows; drop it\n")
+
+
+def test_errors_speak_of_options(run: Run, files: Path) -> None:
+    pd.DataFrame({"y": [1, 2, 2], "p": [0.2, 0.7, 0.4]}).to_csv(files / "one-two.csv", index=False)
+    init = ("init", files / "w.db", "--every", "1d", "--reference")
+    code, _, err = run(*init, files / "one-two.csv")
+    assert code == 2
+    assert err.endswith("row 1 is 2, and labels are 0 and 1, or -1 and 1; pass --classes NEGATIVE,POSITIVE\n")
+    assert run(*init, files / "one-two.csv", "--classes", "1,2")[0] == 0
+    cal.Sketches.of(YES[300:], SCORE[300:], groups=LAND[300:]).write(files / "old.sketch")
+    err = run(*init, files / "old.sketch", "--where", "p > 0.5")[2]
+    assert err == f"error: --where: is for rows, and {files / 'old.sketch'} holds a sketch of them; pass it to scan\n"
+    err = run(*init, files / "reference.csv", "--lens", "classwise")[2]
+    assert err == "error: --lens: 'classwise' cannot be watched; use 'binary', 'top_label' or 'class:NAME'\n"
+    err = run("labels", files / "w.db", files / "labels.csv", "--id", "row", "--now", "yesterday")[2]
+    assert err.startswith("error: --now: holds 'yesterday', which is no time; ")
+    grouped = ("init", files / "g.db", "--every", "1d", "--by", "land", "--reference", files / "old.sketch")
+    assert run(*grouped)[0] == 0
+    assert Monitor.open(files / "g.db").settings.by == "land"
+
+
+def test_warnings_are_single_lines(run: Run, files: Path) -> None:
+    words = ("--reference", files / "reference.csv", "--every", "1d", "--logits", "p")
+    code, _, err = run("init", files / "w.db", *words)
+    assert code == 0
+    assert err.startswith("warning: ")
+    assert err.count("\n") == 1
+    assert "input=" not in err
 
 
 def test_help_tells_the_exit_codes(run: Run) -> None:

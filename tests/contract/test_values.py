@@ -124,13 +124,15 @@ def test_the_ideal_is_missed_by_miscalibrated_forecasts(metric: Metric, shape: s
         problem, parts = enumerated(shape, forecasts, mixed_with_uniform(forecasts, toward=toward))
         rows = np.random.default_rng(18).permutation(np.repeat(np.arange(problem.n), parts))
         seen[word] = clean_value(metric, problem.take(rows))
-        if metric.signed:
+        if metric.sides is not None and metric.sign_of != "midpoint":  # the middle of these forecasts is right
             drawn = {"rng": 0} if "rng" in metric.options else {}
             taken = problem.take(rows)
             found, lens = metric.of(Predictions(taken.y, taken.p, **taken.needed(metric)), **drawn)
             # Of one class a score is "overestimated", of the whole forecast it is "overconfident".
-            assert metric.direction(found, lens)[:4] == word[:4]
-        else:
+            wanted = {"over": "too extreme", "unde": "too moderate"}[word[:4]] if metric.sign_of == "spread" else word
+            said = metric.direction(found, lens)
+            assert said == wanted if metric.sign_of == "spread" else said[:4] == wanted[:4]
+        elif metric.sides is None:
             assert metric.direction(seen[word]) == ""
     if metric.ideal is None:
         assert seen["overconfident"] != seen["underconfident"]

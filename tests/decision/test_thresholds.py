@@ -134,8 +134,20 @@ def test_one_error_among_the_surest_rows_does_not_end_it() -> None:
     assert once.threshold is None
     assert once.guarantee == (
         "none: this search found no threshold for an accuracy of at least 0.95; it stopped at 0.99 (3 errors in 60 rows); "
-        "method='bonferroni' or grid= may find one"
+        "the method bonferroni or a grid of other thresholds may find one"
     )
+
+
+@pytest.mark.parametrize("classes", [2, 4, 100])
+def test_no_threshold_lies_below_the_lowest_confidence_there_is(classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    probs = rng.dirichlet(np.full(classes, 0.05), 2000)
+    labels = (probs.cumsum(axis=1) < rng.random((2000, 1))).sum(axis=1).clip(0, classes - 1)
+    for goal in ({"accuracy": 0.05}, {"coverage": 0.9}, {"cost": {"error": 1, "review": 10}}):
+        found = choose_threshold(labels, probs, **goal)  # type: ignore[arg-type]
+        assert found.threshold is not None
+        assert found.threshold >= 1 / classes
+        assert found.coverage == (probs.max(axis=1) >= found.threshold).mean()
 
 
 def test_a_search_that_finds_nothing_says_where_it_ended() -> None:

@@ -80,8 +80,10 @@ def test_two_classes_as_two_columns(tmp_path: Path, engine: str, kind: Any) -> N
     assert cal.ece(found) == pytest.approx(cal.ece(y, two), abs=1e-12)
     every = ["binary", "top_label", "classwise"]
     assert cal.scan(file, lenses=every, engine=engine) == cal.Sketches.of(y, two, lenses=every)
-    turned = cal.scan(file, prob=["p_1", "p_0"], engine=engine)
-    assert turned.sketch() == cal.Sketch.of(1 - y, two[:, 0])
+    for given in (["p_1", "p_0"], "p_1,p_0"):  # names that tell the positive class go before the order
+        assert cal.scan(file, prob=given, engine=engine).sketch() == cal.Sketch.of(y, two[:, 1])
+    turned = cal.scan(file, classes=[1, 0], engine=engine)
+    assert (turned.classes, turned.sketch()) == ((1, 0), cal.Sketch.of(1 - y, two[:, 0]))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -95,8 +97,10 @@ def test_two_classes_in_lists_and_by_name(tmp_path: Path, engine: str) -> None:
     file = table(tmp_path / "p.csv", label=names[y], p_default=two[:, 0].copy(), p_ok=two[:, 1].copy())
     found = cal.scan(file, engine=engine)
     assert (found.classes, found.sketch()) == (("default", "ok"), cal.Sketch.of(y, p))
+    turned = cal.scan(file, classes=["ok", "default"], engine=engine)
+    assert (turned.classes, turned.sketch()) == (("ok", "default"), cal.Sketch.of(1 - y, two[:, 0]))
     with pytest.raises(cal.ArgumentError, match=r"classes: has another order than the columns.*default, ok"):
-        cal.scan(file, classes=["ok", "default"], engine=engine)
+        cal.scan(file, classes=["ok", "other"], engine=engine)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -104,9 +108,8 @@ def test_two_classes_in_lists_and_by_name(tmp_path: Path, engine: str) -> None:
 def test_labels_that_are_truth_values(tmp_path: Path, engine: str, suffix: str) -> None:
     y, p = two_classes(60)
     two = {"p_yes": p, "p_no": 1 - p}
-    turned = cal.Sketch.of(1 - y, 1 - p)
     found = cal.scan(table(tmp_path / f"p{suffix}", label=y.astype(bool), **two), engine=engine)
-    assert (found.classes, found.sketch()) == ((True, False), turned)
+    assert (found.classes, found.sketch()) == (("no", "yes"), cal.Sketch.of(y, p))
     file = table(tmp_path / f"q{suffix}", label=y.astype(bool), prob=p)
     assert cal.scan(file, engine=engine) == cal.Sketches.of(y, p)
     assert cal.scan(file, classes=["no", "yes"], engine=engine).sketch() == cal.Sketch.of(y, p)

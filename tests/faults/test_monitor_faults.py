@@ -22,8 +22,9 @@ YES = (RNG.random(300) < SCORE).astype(int)
 
 # Imports once and forks, so that a kill costs milliseconds and not the start of Python.
 SETUP = """
-import json, os, random, signal, sqlite3, sys, time
+import itertools, json, os, random, select, signal, sqlite3, sys
 import numpy as np
+from calibrant.monitoring.store import Store
 from calibrant.monitoring.watching import Monitor
 
 rng = np.random.default_rng(0)
@@ -57,23 +58,73 @@ folder, kills, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 random.seed(seed)
 path = folder + "/killed.db"
 make(path)
-done, landed, problems = 0, 0, []
+plain = Store._configure
+
+
+def count(kind, each):
+    # Call a function at every statement, or at every few steps within statements, of all connections to come.
+    def configure(self, connection):
+        plain(self, connection)
+        if kind == "statement":
+            connection.set_trace_callback(lambda text: each())
+        else:
+            connection.set_progress_handler(each, 10)
+
+    Store._configure = configure
+
+
+def steps_of_an_update(kind):
+    # How many such moments one update has.
+    seen = itertools.count()
+    calm = make(folder + f"/{kind}.db")
+    send(calm, 0)
+    count(kind, lambda: next(seen) and None)
+    send(calm, 1)
+    Store._configure = plain
+    return next(seen)
+
+
+def die_after(kind, steps):
+    # End this process, as by kill -9, at one of these moments.
+    left = itertools.count(steps, -1)
+    count(kind, lambda: os.kill(os.getpid(), signal.SIGKILL) if next(left) <= 0 else None)
+
+
+def size_of(file):
+    try:
+        return os.path.getsize(file)
+    except FileNotFoundError:  # SQLite takes it away when nobody has the database open
+        return 0
+
+
+totals = {kind: steps_of_an_update(kind) for kind in ("statement", "step")}
+done, died, problems = 0, 0, []
 for kill in range(kills):
+    # Where a kill falls is chosen by progress, never by time: after some confirmed updates, at a statement, a step within one, or as
+    # soon as the journal has grown.
+    how, confirmed = random.choice(["statement", "step", "journal"]), random.randrange(4)
+    moment = 0 if how == "journal" else random.randint(1, totals[how])
     reader, writer = os.pipe()
     pid = os.fork()
     if not pid:
         monitor = Monitor.open(path)
         for i in range(done, COUNT):
+            if how != "journal" and i - done == confirmed:
+                die_after(how, moment)
             send(monitor, i)
             os.write(writer, b".")
         os._exit(0)
     os.close(writer)
-    time.sleep(random.uniform(0.005, 0.12))
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
     told = 0
+    if how == "journal":
+        while told < confirmed:
+            told += len(os.read(reader, 1))
+        while not select.select([reader], [], [], 0)[0] and not size_of(path + "-wal"):
+            pass
+        os.kill(pid, signal.SIGKILL)
     while chunk := os.read(reader, 4096):
         told += len(chunk)
+    died += os.WIFSIGNALED(os.waitpid(pid, 0)[1])
     os.close(reader)
     done += told
     ok, parts, _, _, rows = content(path)
@@ -83,7 +134,6 @@ for kill in range(kills):
         problems.append(f"kill {kill}: {len(rows)} rows after {done} updates that were confirmed")
     if sum(part[2] for part in parts if part[1] == "null") != len(rows):
         problems.append(f"kill {kill}: sketches and rows disagree")
-    landed += len(rows) > done * SIZE
 last = min(done + 3, COUNT)
 monitor = Monitor.open(path)
 for i in range(last):  # everything again, most of it for the second time
@@ -92,7 +142,7 @@ calm = make(folder + "/calm.db")
 for i in range(last):
     send(calm, i)
 same = [a == b for a, b in zip(content(path), content(folder + "/calm.db"))]
-print(json.dumps({"problems": problems, "same": same, "done": done, "landed": landed}))
+print(json.dumps({"problems": problems, "same": same, "done": done, "died": died}))
 """
 )
 TWO = (
@@ -132,6 +182,7 @@ def check_kills(folder: Path, kills: int, seed: int) -> None:
     found = run_script(KILLS, folder, kills, seed)
     assert found["problems"] == []
     assert found["same"] == [True] * 5
+    assert found["died"] == kills
     assert int(str(found["done"])) > 0
 
 

@@ -312,6 +312,6 @@ def test_bad_calls_are_refused(call: Any, error: type[Exception], message: str) 
 def test_the_band_is_told_as_the_chance_of_a_whole_path() -> None:
     diagram = cumulative_diagram(Y, P, interval=0.9)
     words = [text.get_text() for text in diagram.plot(new_ax()).get_legend().get_texts()]
-    assert words[1] == "90% chance that right scores stay inside"
+    assert words[1].replace("\n", " ") == "90% chance that right scores stay inside"
     assert "the whole path of right scores stays within 0." in repr(diagram)
     assert "with probability 0.9" in repr(diagram)

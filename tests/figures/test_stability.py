@@ -157,6 +157,35 @@ def test_the_region_is_the_longest_run_that_fits(value: list[float], half: float
     assert plateau == (max(run) + min(run)) / 2
 
 
+def test_settings_with_the_same_cells_count_once() -> None:
+    # With at least 40 rows in a cell, no tree of these 600 splits beyond 8 cells: all finer settings are one.
+    gammas = [0.5, 0.1, 0.05, 0.02, 0.01, 0.001]
+    for words in ({"n_resamples": 0, "tolerance": 0.05}, {"n_resamples": 20, "rng": 0, "level": 0.3}):
+        shown = stability_diagram(MANY.predictions, metric="gece", over="gamma", values=gammas, min_size=40, **words)
+        assert len(set(shown.metric_value[:-1])) == 1
+        assert shown.region is None
+        assert math.isnan(shown.plateau)
+        assert shown.same_as == (None, 0.001, 0.001, 0.001, 0.001, None)
+        assert shown.to_dict()["stable"] == [False] * 6
+        assert "same as" in repr(shown)
+
+
+def test_bins_of_few_scores_count_once() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.choice([0.05, 0.45, 0.95], 500)
+    y = rng.random(500) < p**1.3
+    for binning in ("equal_mass", "equal_width"):
+        shown = stability_diagram(
+            y, p, values=[2, 3, 5, 7, 10, 50], binning=binning, tolerance=0.5, n_resamples=0, lens="binary"
+        )
+        kinds = [a if b is None else b for a, b in zip(shown.values, shown.same_as, strict=True)]
+        assert kinds[-3:] == [kinds[-3]] * 3
+        different = 0 if shown.region is None else len(set(kinds[shown.region[0] : shown.region[1] + 1]))
+        assert different == 0 or different >= 3
+    # Another norm of the same bins is another setting.
+    assert stability_diagram(y, p, over="norm", tolerance=0.9, n_resamples=0).same_as == (None,) * 5
+
+
 def test_a_missing_value_ends_a_run() -> None:
     value = np.array([1.0, 1.0, np.nan, 1.0, 1.0, 1.0])
     region, plateau = _stable(value, value - 0.1, value + 0.1, 0.1)

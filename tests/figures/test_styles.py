@@ -88,8 +88,8 @@ def test_a_given_dark_ax_keeps_its_face_and_has_light_words() -> None:
     for text in (ax.xaxis.label, ax.yaxis.label, ax.get_xticklabels()[0], *ax.get_legend().get_texts()):
         assert lightness(text.get_color()) > 0.8
     inside = cal.reliability(Y, P, metrics=("ece",)).plot(Figure().add_subplot()).get_legend()
-    assert lightness(inside.get_frame().get_facecolor()[:3]) == 1
-    assert all(lightness(text.get_color()) < 0.3 for text in inside.get_texts())
+    assert lightness(inside.get_frame().get_facecolor()[:3]) == 0
+    assert all(lightness(text.get_color()) > 0.8 for text in inside.get_texts())
 
 
 def test_a_transparent_or_usual_ground_takes_dark_ink_and_no_extra_paper() -> None:

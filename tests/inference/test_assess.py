@@ -336,7 +336,7 @@ def test_outcomes_are_drawn_where_the_own_test_counts_rows_and_these_have_weight
     words: dict[str, Any] = {"metric": metric, "sample_weight": rng.random(120) + 0.5, "rng": 0, "n_resamples": 99}
     found = cal.assess(label, score, **words)
     assert found.method == "consistency"
-    assert "counts rows, and these have importance weights" in found.law
+    assert "is not used: importance weights are not numbers of rows" in found.law
     assert found.pvalue == cal.assess(label, score, method="consistency", **words).pvalue
     table = cal.evaluate(
         label, score, metrics=[metric], sample_weight=words["sample_weight"], assess=True, rng=0, n_resamples=99
@@ -350,7 +350,7 @@ def test_outcomes_are_drawn_for_the_form_of_ecd_that_has_no_law() -> None:
     label = np.array([rng.choice(3, p=row) for row in probs])
     found = cal.assess(label, probs, metric="ecd", multiclass="true_vs_rest", rng=0, n_resamples=99)
     assert found.method == "consistency"
-    assert "the law of 'normal' is that of the whole sum" in found.law
+    assert "'normal' is not used: it is that of the whole sum" in found.law
     with pytest.raises(cal.UndefinedMetricError, match="only as the whole sum"):
         cal.assess(label, probs, metric="ecd", multiclass="true_vs_rest", method="normal")
 
@@ -377,3 +377,20 @@ def test_an_infinite_statistic_is_text_for_json_and_a_number_in_a_frame() -> Non
     table = cal.assess_many(label, score, metrics=["nll", "ece"], rng=0, n_resamples=49)
     assert json.loads(json.dumps(table.to_dict(), allow_nan=False)) == table.to_dict()
     assert table.to_frame()["statistic"].tolist() == [r.statistic for r in table.results]
+
+
+def test_options_that_a_test_does_not_use_are_named() -> None:
+    calm = cal.make_calibrated(400, rng=0)
+    words: dict[str, Any] = {"n_resamples": 200, "rng": 0}
+    closed = cal.assess(calm.y_true, calm.y_prob, metric="ecce_mad", **words)
+    assert closed.unused == ("n_resamples", "rng")
+    assert "n_resamples and rng were not used" in repr(closed)
+    assert "were not used" in closed._repr_html_()
+    assert closed.to_dict()["unused"] == ["n_resamples", "rng"]
+    drawn = cal.assess(calm.y_true, calm.y_prob, metric="ece", exact=True, fixed_design=False, **words)
+    assert drawn.unused == ()
+    own = cal.assess(calm.y_true, calm.y_prob, metric="t_cal", method="adaptive", exact=True, **words)
+    assert own.unused == ("exact",)
+    tiny = cal.assess([0, 1, 1], [0.2, 0.7, 0.6], metric="ece", fixed_design=False)
+    assert tiny.unused == ("fixed_design",)
+    assert cal.assess(calm.y_true, calm.y_prob, metric="ecce_mad").unused == ()

@@ -150,6 +150,28 @@ def test_between_scores_the_neighbours_hold() -> None:
 
 
 @pytest.mark.parametrize("method", ["clopper_pearson", "yang_barber"])
+def test_a_steep_curve_is_covered_where_scores_are_rounded(method: Any) -> None:
+    """A jump inside the scores that fall together: their mean rate is far from the curve on either side of it."""
+    n = 1_000_000
+    rng = np.random.default_rng(0)
+    p = rng.random(n)
+    y = (rng.random(n) < np.where(p < 0.5, 0.2, 0.8)).astype(int)
+    band = calibration_band(y, p, method=method)
+    assert band.digits == 3
+    jump = np.searchsorted(band.score, 0.5)
+    group = np.abs(band.score - 0.5).argmin()
+    assert band.low[group] > 0.2  # of the mean over the group, which the curve is not at either end
+    assert band.high[group] < 0.8
+    wanted = np.union1d(np.linspace(0, 1, 4001), np.r_[band.score[jump - 3 : jump + 3], 0.4999, 0.5, 0.5001])
+    low, high = band.at(wanted)
+    curve = np.where(wanted < 0.5, 0.2, 0.8)
+    assert (low <= curve).all()
+    assert (curve <= high).all()
+    assert (np.diff(low) >= 0).all()
+    assert (np.diff(high) >= 0).all()
+
+
+@pytest.mark.parametrize("method", ["clopper_pearson", "yang_barber"])
 @pytest.mark.parametrize(
     ("y", "p"), [([1], [0.3]), ([0, 0, 0], [0.2, 0.5, 0.9]), ([0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0]), ([0, 1], [0.5, 0.5])]
 )

@@ -121,3 +121,15 @@ def test_equally_calibrated_models_are_seldom_told_apart() -> None:
         y, models = close_models(60, seed)
         rejected.append(cal.compare(y, models, metric="ece_em", n_resamples=79, rng=seed)["a", "b"].pvalue <= 0.05)
     assert np.mean(rejected) <= 0.05  # with each end for itself it would be a fifth
+
+
+def test_few_groups_are_said_with_what_was_measured() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(160)
+    y = (rng.random(160) < p).astype(int)
+    words: dict[str, Any] = {"metric": "brier", "cluster": True, "n_resamples": 199, "rng": 0}
+    few = cal.compare(y, {"a": p, "b": p**2}, groups=np.arange(160) % 8, **words)
+    assert "only 8 groups" in few.note
+    assert "11 % with 8" in few.note
+    assert "only 8 groups" in few._repr_html_()
+    assert cal.compare(y, {"a": p, "b": p**2}, groups=np.arange(160) % 40, **words).note == ""

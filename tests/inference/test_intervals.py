@@ -63,7 +63,7 @@ def test_leaving_out_one_of_many_equal_rows() -> None:
 def test_normal_intervals_are_standard_errors() -> None:
     y, p = predictions(500)
     errors = np.square(y - p)
-    found = cal.interval(y, p, metric="brier")
+    found = cal.interval(y, p, metric="brier", method="normal")
     half = 1.959963984540054 * errors.std(ddof=1) / math.sqrt(500)
     assert found.method == "normal"
     assert (found.low, found.high) == pytest.approx((errors.mean() - half, errors.mean() + half), abs=1e-12)
@@ -119,7 +119,7 @@ def test_strata_keep_their_sizes() -> None:
 def test_intervals_near_zero_carry_a_note() -> None:
     calm = cal.make_calibrated(5000, rng=0)
     found = cal.interval(calm.y_true, calm.y_prob, metric="ece", rng=0, n_resamples=300)
-    assert "lie above the value itself" in found.note
+    assert found.note == "the estimate is biased upwards at this number of rows; the interval is corrected for the bias"
     assert "note" in repr(found)
     y, p = predictions(5000, power=2)
     assert cal.interval(y, p, metric="ece", rng=0, n_resamples=300).note == ""
@@ -129,10 +129,11 @@ def test_each_method_says_what_repeated_rows_do_to_it() -> None:
     y, p = predictions(300, seed=3)
     notes = {
         method: cal.interval(y, p, metric="ece", bins=10, method=method, rng=0, n_resamples=300).note
-        for method in ("percentile", "basic", "bca")
+        for method in ("percentile", "basic", "bca", "corrected")
     }
-    assert "so the interval is too high; assess says" in notes["percentile"]
-    assert notes["basic"] == ""  # mirrored at the value, it lies low
+    assert "so the interval is too high; method='corrected'" in notes["percentile"]
+    assert "the estimate lies outside" in notes["basic"] or notes["basic"] == ""  # mirrored at the value, it lies low
+    assert "the interval is corrected" in notes["corrected"]
     assert "so the interval may still be too high" in notes["bca"]
     assert "one side" not in notes["bca"]
 
@@ -151,9 +152,9 @@ def test_levels_that_cannot_be_corrected(seed: int) -> None:
 
 def test_the_note_is_true_of_large_errors_as_well() -> None:
     y, p = predictions(300, seed=6, power=1.3)
-    found = cal.interval(y, p, metric="mce", rng=0, n_resamples=300)
+    found = cal.interval(y, p, metric="mce", method="percentile", rng=0, n_resamples=300)
     assert found.low > 0.2
-    assert "for rows that repeat add to the error" in found.note
+    assert "for repeated rows add to the error" in found.note
     assert "near 0" not in found.note
 
 
@@ -217,9 +218,9 @@ def test_bad_arguments_are_named() -> None:
         ({"method": "magic"}, "method: must be one of"),
         ({"level": 0}, "level: must lie between 0 and 1"),
         ({"n_resamples": 50}, "n_resamples: must be at least 200"),
-        ({"method": "normal"}, "needs a mean over rows, and ece is none"),
+        ({"method": "normal"}, "needs a mean over rows, and ece is not one"),
         ({"cluster": True, "stratify": True}, "exclude each other"),
-        ({"method": "normal", "stratify": True}, "'normal' is for one question about rows that are drawn freely"),
+        ({"method": "normal", "stratify": True}, "'normal' is for one lens and rows that are resampled freely"),
     ]:
         with pytest.raises(cal.ArgumentError, match=text):
             cal.interval(*B, metric="ece", **words)  # type: ignore[arg-type]
@@ -334,8 +335,8 @@ def test_whole_distributions_have_no_interval_of_the_metric_so_rows_are_drawn(me
     label = np.array([rng.choice(3, p=row) for row in probs])
     words: dict[str, Any] = {"metric": metric, "lens": "canonical", "rng": 0, "n_resamples": 200}
     found = cal.interval(label, probs, **words)
-    assert found.method == "percentile"
-    assert found == cal.interval(label, probs, method="percentile", **words)
+    assert found.method == "corrected"
+    assert found == cal.interval(label, probs, method="corrected", **words)
     with pytest.raises(cal.ArgumentError, match="'asymptotic' needs one score for each row"):
         cal.interval(label, probs, method="asymptotic", **words)
 
@@ -349,27 +350,34 @@ def test_an_infinite_end_is_text_for_json_and_a_number_in_a_frame() -> None:
 
 
 def test_few_events_are_said() -> None:
-    found = cal.interval(np.zeros(300, int), np.full(300, 0.002), metric="calibration_in_the_large")
+    found = cal.interval(np.zeros(300, int), np.full(300, 0.002), metric="calibration_in_the_large", method="normal")
     assert "only 0 rows have the rarer outcome" in found.note
     y = np.arange(300) < 4
     assert "only 4 rows" in cal.interval(y, np.full(300, 0.02), metric="ece", rng=0, n_resamples=200).note
-    assert "rarer" not in cal.interval(np.arange(300) < 5, np.full(300, 0.02), metric="brier").note
+    few = cal.interval(np.arange(300) < 5, np.full(300, 0.02), metric="brier", method="normal").note
+    assert "only 5 rows have the rarer outcome; with fewer than 30 such rows a normal interval" in few
+    assert cal.interval(np.arange(300) < 5, np.full(300, 0.02), metric="brier").note == ""  # made for few events
+    assert "rarer" not in cal.interval(np.arange(300) < 30, np.full(300, 0.1), metric="brier", method="normal").note
 
 
 def test_debiased_errors_are_lifted_too() -> None:
     d = cal.make_miscalibrated(400, warp=cal.simulate.temperature(1.5), law=(2, 2), rng=1000)
+    words: dict[str, Any] = {"rng": 0, "n_resamples": 200}
     for metric in ("ece_db", "ce2_db", "drmsce"):
-        assert (
-            "so the interval is too high"
-            in cal.interval(d.y_true, d.y_prob, metric=metric, rng=0, n_resamples=200).note
-        )
+        found = cal.interval(d.y_true, d.y_prob, metric=metric, method="percentile", **words)
+        assert "so the interval is too high" in found.note
+        corrected = cal.interval(d.y_true, d.y_prob, metric=metric, **words)
+        assert corrected.method == "corrected"
+        assert corrected.low <= found.low
+        assert corrected.high < found.high
+        assert corrected.low <= corrected.value <= corrected.high
     assert cal.interval(d.y_true, d.y_prob, metric="brier").note == ""
 
 
 def test_the_mean_difference_is_a_mean_over_rows() -> None:
     y, p = predictions(400)
     gap = p - y
-    found = cal.interval(y, p, metric="calibration_in_the_large")
+    found = cal.interval(y, p, metric="calibration_in_the_large", method="normal")
     half = 1.959963984540054 * np.std(gap, ddof=1) / 20
     assert found.method == "normal"
     assert (found.low, found.high) == pytest.approx((gap.mean() - half, gap.mean() + half))
@@ -379,7 +387,7 @@ def test_the_mean_difference_is_a_mean_over_rows() -> None:
     counted = cal.interval(y, p, metric="calibration_in_the_large", counts=weight)
     repeated = cal.interval(np.repeat(y, weight), np.repeat(p, weight), metric="calibration_in_the_large")
     assert (counted.low, counted.high) == pytest.approx((repeated.low, repeated.high))
-    assert counted.method == "normal"
+    assert counted.method == "gamma"
     drawn = cal.interval(y, p, metric="calibration_in_the_large", method="percentile", n_resamples=2000, rng=0)
     assert (drawn.low, drawn.high) == pytest.approx((found.low, found.high), abs=0.004)
 
@@ -388,9 +396,161 @@ def test_a_shift_in_log_odds_is_no_mean_over_rows() -> None:
     y, p = predictions(400)
     words: dict[str, Any] = {"metric": "calibration_in_the_large", "form": "logit", "n_resamples": 200, "rng": 0}
     assert cal.interval(y, p, **words).method == "percentile"
-    with pytest.raises(cal.ArgumentError, match="is none with these options"):
+    with pytest.raises(cal.ArgumentError, match="is not one with these options"):
         cal.interval(y, p, method="normal", **words)
     with pytest.raises(cal.UndefinedMetricError, match="is no mean over rows with these options"):
         cal.calibration_in_the_large.rows(y, p, form="logit")
     with pytest.raises(cal.InputTypeError, match="y_true: is a sketch"):
         cal.calibration_in_the_large.rows(cal.Sketch.of(y, p))
+
+
+CALM = cal.make_calibrated(997, rng=4)
+
+
+def unfriendly(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and outcomes on which plain intervals fail: no bin count divides their number, ties, rare events, exact 0 and 1."""
+    rng = np.random.default_rng(len(kind))
+    score = {
+        "even": rng.random(997),
+        "grades": rng.choice([0.0, 0.1, 0.3, 0.8, 1.0], 211),
+        "rare": rng.beta(0.5, 99.5, 397),
+        "single": (0.2 + 0.5 * rng.random(103)).astype(np.float32),
+    }[kind]
+    return (rng.random(len(score)) < score).astype(int), score
+
+
+@pytest.mark.parametrize("kind", ["even", "grades", "rare", "single"])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "ece",
+        "ece_em",
+        "ece_sweep",
+        "cwce",
+        "mce",
+        "rmsce",
+        "ecce_mad",
+        "ce2_db",
+        "ece_db",
+        "drmsce",
+        "mmce",
+        "tce",
+        "dici",
+        "esce",
+    ],
+)
+def test_every_interval_contains_its_estimate(metric: str, kind: str) -> None:
+    y, p = unfriendly(kind)
+    found = cal.interval(y, p, metric=metric, rng=1, n_resamples=200)
+    assert found.low <= found.value <= found.high
+    low, high = cal.catalogue[metric].range
+    assert low <= found.low
+    assert found.high <= max(high, found.value)
+
+
+def test_class_wise_errors_contain_their_estimate_too() -> None:
+    rng = np.random.default_rng(8)
+    for k in (4, 100):
+        probs = rng.dirichlet(np.full(k, 0.3), 301)
+        label = np.array([rng.choice(k, p=row) for row in probs])
+        found = cal.interval(label, probs, metric="cwce", rng=0, n_resamples=200)
+        assert found.low <= found.value <= found.high
+        table = cal.evaluate(label, probs, metrics=["ece", "cwce"], interval=0.95).results
+        assert all(r.low <= r.value <= r.high for r in table if r.low is not None and r.value is not None)
+
+
+def test_a_negative_estimate_of_a_square_is_explained() -> None:
+    found = cal.interval(*B, metric="l2ce_interval", bins=2)
+    assert found.value < 0 == found.low
+    assert "the estimate is negative, which the error itself cannot be" in found.note
+
+
+def test_gamma_limits_of_events_are_those_of_poisson() -> None:
+    """Of k events in very many rows: the exact limits of Garwood, a quantile of gamma(k) and one of gamma(k + 1)."""
+    from scipy.stats import chi2
+
+    n, rate = 2_000_000, 1e-6
+    for events in (0, 1, 4, 20):
+        y = np.zeros(n, np.uint8)
+        y[:events] = 1
+        found = cal.interval(y, np.full(n, rate), metric="calibration_in_the_large")
+        low, high = ((rate - end) * n for end in (found.high, found.low))
+        assert high == pytest.approx(chi2.ppf(0.975, 2 * (events + 1)) / 2, rel=2e-3)
+        assert low == pytest.approx(chi2.ppf(0.025, 2 * events) / 2 if events else 0, abs=2e-3 * events + 1e-9)
+
+
+@pytest.mark.parametrize("metric", ["brier", "nll", "ecd", "calibration_in_the_large", "expected_observed_ratio"])
+def test_intervals_cover_where_events_are_rare(metric: str) -> None:
+    """Ten expected events in 2000 rows; the normal interval of nll and ecd covered about nine times in ten, with one event six in ten."""
+    score = np.random.default_rng(0).beta(0.5, 99.5, 1_000_000)
+    label = np.random.default_rng(1).random(len(score)) < score
+    truth = 1.0 if metric == "expected_observed_ratio" else cal.catalogue[metric](label, score)
+    rng = np.random.default_rng(2)
+    for n, least in ((200, 0.93), (2000, 0.93)):
+        hits = runs = 0
+        for _ in range(200):
+            p = rng.beta(0.5, 99.5, n)
+            y = (rng.random(n) < p).astype(int)
+            if metric == "expected_observed_ratio" and not y.any():
+                continue
+            found = cal.interval(y, p, metric=metric)
+            hits, runs = hits + (found.low <= truth <= found.high), runs + 1
+        assert hits / runs >= least
+
+
+def test_a_ratio_has_the_limits_of_its_inverse() -> None:
+    y, p = unfriendly("even")
+    found = cal.interval(y, p, metric="expected_observed_ratio")
+    drawn = cal.interval(y, p, metric="expected_observed_ratio", method="percentile", rng=0, n_resamples=2000)
+    assert found.method == "asymptotic"
+    assert (found.low, found.high) == pytest.approx((drawn.low, drawn.high), rel=0.02)
+    doubled = cal.interval(y, p, metric="expected_observed_ratio", sample_weight=np.full(len(y), 2.5))
+    assert (doubled.low, doubled.high) == pytest.approx((found.low, found.high), rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_gamma_limits_know_weights_counts_and_classes(k: int) -> None:
+    rng = np.random.default_rng(k)
+    probs = rng.dirichlet(np.full(k, 0.5), 400)
+    label = np.array([rng.choice(k, p=row) for row in probs])
+    counts = rng.integers(0, 4, 400)
+    for metric in ("brier", "nll", "ecd", "spherical"):
+        counted = cal.interval(label, probs, metric=metric, counts=counts)
+        written = cal.interval(np.repeat(label, counts), np.repeat(probs, counts, axis=0), metric=metric)
+        assert (counted.low, counted.high) == pytest.approx((written.low, written.high), rel=1e-9)
+        assert counted.method == "gamma"
+        weighted = cal.interval(label, probs, metric=metric, sample_weight=1 + counts)
+        scaled = cal.interval(label, probs, metric=metric, sample_weight=7.5 * (1 + counts))
+        assert (weighted.low, weighted.high) == pytest.approx((scaled.low, scaled.high), rel=1e-9)
+
+
+def test_no_surprise_is_no_certainty() -> None:
+    """All of 300 sure predictions right: the mean loss may be larger than that of these rows."""
+    probs = np.full((300, 4), 0.01)
+    label = np.arange(300) % 4
+    probs[np.arange(300), label] = 0.97
+    found = cal.interval(label, probs, metric="nll")
+    assert found.high > found.value + 0.5 * 3.7 * -math.log(0.01) / 300
+    assert found.low <= found.value
+
+
+def test_options_that_made_no_difference_are_named() -> None:
+    y, p = unfriendly("even")
+    found = cal.interval(y, p, metric="brier", n_resamples=500, rng=0)
+    assert found.unused == ("n_resamples", "rng")
+    assert "note: n_resamples and rng were not used: the gamma interval is not resampled" in repr(found)
+    assert "were not used" in found._repr_html_()
+    assert found.to_dict()["unused"] == ["n_resamples", "rng"]
+    assert cal.interval(y, p, metric="brier").unused == ()
+    assert cal.interval(y, p, metric="ece", n_resamples=200, rng=0).unused == ()
+    assert cal.interval(y, p, metric="cox_slope", rng=1).unused == ("rng",)
+
+
+def test_bins_that_hardly_tell_scores_apart_are_said() -> None:
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.5, 99.5, 1000)
+    y = (rng.random(1000) < 5 * p).astype(int)
+    assert "of the rows lie in one bin" in cal.interval(y, p, metric="l2ce_interval").note
+    assert "one bin" not in cal.interval(*predictions(1000), metric="l2ce_interval").note
+    grades = rng.choice([0.1, 0.9], 300)
+    assert "one bin" not in cal.interval((rng.random(300) < grades).astype(int), grades, metric="l2ce_interval").note

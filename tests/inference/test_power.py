@@ -47,7 +47,50 @@ def test_rows_for_paths(test: str, warp: Any, rows: int) -> None:
 
 def test_smallest_shift() -> None:
     assert detectable_shift(1000, scores=LAW) == pytest.approx(0.0396, abs=5e-5)
-    assert detectable_shift(4000, scores=LAW) == pytest.approx(detectable_shift(1000, scores=LAW) / 2)
+    assert detectable_shift(4000, scores=LAW) == pytest.approx(detectable_shift(1000, scores=LAW) / 2, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("scores", "n"), [((2, 2), 400), ((0.5, 99.5), 8000), ((0.5, 99.5), 1000), ((99, 1), 3000), ((1, 9), 150)]
+)
+@pytest.mark.parametrize("wanted", [0.8, 0.95])
+def test_the_power_asked_for_is_obtained(scores: tuple[float, float], n: int, wanted: float) -> None:
+    """Rates moved by the shift, in the direction that is harder to find: the test finds as many as it should."""
+    shift = detectable_shift(n, scores=scores, power=wanted)
+    rng = np.random.default_rng(n)
+    found = []
+    for side in (1, -1):
+        score = rng.beta(*scores, (2000, n))
+        move = shift
+        for _ in range(60):  # the move of each rate whose mean, cut to [0, 1], is the shift
+            move *= shift / abs(float((np.clip(score[:200] + side * move, 0, 1) - score[:200]).mean()))
+            if move > 1:
+                break
+        if move > 1:
+            continue
+        events = (rng.random(score.shape) < np.clip(score + side * move, 0, 1)).sum(axis=1)
+        z = (score.sum(axis=1) - events) / np.sqrt((score * (1 - score)).sum(axis=1))
+        found.append(float((np.abs(z) > 1.959964).mean()))
+    assert min(found) == pytest.approx(wanted, abs=0.04)
+
+
+def test_a_shift_that_cannot_be_is_refused() -> None:
+    with pytest.raises(cal.UndefinedMetricError, match=r"3 rows show no shift with probability 0\.999"):
+        detectable_shift(3, scores=[0.5], power=0.999)
+
+
+def test_options_that_a_formula_does_not_use_are_named() -> None:
+    found = power("calibration_in_the_large", 1000, scores=LAW, deviation=0.04, repeats=300, rng=4)
+    assert found.note == "repeats and rng were not used: a formula gives the power"
+    assert sample_size("ecd", warp=FLAT, scores=LAW, workers=2).note.startswith("workers was not used")
+    assert power("calibration_in_the_large", 1000, scores=LAW, deviation=0.04).note == ""
+
+
+def test_few_events_are_simulated() -> None:
+    """The formula supposes a normal number of events."""
+    few = power("calibration_in_the_large", 1000, scores=(0.5, 99.5), warp=bias(1.0), repeats=100)
+    assert few.method == "simulated"
+    assert power("calibration_in_the_large", 10_000, scores=(0.5, 99.5), warp=bias(1.0)).method == "analytic"
 
 
 def test_a_mean_is_blind_to_overconfidence() -> None:
@@ -153,7 +196,7 @@ def test_scores_that_stray_add_their_variance() -> None:
         spread = math.sqrt(v1 + more)
         limit = stats.norm.isf(0.025) * math.sqrt(v0)
         want = sum(stats.norm.cdf((side * math.sqrt(60) * shift - limit) / spread) for side in (1, -1))
-        found = power("calibration_in_the_large", random_scores=random_scores, **words)
+        found = power("calibration_in_the_large", random_scores=random_scores, method="analytic", **words)
         assert found.power == pytest.approx(want, rel=1e-12)
 
 
@@ -248,7 +291,7 @@ def test_sure_scores() -> None:
         power("ecce_mad", 100, scores=[0.0, 1.0], deviation=0.1)
     with pytest.raises(cal.errors.UndefinedMetricError, match="infinite"):
         power("ecd", 100, scores=[0.0, 0.3], deviation=0.1)
-    assert power("ecd", 100, scores=[0.0, 0.3], mu=lambda s: s).power == pytest.approx(0.05)
+    assert power("ecd", 1000, scores=[0.0, 0.3], mu=lambda s: s).power == pytest.approx(0.05)
     assert power("hosmer_lemeshow", 100, scores=[0.0, 0.3], deviation=0.1).power == 1
     assert power("ecce_mad", 1000, scores=[0.5], deviation=0.5).power == 1
     with pytest.raises(cal.errors.UndefinedMetricError):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from experiments import simulations, simulations_page, simulations_plan
+from experiments import simulations, simulations_hard, simulations_page, simulations_plan
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,11 +29,18 @@ def test_everything_is_simulated(small: dict[str, Any]) -> None:
     assert small["complete"]
     size = {row["test"] for row in small["rows"] if row["kind"] == "size"}
     assert size == set(simulations_plan.TESTS)
-    assert {row["n"] for row in small["rows"] if row["kind"] == "size"} == {100}
+    usual = [row for row in small["rows"] if row["kind"] == "size" and row["law"] in simulations_plan.LAWS]
+    assert {row["n"] for row in usual} == {100}
+    hard = [row for row in small["rows"] if row["kind"] == "size" and row["law"] in simulations_plan.SETTINGS]
+    assert {row["test"] for row in hard} == set(simulations_plan.AUTOMATIC)
+    assert {row["law"] for row in hard} == set(simulations_plan.SETTINGS)
+    assert all(row["simulated"] == row["runs"] for row in hard if row["law"] == "rare")
     assert {row["metric"] for row in small["rows"] if row["kind"] == "coverage"} == set(simulations_plan.COVERAGE)
+    hard = {(row["metric"], row["law"]) for row in small["rows"] if row["kind"] == "hard"}
+    assert hard == {(m, law) for m in simulations_hard.HARD_INTERVALS for law in simulations_hard.HARD_SCORES}
     for row in small["rows"]:
         assert row["undefined"] == 0, row
-        if row["kind"] == "coverage":
+        if row["kind"] in ("coverage", "hard"):
             assert row["above"] + row["below"] <= row["runs"] == 1
             assert row["width"] > 0
         else:
@@ -61,14 +68,15 @@ def test_no_number_of_parts_loses_a_run() -> None:
 
 
 def test_the_plan_holds_what_it_names() -> None:
-    for plan in [*simulations_plan.SIZE, *simulations_plan.POWER]:
+    for plan in [*simulations_plan.SIZE, *simulations_plan.HARD, *simulations_plan.POWER]:
         assert set(plan.tests) <= set(simulations_plan.TESTS)
     seen = [
-        (name, classes, n)
-        for plan in simulations_plan.SIZE
+        (name, classes, n, law)
+        for plan in [*simulations_plan.SIZE, *simulations_plan.HARD]
         for name in plan.tests
         for classes in plan.classes
         for n in plan.runs
+        for law in plan.laws
     ]
     assert len(seen) == len(set(seen))
 
@@ -136,6 +144,27 @@ def test_drawn_tests_hold_their_level_as_recorded() -> None:
     for row in drawn:
         for count, alpha in zip(row["rejected"], simulations_plan.ALPHAS, strict=True):
             assert count / row["runs"] <= simulations_page.band(row["runs"], alpha)[1], row
+
+
+def test_what_assess_chooses_holds_its_level_as_recorded() -> None:
+    results = json.loads((ROOT / "experiments" / "simulations.json").read_text(encoding="utf-8"))
+    rows = [row for row in results["rows"] if row.get("test") in simulations_plan.AUTOMATIC]
+    assert {row["law"] for row in rows} == set(simulations_plan.SETTINGS)
+    assert {row["test"] for row in rows} == set(simulations_plan.AUTOMATIC)
+    for row in rows:
+        assert simulations_page.verdict(row, simulations_plan.TESTS[row["test"]]) != "**outside**", row
+
+
+def test_rows_taken_out_of_the_results_are_run_again(small: dict[str, Any], tmp_path: Path) -> None:
+    """Of the tests that share their rows only those that are missing are left to run."""
+    out = tmp_path / "part.json"
+    rows = [row for row in small["rows"] if row.get("test") != "hosmer_lemeshow C"]
+    out.write_text(json.dumps({**small, "rows": rows}))
+    work = simulations.tasks(small=True)
+    done, _ = simulations.earlier(out, work)
+    ahead = [task for number, task in enumerate(work) if number not in done]
+    assert ahead
+    assert {task.names for task in ahead} == {("hosmer_lemeshow C",)}
 
 
 def test_anchors_are_tested_by_drawing() -> None:

@@ -138,7 +138,7 @@ def test_json_prometheus_and_page_show_the_same_numbers(tmp_path: Path) -> None:
     assert newest.calibration is not None
     assert labelled.calibration is not None
     lines = dict(line.rsplit(" ", 1) for line in status.to_prometheus().splitlines() if not line.startswith("#"))
-    assert float(lines["calibrant_window_ece"]) == labelled.calibration.ece == read["windows"][-1]["calibration"]["ece"]
+    assert float(lines["calibrant_window_ece"]) == labelled.calibration.ece == read["windows"][2]["calibration"]["ece"]
     assert float(lines['calibrant_window_confidence{statistic="p99"}']) == newest.scores.confidence.p99
     for group, plain in zip(status.groups, read["groups"], strict=True):
         assert float(lines[f'calibrant_group_e_value{{group="{group.group}"}}']) == group.e_value == plain["e_value"]
@@ -407,7 +407,7 @@ def test_groups_are_watched_and_may_join_later(tmp_path: Path) -> None:
     assert only.verdict == "Alarm in groups (west): their labels are no longer drawn from the scores."
     total = sum(g.n for g in status.groups)
     assert total == status.n == 8 * 240
-    with pytest.raises(GroupError, match="group: 'east' was never seen; north, south, west"):
+    with pytest.raises(GroupError, match="group: 'east' was never seen; the groups are north, south, west"):
         monitor.status(group="east")
 
 
@@ -513,8 +513,8 @@ def test_what_cannot_be_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"every": None}, "every: or rows must be given, and not both"),
-        ({"rows": 10}, "every: or rows must be given, and not both"),
+        ({"every": None}, "every: and rows are two ways to cut windows; give either every='1d' or rows=1000"),
+        ({"rows": 10}, "every: and rows are two ways to cut windows; give either every='1d' or rows=1000"),
         ({"every": "1 month"}, "every: must be a whole number above 0"),
         ({"alpha": 2}, "alpha"),
         ({"mature": 0}, "mature: must lie above 0 and not above 1; got 0"),

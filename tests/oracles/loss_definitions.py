@@ -165,6 +165,10 @@ def calibration_in_the_large(labels, probs, *, form="mean", **rest):
     return each_question(difference if form == "mean" else logit_shift, labels, probs, **rest)
 
 
+def fixed_slope_intercept(labels, probs, *, form="logit", **rest):
+    return calibration_in_the_large(labels, probs, form=form, **rest)
+
+
 def logit_shift(question, importance):
     """The shift in log-odds that makes the mean right, by halving an interval; sure scores stay where they are."""
     wanted = sum(weight * outcome for _, outcome, weight in question)

@@ -325,6 +325,7 @@ MORE_OPTIONS = {
     "global_squared_bias": squared_bias,
     "expected_observed_ratio": plain_lens,
     "calibration_in_the_large": in_the_large,
+    "fixed_slope_intercept": plain_lens,
     "spiegelhalter_z": spiegelhalter,
     "rbece": balanced,
     "smbs": scalar,

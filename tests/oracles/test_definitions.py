@@ -58,9 +58,12 @@ MODULES = (
 )
 TOLERANCE = 1e-12
 # Where a root is sought, a distribution function evaluated, or a variance near 0 is divided by.
-TOLERANCES = {"calibration_in_the_large": 1e-9, "ece_db": 1e-9, "hosmer_lemeshow": 1e-9} | {
-    name: tolerance for module in FITTED for name, tolerance in module.TOLERANCES.items()
-}
+TOLERANCES = {
+    "calibration_in_the_large": 1e-9,
+    "fixed_slope_intercept": 1e-9,
+    "ece_db": 1e-9,
+    "hosmer_lemeshow": 1e-9,
+} | {name: tolerance for module in FITTED for name, tolerance in module.TOLERANCES.items()}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

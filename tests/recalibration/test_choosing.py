@@ -15,6 +15,7 @@ from calibrant.errors import warn_caller
 from calibrant.recalibration import METHODS
 from calibrant.recalibration.base import TrainingData
 from calibrant.recalibration.choosing import Candidate, Identity, _chosen, _held_out
+from calibrant.recalibration.folds import dealt, fold_of_rows, order_of_content
 from calibrant.recalibration.persistence import load, save
 
 
@@ -44,7 +45,7 @@ def test_overconfidence_is_repaired_and_calibration_left_alone() -> None:
 def test_the_loss_is_that_of_rows_not_seen() -> None:
     data = cal.make_miscalibrated(300, warp=cal.simulate.temperature(1.5), rng=3)
     found = cal.recalibrate(data.y_true, data.y_prob, method="temperature", folds=4, rng=7)
-    fold = np.random.default_rng(7).permutation(300) % 4
+    fold = fold_of_rows(TrainingData(cal.Predictions(data.y_true, data.y_prob)), 4, 7)
     held = np.empty((300, 2))
     for number in range(4):
         rows = fold == number
@@ -220,7 +221,7 @@ def test_losses_are_those_of_the_metrics(law: tuple[int, ...], loss: str) -> Non
     found = cal.recalibrate(data.y_true, data.y_prob, loss=loss, method="temperature", sample_weight=weight)  # type: ignore[arg-type]
     plain, mapped = found.candidates
     p = cal.Predictions(data.y_true, data.y_prob, sample_weight=weight)
-    held = _held_out(cal.TemperatureScaling(), p, np.random.default_rng(0).permutation(400) % 5, 5)
+    held = _held_out(cal.TemperatureScaling(), p, fold_of_rows(TrainingData(p), 5), 5)
     before, after = (getattr(cal, loss)(data.y_true, q, sample_weight=weight) for q in (data.y_prob, held))
     assert plain.loss == pytest.approx(before, rel=1e-12)
     assert mapped.loss == pytest.approx(after, rel=1e-12)
@@ -284,7 +285,7 @@ def test_a_count_stands_for_so_many_rows() -> None:
     found = cal.recalibrate(data.y_true, data.y_prob, counts=counts, method="platt")
     assert found.n == counts.sum()
     y, p, c = (values[counts > 0] for values in (data.y_true, data.y_prob, counts))
-    fold = np.random.default_rng(0).permutation(len(y)) % 5
+    fold = fold_of_rows(TrainingData(cal.Predictions(y, p, counts=c)), 5)
     rows = np.repeat(np.arange(len(y)), c)
     held = np.empty((len(y), 2))
     for number in range(5):
@@ -296,6 +297,34 @@ def test_a_count_stands_for_so_many_rows() -> None:
     assert candidate.high - candidate.gain == pytest.approx(
         1.959963984540054 * gain.std() / np.sqrt(len(rows)), abs=1e-9
     )
+
+
+def test_the_choice_does_not_depend_on_the_order_of_rows() -> None:
+    rng = np.random.default_rng(4)
+    data = cal.make_miscalibrated(600, law=(1, 1, 1), warp=cal.simulate.temperature(1.3), rng=1)
+    grades = np.round(data.y_prob[:, 0] * 4) / 5 + 0.1  # many rows are equal
+    for y, p in ((data.y_true, data.y_prob), ((data.y_true == 0).astype(int), grades)):
+        found = cal.recalibrate(y, p, sample_weight=1 + y % 2)
+        order = rng.permutation(600)
+        again = cal.recalibrate(y[order], p[order], sample_weight=(1 + y % 2)[order])
+        assert again.method == found.method
+        for one, two in zip(again.candidates, found.candidates, strict=True):
+            assert (one.loss, one.gain, one.low) == pytest.approx((two.loss, two.gain, two.low), abs=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1, 10**6])
+def test_copies_of_a_row_are_dealt_by_chance(scale: int) -> None:
+    """Five grades: were the copies of each split evenly, the rows held out would have the very rates of those fitted on."""
+    counts = np.array([300, 200, 100, 250, 60, 40, 7, 90, 3, 150]) * scale
+    score, y = np.repeat([0.1, 0.3, 0.5, 0.7, 0.9], 2), np.tile([0, 1], 5)
+    data = TrainingData(cal.Predictions(y, score, counts=counts))
+    parts = dealt(data, order_of_content(data), np.full(5, 0.2))
+    assert parts.sum(axis=0) == pytest.approx(counts, abs=1e-6)
+    assert parts == pytest.approx(np.rint(parts), abs=1e-6)
+    size = parts.sum(axis=1)
+    assert np.abs(size - counts.sum() / 5).max() <= (1 if scale == 1 else 6 * np.sqrt(counts.sum()))
+    z = (parts - counts / 5) / np.sqrt(counts * 0.16)
+    assert 0.5 < np.sqrt(np.mean(z**2)) < 1.5
 
 
 def test_many_counts_bear_more_maps() -> None:

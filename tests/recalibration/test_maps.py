@@ -328,7 +328,7 @@ def test_venn_abers_is_two_isotonic_fits():
         score, y, weight = rng.integers(1, 9, n) / 9, rng.integers(0, 2, n), rng.integers(1, 4, n)
         y[:2] = 0, 1
         weight = weight if number % 2 else np.ones(n)
-        low, high = VennAbers().fit(score, y, weight).predict_interval(new)
+        low, high = VennAbers().fit(score, y, counts=weight).predict_interval(new)
         wanted = np.array([by_definition(score, y, weight, s) for s in new])
         assert np.column_stack([low, high]) == pytest.approx(wanted, abs=1e-12)
         assert (low < high).all()
@@ -544,9 +544,9 @@ def test_multicalibration_step_solves_its_equation():
 def test_multicalibration_step_without_the_extra_row():
     for rows, shift in ((slice(0, None, 2), 0.9171678997), (slice(1, None, 2), 0.2995826343)):
         copies = 200_000  # one row more among so many does not show
-        weight = np.full(5, copies)
+        counts = np.full(5, copies)
         map = MultiCalibration(levels=1, min_size=1, held_out=0, max_rounds=1, alpha=0.5)
-        map.fit(B[0][rows], B[1][rows], weight, groups=np.zeros(5, int))
+        map.fit(B[0][rows], B[1][rows], counts=counts, groups=np.zeros(5, int))
         assert map.shifts_[0] == pytest.approx(shift, abs=1e-5)
 
 

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +13,7 @@ import calibrant as cal
 from calibrant.recalibration import METHODS
 from calibrant.recalibration.base import CalibrationMap
 from calibrant.recalibration.persistence import _checksum, load, map_types, save
+from tests.killing import kill_while_writing
 
 BINARY = cal.make_miscalibrated(400, warp=cal.simulate.temperature(1.7), rng=0)
 THREE = cal.make_miscalibrated(400, law=(1, 1, 1), warp=cal.simulate.temperature(1.7), rng=0)
@@ -207,31 +204,19 @@ def test_only_fitted_maps_are_saved(tmp_path: Path) -> None:
 
 
 WRITER = """
-import sys
 import calibrant as cal
 from calibrant.recalibration.persistence import save
 data = cal.make_calibrated(2000, rng=0)
 maps = [cal.KernelCalibration(bandwidth=h).fit(data.y_prob, data.y_true) for h in (0.05, 0.1)]
-print("ready", flush=True)
-while True:
-    for map in maps:
-        save(map, sys.argv[1])
+save(maps[1], path)
 """
 
 
 def test_a_kill_leaves_the_old_file_or_the_new(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    kills = 200 if request.config.getoption("--deep") else 20
     path = tmp_path / "map.json"
-    save(cal.KernelCalibration(bandwidth=0.05).fit(BINARY.y_prob, BINARY.y_true), path)
-    rng = np.random.default_rng(0)
-    for _ in range(kills):
-        process = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        time.sleep(float(rng.uniform(0, 0.08)))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+    size = save(cal.KernelCalibration(bandwidth=0.05).fit(BINARY.y_prob, BINARY.y_true), path).stat().st_size
+    for seed in range(200 if request.config.getoption("--deep") else 20):
+        kill_while_writing(WRITER, "save(maps[turn % 2], path)", str(path), size, seed)
         found = load(path)
         assert isinstance(found, cal.KernelCalibration)
         assert found.bandwidth in (0.05, 0.1)

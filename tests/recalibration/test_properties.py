@@ -229,34 +229,6 @@ def test_names_of_classes_are_sorted(map, k):
 
 
 @each
-@classes
-def test_whole_weights_are_repeated_rows(map, k):
-    scores, labels = data(k)
-    weight = np.random.default_rng(1).integers(0, 4, N)
-    weighed = fitted(fresh(map), scores, labels, weight)
-    repeated = fitted(
-        fresh(map), np.repeat(scores, weight, axis=0), np.repeat(labels, weight), None, np.repeat(groups_for(N), weight)
-    )
-    new = data(k, seed=5)[0]
-    assert applied(weighed, new) == pytest.approx(applied(repeated, new), abs=LOOSE.get(type(map).__name__, 1e-7))
-
-
-@each
-def test_equal_weights_of_one_are_no_weights(map):
-    scores, labels = data(2)
-    plain = applied(fitted(fresh(map), scores, labels), scores)
-    assert applied(fitted(fresh(map), scores, labels, np.ones(N)), scores) == pytest.approx(plain, abs=1e-12)
-
-
-@each
-def test_only_ratios_of_other_weights_matter(map):
-    scores, labels = data(2)
-    weight = np.random.default_rng(2).random(N) + 0.1
-    one, other = (applied(fitted(fresh(map), scores, labels, weight * factor), scores) for factor in (1, 3.7))
-    assert one == pytest.approx(other, abs=1e-7)
-
-
-@each
 def test_not_fitted(map):
     with pytest.raises(NotFittedError, match="fit"):
         applied(fresh(map), [0.2, 0.7])

@@ -206,10 +206,10 @@ MAPS = [
 
 
 @pytest.mark.parametrize("map", MAPS, ids=repr)
-def test_whole_weights_are_repeated_rows(map):
+def test_counts_are_repeated_rows(map):
     probs, labels = drawn(80, 3, seed=7)
     weight = np.random.default_rng(2).integers(0, 4, 80)
-    weighed = on(map.fit(probs, labels, weight), probs)
+    weighed = on(map.fit(probs, labels, counts=weight), probs)
     repeated = on(map.fit(np.repeat(probs, weight, axis=0), np.repeat(labels, weight)), probs)
     assert weighed == pytest.approx(repeated, abs=2e-6)
 

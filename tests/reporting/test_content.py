@@ -23,7 +23,9 @@ from calibrant.inference.draws import progress
 from calibrant.inference.intervals import interval
 from calibrant.inference.significance import adjust, assess
 from calibrant.recalibration import METHODS
+from calibrant.recalibration.base import TrainingData
 from calibrant.recalibration.choosing import _held_out, recalibrate
+from calibrant.recalibration.folds import fold_of_rows
 from calibrant.reporting import measuring, repairs
 from calibrant.reporting.building import report
 from calibrant.reporting.content import Report
@@ -119,7 +121,7 @@ def test_repairs_are_those_of_recalibrate(multiclass: Report) -> None:
 def test_the_share_repaired_is_that_of_rows_the_map_has_not_seen(multiclass: Report) -> None:
     found = multiclass.repairs
     p = Predictions(LABELS, PROBS)
-    fold = np.random.default_rng(0).permutation(p.n) % 5
+    fold = fold_of_rows(TrainingData(p), 5)
     held = _held_out(METHODS[found.method](), p, fold, 5)
     before, after = cal.smece(LABELS, PROBS), cal.smece(LABELS, held)
     assert (found.before, found.after) == (before, after)
@@ -153,7 +155,7 @@ def test_weaknesses_are_the_gaps_of_those_rows(multiclass: Report) -> None:
     predicted = PROBS.argmax(axis=1)
     seen = set()
     for entry in multiclass.weaknesses.entries:
-        if entry.kind == "class":
+        if entry.kind == "predicted":
             rows = predicted == int(entry.name)
         elif entry.kind == "group":
             rows = entry.name == GROUPS
@@ -167,7 +169,7 @@ def test_weaknesses_are_the_gaps_of_those_rows(multiclass: Report) -> None:
         assert entry.low == pytest.approx(curve.mean_score[0] - curve.upper[0], abs=1e-12)
         assert entry.high == pytest.approx(curve.mean_score[0] - curve.lower[0], abs=1e-12)
         assert entry.weighted_gap == pytest.approx(rows.mean() * abs(entry.gap), rel=1e-12)
-    assert seen == {"class", "group"}
+    assert seen == {"predicted", "group"}
 
 
 def test_ranges_of_scores_are_the_bins_of_the_diagram(multiclass: Report) -> None:

@@ -24,8 +24,8 @@ from calibrant.torch.objects import CalibrationMetric, MulticlassCalibrationErro
 
 # Rows of the first process: none, and few.
 SPLITS = (0, 13)
-# Seconds that nobody waits longer than, whatever happens to the others.
-LIMIT = 30.0
+# Seconds after which something hangs for sure, on however busy a machine.
+HANG = 600
 
 
 def drawn(n: int = 501, k: int = 4) -> tuple[Any, Any]:
@@ -41,11 +41,11 @@ def share(rank: int, split: int) -> tuple[Any, Any]:
     return torch.as_tensor(probs[rows]), torch.as_tensor(labels[rows])
 
 
-def join(rank: int, folder: str, name: str, seconds: int = 20) -> None:
+def join(rank: int, folder: str, name: str) -> None:
     if dist.is_initialized():
         dist.destroy_process_group()
     meet = f"file://{folder}/{name}"
-    dist.init_process_group("gloo", init_method=meet, rank=rank, world_size=2, timeout=timedelta(seconds=seconds))
+    dist.init_process_group("gloo", init_method=meet, rank=rank, world_size=2, timeout=timedelta(seconds=HANG))
 
 
 def add_up(rank: int, folder: str, split: int) -> None:
@@ -64,7 +64,7 @@ def add_up(rank: int, folder: str, split: int) -> None:
 
 
 def fail(rank: int, folder: str, how: str) -> None:
-    """The second process has rows that cannot be counted, comes late, or dies; write what is told, and after how long."""
+    """The second process has rows that cannot be counted, comes too late, or dies; write what is told."""
     join(rank, folder, how)
     metric = SketchMetric(4, sync_timeout=2.0 if how == "late" else None)
     preds, target = share(rank, 200)
@@ -74,20 +74,21 @@ def fail(rank: int, folder: str, how: str) -> None:
     if rank == 1 and how == "dies":
         os._exit(0)
     if rank == 1 and how == "late":
-        time.sleep(4)
+        while not Path(folder, "late_0").exists():  # until the other one has given up
+            time.sleep(0.05)
         return
-    start = time.monotonic()
     try:
         metric.compute()
         told = "nothing"
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
-    Path(folder, f"{how}_{rank}").write_text(f"{time.monotonic() - start}\n{told}")
+    Path(folder, f"{how}_{rank}.part").write_text(told)
+    Path(folder, f"{how}_{rank}.part").rename(Path(folder, f"{how}_{rank}"))
 
 
 def train(rank: int, folder: str) -> None:
     """Count rows while a model that holds the metric is trained on both processes; write the value."""
-    join(rank, folder, "train", seconds=90)  # the first such model loads the compiler
+    join(rank, folder, "train")
     preds, target = share(rank, 200)
     net = torch.nn.ModuleDict({"layer": torch.nn.Linear(4, 4), "ece": MulticlassCalibrationError(4)})
     net.forward = lambda x: net["layer"](x)
@@ -117,7 +118,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     children = [context.Process(target=process, args=(rank, str(folder))) for rank in range(2)]
     for child in children:
         child.start()
-    end = time.monotonic() + 200
+    end = time.monotonic() + 2 * HANG
     for child in children:
         child.join(max(0.1, end - time.monotonic()))
     hung = [child for child in children if child.is_alive()]
@@ -149,10 +150,9 @@ def test_a_model_that_is_trained_on_both_leaves_the_sums_of_each(written: Path) 
 
 @pytest.mark.parametrize("how", ["late", "dies"])
 def test_a_lost_process_is_an_error_and_no_hang(how: str, written: Path) -> None:
-    seconds, told = (written / f"{how}_0").read_text().split("\n", 1)
+    told = (written / f"{how}_0").read_text()
     assert told.startswith("SyncError: process_group: the processes could not add up their sums")
     assert "sync_timeout=" in told
-    assert float(seconds) < LIMIT
 
 
 def test_a_faulty_row_is_an_error_in_every_process(written: Path) -> None:

@@ -100,15 +100,16 @@ def test_a_map_becomes_a_module_and_comes_back(kind: Any, module_of: Any, k: int
 
 @pairs
 @pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize("weighed", [None, "counts", "real"])
+@pytest.mark.parametrize("weighed", [None, "counts", "whole", "real"])
 def test_fitting_finds_the_optimum_of_the_map(kind: Any, module_of: Any, k: int, weighed: str | None) -> None:
     logits, labels = drawn(n=400, k=k, seed=2)
     rng = np.random.default_rng(3)
-    weight = {None: None, "counts": rng.integers(0, 4, 400), "real": rng.random(400) + 0.1}[weighed]
-    map = kind(input="logit").fit(logits, labels, sample_weight=weight)
+    whole, real = rng.integers(0, 4, 400), rng.random(400) + 0.1
+    weight = {None: {}, "counts": {"counts": whole}, "whole": {"sample_weight": whole}, "real": {"sample_weight": real}}
+    map = kind(input="logit").fit(logits, labels, **weight[weighed])
     module = module_of(k).double()
-    given = None if weight is None else torch.as_tensor(weight)
-    assert module.fit(*tensors(logits, labels), sample_weight=given) is module
+    given = {word: torch.as_tensor(values) for word, values in weight[weighed].items()}
+    assert module.fit(*tensors(logits, labels), **given) is module
     fresh, _ = drawn(k=k, seed=4)
     assert probabilities(module, tensors(fresh, labels)[0]) == pytest.approx(map.predict_proba(fresh), abs=2e-7)
     assert next(iter(module.state_dict().values())).device.type == torch.device(DEVICE).type

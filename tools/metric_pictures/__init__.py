@@ -30,14 +30,14 @@ _ALL = [
     Picture(
         "surprise",
         binned.surprise,
-        "Ten parts of the rows by the entropy of their forecasts: how surprised the model expected to be, and how surprised it was. Points above "
-        "the line are overconfident.",
+        "Ten parts of the rows by the entropy of their forecasts: the mean -log probability of the true class that they imply, and the one observed. Points "
+        "above the line are overconfident.",
     ),
     Picture(
         "means",
         binned.means,
-        "Mean probability beside frequency, for the predicted class and for each class. The predicted class is named with too much confidence; over "
-        "each class the errors cancel.",
+        "Mean probability beside frequency, for the predicted class and for each class. The predicted class has too high a probability; over the "
+        "rows of each class column the errors nearly cancel.",
     ),
     Picture(
         "bars",
@@ -51,13 +51,13 @@ _ALL = [
     Picture(
         "ranks",
         binned.ranks,
-        "The first, second and third choice of each row. The first is right less often than it says, and the others more often.",
+        "The first, second and third choice of each row. The first is right less often than its probability, the others more often.",
     ),
     Picture("sides", binned.sides, "What each bin adds, with its sign: here every bin is overconfident."),
     Picture(
         "true_classes",
         binned.true_classes,
-        "Confidence and how often it was right, on the rows of each true class. In each of them the model is too sure.",
+        "Confidence and how often it was right, on the rows of each true class. In each of them the mean confidence is too high.",
     ),
     Picture(
         "sanders",
@@ -73,7 +73,7 @@ _ALL = [
     Picture(
         "shifts",
         binned.shifts,
-        "The expected calibration error moves as bins are shifted, the more the narrower they are. Dashed: the mean over all shifts.",
+        "The expected calibration error moves as bins are shifted, on these rows the more the narrower they are. Dashed: the mean over all shifts.",
     ),
     Picture(
         "soft",
@@ -88,7 +88,7 @@ _ALL = [
     Picture(
         "bias",
         binned.bias,
-        "With more bins the plug-in error (dashed) grows by chance alone, also where forecasts are calibrated. The debiased one (solid) does not.",
+        "With more bins sampling noise raises the plug-in error (dashed), also where forecasts are calibrated. The debiased one (solid) grows far less.",
     ),
     Picture(
         "chance",
@@ -104,13 +104,13 @@ _ALL = [
     Picture(
         "triangle",
         binned.triangle,
-        "Whole rows in a triangle of three classes. Arrows lead from the mean forecast of a cell to what happened there: towards the middle, for the model "
-        "is too sure.",
+        "Whole rows in a triangle of three classes. Arrows lead from the mean forecast of a cell to the outcomes there: towards the middle, for the model "
+        "is overconfident.",
     ),
     Picture(
         "groups",
         binned.groups,
-        "The two groups apart. The model is nearly right about group a and far too sure in group b, which a look at all rows together hides.",
+        "The two groups apart. The model is nearly calibrated in group a and far too confident in group b, which all rows together hide.",
     ),
     Picture(
         "feature", binned.feature, "Mean confidence and how often it was right, along a feature; the area is the gap."
@@ -138,7 +138,7 @@ _ALL = [
     Picture(
         "loess",
         smooth.loess,
-        "A smooth curve through the outcomes, and its distances from the diagonal; the largest is drawn.",
+        "A smooth curve through the outcomes, and its distances from the diagonal; the largest is marked.",
     ),
     Picture(
         "fits",
@@ -158,7 +158,7 @@ _ALL = [
     Picture(
         "group_paths",
         smooth.group_paths,
-        "The path of all rows and of each group, in standard deviations of its end. Grey: where 95 % of the ends lie by chance.",
+        "The path of all rows and of each group, in standard deviations of its end. Grey: where 95 % of the ends lie for calibrated forecasts.",
     ),
 ]
 PICTURES = {picture.name: picture for picture in _ALL}

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant.figures.base import COLOURS, OVER, PAPER_WIDTH, UNDER, diagonal, finish, legend, new_ax
+from calibrant.figures.base import COLOURS, PAPER_WIDTH, diagonal, finish, legend, new_ax
 
 __all__ = ["COLOURS", "OVER", "SETUP", "UNDER", "Rows", "legend", "rows", "shade", "square", "wide", "words_of"]
+
+# Vermilion where scores are too high, blue where they are too low.
+OVER, UNDER = COLOURS[5], COLOURS[0]
 
 Floats = NDArray[np.float64]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from .._convert import match_columns
-from ..engines.columns import LABEL_NAMES, Columns, as_booleans, lossless, quoted
+from ..engines.columns import LABEL_NAMES, Columns, like_classes, lossless, quoted
 from ..errors import ArgumentError, ColumnError, InputTypeError
+from .source import named_as_written
 from .tables import Table, open_table
 
-__all__ = ["in_order", "labels_of", "rows_of"]
+__all__ = ["in_order", "labels_like", "labels_of", "rows_of"]
 
 
 def rows_of(
@@ -27,17 +28,20 @@ def rows_of(
     **scores: str | None,
 ) -> dict[str, Any]:
     """Arguments of `Monitor.update` from the columns of a file, and the classes that the columns are named after."""
-    as_text = [(option, name) for option, name in (("--time", time), ("--id", id_column)) if name]
+    named = (("--time", time), ("--id", id_column), ("--by", by))
+    as_text = [(option, name) for option, name in named if name]
     with open_table(file, Columns(label=label, by=by, **scores), where, format, table, as_text) as opened:
         for option, name in as_text:
-            if name in opened.scores:
+            if option != "--by" and name in opened.scores:
                 raise ArgumentError(option, f"{name!r} is the column of scores", "name another column")
         words = opened.words()
         usual = [name for name in opened.names if name.lower() in LABEL_NAMES and name not in opened.scores]
-        named = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}
-        named["y_true"] = ("--label", label or (usual[0] if usual else None))
-        for argument, (option, column) in named.items():
+        parts = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}
+        parts["y_true"] = ("--label", label or (usual[0] if usual else None))
+        for argument, (option, column) in parts.items():
             words[argument] = None if column is None else _column(opened, column, option)
+        if by is not None and opened.text:
+            words["groups"] = named_as_written(words["groups"])
     if words["when"] is not None and words["when"].dtype.kind in "biuf":
         problem = f"column {time!r} holds numbers ({words['when'].dtype}), and times are needed"
         raise InputTypeError("--time", problem, "write them as timestamps, or as text such as 2026-01-31T12:00:00Z")
@@ -48,9 +52,9 @@ def rows_of(
 
 def in_order(words: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, Any]:
     """The scores in the order of the classes of the reference, where their columns are named after these; else by place."""
-    own = list(words.pop("classes", ()))
-    if all(isinstance(name, bool) for name in classes):
-        own = as_booleans(own) or own
+    own = like_classes(list(words.pop("classes", ())), classes)
+    if words.get("y_true") is not None:
+        words["y_true"] = labels_like(words["y_true"], classes)
     found, wanted = [str(name) for name in own], [str(name) for name in classes]
     if set(found) == set(wanted):
         words["y_prob"] = words["y_prob"][:, [found.index(name) for name in wanted]]
@@ -58,6 +62,21 @@ def in_order(words: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, Any]:
         problem = f"the columns are named after {', '.join(found[:10])}, and the reference has {', '.join(wanted[:10])}"
         raise ColumnError("--probs", problem, "name one column for each class of the reference")
     return words
+
+
+def labels_like(labels: Any, classes: tuple[Any, ...]) -> Any:
+    """Labels in the spelling of the reference, where both are words for true and false; holes stay."""
+    import numpy as np
+
+    if labels.dtype.kind not in "bOU":
+        return labels
+    mask = np.ma.getmaskarray(labels)
+    seen = list(dict.fromkeys(np.asarray(labels)[~mask].tolist()))
+    named = dict(zip(seen, like_classes(seen, classes), strict=True))
+    if all(named[label] is label for label in seen):
+        return labels
+    filled = np.array([named.get(label) for label in np.ma.getdata(labels).tolist()], dtype=object)
+    return np.ma.masked_array(filled, mask) if mask.any() else filled
 
 
 def _column(table: Table, name: str, option: str) -> Any:

@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 from .. import __version__
-from ..errors import ArgumentError, ColumnError
+from ..errors import ArgumentError, CalibrantError, ColumnError
 from ..inference.comparison import Difference, compare
 from ..inference.significance import assess, assess_many
 from ..registry import Metric, catalogue
-from .evaluating import named_classes
-from .screen import clean, print_json, print_lines, resampling_bar, say
+from .evaluating import named_classes, positive_class
+from .screen import clean, in_options_here, print_json, print_lines, resampling_bar, say
 from .source import Columns, load, load_each
 from .streaming import streamed
 
@@ -45,14 +45,16 @@ def run(
     """Test and print; true when the command shall fail because something was rejected."""
     _check_words(metric, method, metrics, correction)
     chosen = [metric or "ecce_mad"] if metrics is None else [name.strip() for name in metrics.split(",")]
+    asked = [_metric(name, "--metric" if metrics is None else "--metrics") for name in chosen]
     if columns.get("by"):
-        _check_groups([catalogue[name] for name in chosen])
+        _check_groups(asked)
     checks = {"normalize": normalize, "clip": clip}
     given = {"where": where, "format": format, "classes": classes, "pos_label": pos_label, "table": table, **checks}
     sketches = streamed(file, False, Columns(**columns), given)
     words: dict[str, Any] = {"y_true": sketches}
     if sketches is None:
         words = named_classes(load(file, Columns(**columns), where, format, table), classes, pos_label) | checks
+    positive = positive_class(words)
     words |= {"alpha": alpha, "n_resamples": resamples, "rng": seed, **_given(lens=lens, bins=bins, binning=binning)}
     with resampling_bar():
         result: Any
@@ -62,14 +64,22 @@ def run(
             result = assess_many(**words, metrics=chosen, correction=correction or "holm")  # type: ignore[arg-type]
     if as_json:
         rejected = {"rejected": result.rejected}
-        print_json({"calibrant": __version__, "file": file, **result.to_dict(), **rejected})
+        print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict(), **rejected})
     else:
-        print_lines(repr(result).split("\n"))
+        print_lines([*_positive_line(positive), *map(in_options_here, repr(result).split("\n"))])
     if not (fail_if_rejected and result.rejected):
         return False
     names = result.metric if metrics is None else ", ".join(result.rejected)
     say(clean(f"gate failed: {names} rejected at {alpha:g}"), err=True)
     return True
+
+
+def _metric(name: str, option: str) -> Metric:
+    """The metric of a name; an error names the option."""
+    try:
+        return catalogue[name]
+    except CalibrantError as error:
+        raise type(error)(option, error.problem, error.remedy) from None
 
 
 def _check_words(metric: str | None, method: str | None, metrics: str | None, correction: str | None) -> None:
@@ -93,6 +103,14 @@ def _check_groups(metrics: list[Metric]) -> None:
         f"is for metrics that read groups ({', '.join(readers)}), and {asked} would test all rows together",
         "drop it; --where tests one group, and evaluate --by measures each",
     )
+
+
+def _positive(name: str) -> dict[str, str]:
+    return {"positive_class": name} if name else {}
+
+
+def _positive_line(name: str) -> list[str]:
+    return [f"positive class {name}"] if name else []
 
 
 def _given(**words: Any) -> dict[str, Any]:
@@ -127,8 +145,9 @@ def run_compare(
     specs = [spec.strip() for spec in models.split(",")]
     if len(set(specs)) < max(2, len(specs)):
         raise ArgumentError("--models", f"must name two or more; got {models!r}", "for example p_old,p_new")
+    asked = _metric(metric, "--metric")
     if fail_if_worse:
-        _check_lower_is_better(catalogue[metric])
+        _check_lower_is_better(asked)
     scores = "logits" if logits else "probs"
     choices = [Columns(**{scores: spec}, by=cluster, **columns) for spec in specs]
     try:
@@ -138,8 +157,10 @@ def run_compare(
         raise ColumnError(names.get(error.argument, error.argument), error.problem, error.remedy) from None
     _order_classes(parts, told=classes is not None)
     for part in parts:
+        part["by_place"] = part.get("by_place", False) and part is parts[0]  # it is said once
         named_classes(part, classes, pos_label)
     words = parts[0]
+    positive = positive_class(words)
     probs = {_name(spec): part.pop("y_prob") for spec, part in zip(specs, parts, strict=True)}
     if "sum_tolerance" in words:
         words["sum_tolerance"] = max(part.get("sum_tolerance", 0.0) for part in parts)
@@ -148,9 +169,9 @@ def run_compare(
     with resampling_bar():
         result = compare(models=probs, metric=metric, cluster=cluster is not None, **words)
     if as_json:
-        print_json({"calibrant": __version__, "file": file, **result.to_dict()})
+        print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict()})
     else:
-        print_lines(repr(result).split("\n"))
+        print_lines([*_positive_line(positive), *map(in_options_here, repr(result).split("\n"))])
     first, *others = result.values
     worse = [name for name in others if fail_if_worse and _is_worse(result[first, name])]
     if worse:

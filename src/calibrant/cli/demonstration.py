@@ -6,12 +6,14 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from .._results import number
+from ..errors import ArgumentError
 from ..evaluation import Evaluation, calibrated, evaluate
 from ..files import make_folder, write_atomic
 from ..inference.significance import assess
 from ..predictions import Predictions
 from ..recalibration.choosing import recalibrate
 from ..reporting.building import report
+from ..reporting.forms import form_of
 from .evaluating import show
 from .screen import print_lines, print_table, say
 from .source import Columns, load
@@ -27,6 +29,11 @@ STORY = (
 
 def run(out: str, save_data: str | None = None) -> None:
     """Measure the packaged predictions, ask whether it is chance, repair them on other rows, and write the report."""
+    path = Path(out)
+    try:
+        form_of(path, None)
+    except ArgumentError as error:
+        raise ArgumentError("--out", error.problem, "end it in .html, .md or .json") from None
     folder = None if save_data is None else make_folder(save_data)
     validation, test = (_packaged(name) for name in NAMES)
     before = evaluate(test)
@@ -40,7 +47,6 @@ def run(out: str, save_data: str | None = None) -> None:
     print_lines(["What repairs it, on held-out validation rows:", *repr(found).splitlines(), ""])
     headings, rows = _side_by_side(before, after)
     print_table(headings, rows, range(1, 3))
-    path = Path(out)
     report(test, path=path, title="Handwritten digits, read by boosted trees")
     say(f"\nwrote {path.resolve()}: open it in a browser")
     for name in NAMES if folder is not None else ():

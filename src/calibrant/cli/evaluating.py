@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from .. import __version__
 from ..engines.columns import as_booleans, check_class_order
-from ..errors import ArgumentError
+from ..errors import ArgumentError, CalibrantError
 from ..evaluation import Evaluation, choose_metrics, evaluate
 from ..registry import Metric, catalogue
 from .screen import (
     clean,
     in_options_here,
+    note_positive,
     print_json,
     print_lines,
     print_table,
@@ -26,8 +27,10 @@ from .screen import (
 from .source import Columns, load
 from .streaming import is_sketch, streamed
 
-__all__ = ["like_labels", "named_classes", "run"]
+__all__ = ["like_labels", "named_classes", "positive_class", "run"]
 
+# The default of --resamples.
+RESAMPLES = 200
 COMPARE = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -62,8 +65,11 @@ def parse_gate(text: str) -> Gate:
         if math.isnan(limit):  # which nothing is above or below
             raise ValueError
     except ValueError:
-        raise ArgumentError("--fail-if", f"{text!r} is no condition", 'write it as "ece > 0.05"') from None
-    return Gate(catalogue[match[1]], match[2], limit)
+        raise ArgumentError("--fail-if", f"{text!r} is not a condition", 'write it as "ece > 0.05"') from None
+    try:
+        return Gate(catalogue[match[1]], match[2], limit)
+    except CalibrantError as error:  # no metric, or several, of that name
+        raise type(error)("--fail-if", error.problem, error.remedy) from None
 
 
 def run(
@@ -108,6 +114,14 @@ def run(
     else:
         words = named_classes(load(file, Columns(**columns), where, format, table), classes, pos_label)
         words |= {"by": words.pop("groups", None), "normalize": normalize, "clip": clip, "map": map}
+    draws: dict[str, Any] = {"n_resamples": resamples, "rng": seed}
+    if interval is None and not assess:
+        if resamples != RESAMPLES or seed != 0:
+            option = "--seed" if resamples == RESAMPLES else "--resamples"
+            raise ArgumentError(
+                option, "is for intervals and p-values, and neither was asked for", "add --interval or --assess"
+            )
+        draws = {}
     with warnings_as_lines(), resampling_bar():
         result = evaluate(
             words.pop("y_true"),
@@ -119,8 +133,7 @@ def run(
             budget=budget,
             interval=interval,
             assess=assess,
-            n_resamples=resamples,
-            rng=seed,
+            **draws,
             **words,
         )
     result = _spoken(result, None if sketches is None else file)
@@ -150,14 +163,37 @@ def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
 
 
 def named_classes(words: dict[str, Any], classes: str | None, pos_label: str | None) -> dict[str, Any]:
-    """What was read from a file, with the classes named on the command line."""
+    """What was read from a file, with the classes named on the command line; of two columns, that of the positive class last."""
+    several = getattr(words["y_prob"], "ndim", 2) == 2
+    own = list(words.get("classes", ())) if several else []
+    by_place = words.pop("by_place", False)
+    if by_place and classes is None and pos_label is None:
+        note_positive(own)
     if classes is not None:
         given = like_labels([name.strip() for name in classes.split(",")], words["y_true"])
-        check_class_order(given, words.get("classes", ()), "--classes")
-        words["classes"] = given
+        if len(own) == 2 and [str(name) for name in given] == [str(name) for name in reversed(own)]:
+            words["y_prob"] = words["y_prob"][:, ::-1]
+            own = given
+        check_class_order(given, own, "--classes")
+        words["classes"] = own = given
     if pos_label is not None:
-        words["pos_label"] = like_labels([pos_label], words["y_true"])[0]
+        positive = like_labels([pos_label], words["y_true"])[0]
+        if len(own) == 2 and positive not in own:
+            named = f"is {positive!r}, and the columns are named after {own[0]}, {own[1]}"
+            raise ArgumentError("--pos-label", named, "name one of them")
+        if len(own) == 2:
+            turned = positive == own[0]
+            words |= {"y_prob": words["y_prob"][:, ::-1], "classes": own[::-1]} if turned else {}
+        else:
+            words["pos_label"] = positive
     return words
+
+
+def positive_class(words: dict[str, Any]) -> str:
+    """The name of the positive class of two in what was read; empty where there is none, or it has no other name than 1."""
+    classes = words.get("classes", ())
+    name = words.get("pos_label", classes[1] if len(classes) == 2 else "")
+    return "" if [str(each) for each in classes] == ["0", "1"] and "pos_label" not in words else str(name)
 
 
 def like_labels(names: list[str], labels: Any) -> list[Any]:

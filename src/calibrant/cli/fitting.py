@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import __version__
 from ..decision.thresholds import choose_threshold
-from ..engines.columns import CALIBRATED, as_booleans, check_class_order
+from ..engines.columns import CALIBRATED, check_class_order, like_classes
 from ..errors import ArgumentError
 from ..evaluation import calibrated
 from ..predictions import Predictions
@@ -19,7 +19,7 @@ from ..recalibration.grouped import GroupMap
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
 from .evaluating import like_labels, named_classes
-from .screen import clean, print_json, print_lines, say, warnings_as_lines
+from .screen import clean, in_options_here, print_json, print_lines, say, warnings_as_lines
 from .source import Columns, load
 from .tables import check_target, open_table
 
@@ -86,8 +86,18 @@ def run_fit(
         return
     print_lines(repr(found).split("\n"))
     print_lines(
-        ["", f"wrote {path}: {type(found.map).__name__}, fitted on {rows_in(p):,} rows", _next_step(found, out)]
+        [
+            "",
+            f"wrote {path}: {type(found.map).__name__}, fitted on {rows_in(p):,} rows{_classes_of(p)}",
+            _next_step(found, out),
+        ]
     )
+
+
+def _classes_of(p: Predictions) -> str:
+    """Which class is positive, where two have names."""
+    named = p.kind == "binary" and p.classes is not None and [str(name) for name in p.classes] != ["0", "1"]
+    return f"; positive class {p.classes[1]}" if named and p.classes is not None else ""
 
 
 def _next_step(found: Recalibration, out: str) -> str:
@@ -112,14 +122,14 @@ def apply_map(
     """Write the rows of a file with calibrated columns; gives where, and how many rows."""
     _check_not_grouped(map)
     check_target(out)
-    with open_table(file, Columns(**columns), where, format, table) as opened:
+    with open_table(file, Columns(**columns), where, format, table, to_write=True) as opened:
         words = opened.words()
         if classes is not None:
             given = [name.strip() for name in classes.split(",")]
             check_class_order(given, words.get("classes", ()), "--classes")
             words["classes"] = like_labels(given, map.classes_)
-        elif "classes" in words and map.classes_.dtype.kind == "b":
-            words["classes"] = as_booleans(words["classes"]) or words["classes"]
+        elif "classes" in words:
+            words["classes"] = like_classes(words["classes"], map.classes_.tolist())
         rows = len(words["y_prob"])
         # Nothing is asked of the labels, so any label will do.
         labels = np.zeros(rows, np.int64) if "classes" not in words else np.full(rows, words["classes"][0])
@@ -184,7 +194,7 @@ def run_select(
     if as_json:
         print_json({"calibrant": __version__, "file": file, **chosen.to_dict()})
     else:
-        print_lines(repr(chosen).split("\n"))
+        print_lines([in_options_here(line) for line in repr(chosen).split("\n")])
     if chosen.threshold is None:
         say(clean(f"no threshold was found for {chosen.target}"), err=True)
     return chosen.threshold is None

@@ -60,7 +60,8 @@ def describe(metric: Metric) -> list[str]:
         "lens": metric.lens,
         "options": ", ".join(f"{word}={value!r}" for word, value in metric.options.items()),
         "proper": metric.proper,
-        "direction": _direction(metric) if metric.signed else "",
+        "direction": "" if metric.sides is None else f"above the ideal {metric.sides[0]}, below it {metric.sides[1]}",
+        "tests": ", ".join(metric.tests),
         "weights": " and ".join(
             kind for kind, has in (("counts", metric.counts), ("sample_weight", metric.importance)) if has
         ),
@@ -73,10 +74,3 @@ def describe(metric: Metric) -> list[str]:
         "paper": metric.reference,
     }
     return [f"{metric.id}: {metric.name}", *(f"  {word + ':':<12} {text}" for word, text in facts.items() if text)]
-
-
-def _direction(metric: Metric) -> str:
-    """What a value above the ideal says."""
-    if metric.sign_of == "confidence":
-        return "above the ideal: overconfident"
-    return "above the ideal: scores too high (of the predicted class: overconfident)"

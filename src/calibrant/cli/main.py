@@ -12,6 +12,7 @@ from .. import __version__
 from ..errors import CalibrantError
 from .monitoring import monitor
 from .options import (
+    OnceGroup,
     by_option,
     class_score_options,
     classes_option,
@@ -32,6 +33,7 @@ from .options import (
     stream_option,
     table_option,
     where_option,
+    written_option,
 )
 from .screen import forget, in_options, say
 
@@ -87,7 +89,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=OnceGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="calibrant %(version)s")
 def cli() -> None:
     """Does "80 %" mean 80 %? Probability calibration of classifiers."""
@@ -182,7 +184,7 @@ def compare(file: str, **options: Any) -> None:
 @cli.command()
 @source_options(class_score_options)
 @fit_options
-@click.option("--out", default="map.json", show_default=True, metavar="FILE", help="Where to write the map.")
+@written_option("--out", default="map.json", show_default=True, help="Where to write the map.")
 @preprocessing_option
 @seed_option
 @json_option
@@ -200,7 +202,7 @@ def fit(file: str, **options: Any) -> None:
 @cli.command()
 @click.argument("map")
 @click.argument("file")
-@click.option("--out", required=True, metavar="FILE", help="Where to write the rows: .parquet, .csv or .tsv.")
+@written_option("--out", required=True, help="Where to write the rows: .parquet, .csv or .tsv.")
 @label_option
 @class_score_options
 @where_option
@@ -259,7 +261,7 @@ def select(file: str, **options: Any) -> None:
 @cli.command()
 @click.option("--validation", required=True, metavar="FILE", help="Rows to fit the map and choose the threshold on.")
 @click.option("--test", required=True, metavar="FILE", help="Other rows, to measure before and after on.")
-@click.option("--out", required=True, metavar="FOLDER", help="Where to write; made if it is not there.")
+@written_option("--out", folder=True, required=True, help="Where to write; made if it is not there.")
 @column_options(class_score_options)
 @fit_options
 @preprocessing_option
@@ -305,7 +307,7 @@ def run(**options: Any) -> None:
 @classes_option
 @click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Kind of the files.")
 @table_option
-@click.option("--out", metavar="FILE", required=True, help="Where to write, ending in .sketch.")
+@written_option("--out", required=True, help="Where to write, ending in .sketch.")
 @debug_option
 def scan(files: tuple[str, ...], **options: Any) -> None:
     """Read FILES of any size once and keep what every score metric needs of them; or add .sketch FILES.
@@ -320,9 +322,7 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 @cli.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @column_options(score_options, by_option("Look at each group by itself as well."))
-@click.option(
-    "--out", metavar="FILE", help="Where to write: .html, .md or .json; report.html if not given, - to print."
-)
+@written_option("--out", help="Where to write: .html, .md or .json; report.html if not given, - to print.")
 @click.option(
     "--as", "form", type=click.Choice(["html", "md", "json"]), help="What to write, where --out does not say."
 )
@@ -375,10 +375,8 @@ def metrics(name: str | None, use_case: str | None, as_json: bool) -> None:
 
 
 @cli.command()
-@click.option(
-    "--out", default="calibrant-demo.html", show_default=True, metavar="FILE", help="Where to write the page."
-)
-@click.option("--save-data", metavar="FOLDER", help="Also write the predictions there, to try other commands on.")
+@written_option("--out", default="calibrant-demo.html", show_default=True, help="Where to write the page.")
+@written_option("--save-data", folder=True, help="Also write the predictions there, to try other commands on.")
 @debug_option
 def demo(out: str, save_data: str | None) -> None:
     """Measure a real model's predictions and write a page to open in a browser."""

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import by_option, classes_option, debug_option, file_options, json_option, score_options, where_option
+from .options import (
+    OnceGroup,
+    by_option,
+    classes_option,
+    debug_option,
+    file_options,
+    json_option,
+    score_options,
+    where_option,
+    written_option,
+)
 from .options import label_option as label_column
 
 if TYPE_CHECKING:
@@ -35,7 +45,7 @@ format_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=OnceGroup)
 def monitor() -> None:
     """Watch predictions over time: drift, calibration as labels come, alarms.
 
@@ -61,7 +71,11 @@ def monitor() -> None:
     "--run-length", type=float, default=1000, show_default=True, help="Windows between false alarms of a change."
 )
 @click.option(
-    "--drift-alpha", type=float, default=0.01, show_default=True, help="Chance of a false drift alarm a window."
+    "--drift-alpha",
+    type=float,
+    default=0.01,
+    show_default=True,
+    help="Probability of a false drift alarm in a window, averaged over references.",
 )
 @click.option(
     "--mature", type=float, default=0.95, show_default=True, help="Share of labels at which a window is judged."
@@ -78,9 +92,12 @@ def monitor() -> None:
 @debug_option
 def init(store: str, **options: Any) -> None:
     """Begin a monitor in the new file STORE."""
+    from ..errors import ArgumentError
     from ..monitoring.watching import Monitor
-    from .screen import print_lines
+    from .screen import print_lines, warnings_as_lines
 
+    if (options["every"] is None) == (options["rows"] is None):
+        raise ArgumentError("--every", "and --rows are two ways to cut windows", "give either --every or --rows")
     words = {
         name: options.pop(name) for name in ("every", "rows", "lens", "alpha", "run_length", "drift_alpha", "mature")
     }
@@ -88,20 +105,34 @@ def init(store: str, **options: Any) -> None:
     if words["rows"] is not None and horizon is not None and str(horizon).isdigit():
         horizon = int(horizon)
     words |= {"horizon": horizon, "missing": options.pop("missing"), "n_resamples": options.pop("resamples")}
+    words["by"] = options["by"]
     file = options.pop("reference")
-    made = Monitor.create(store, reference=_reference(file, options), **words)
-    print_lines([repr(made), f"next: calibrant monitor update {store} FILE --time COLUMN --id COLUMN"])
+    with warnings_as_lines():
+        made = Monitor.create(store, reference=_reference(file, options), **words)
+    time = " --time COLUMN" if made.settings.rule.by_time else ""
+    print_lines([repr(made), f"next: calibrant monitor update {store} FILE{time} --id COLUMN"])
 
 
 def _reference(file: str, source: dict[str, Any]) -> Any:
-    """Rows of a table, or the sketch that was written before."""
+    """Rows of a table, or the sketch that was written before, of which only the column of its groups can be told."""
+    from ..errors import ArgumentError, LabelError
     from ..files import read_limited
     from ..sketches import Sketches
     from .fitting import read
 
     if file != "-" and Path(file).is_file() and Path(file).suffix == ".sketch":
+        given = next((name for name, value in source.items() if value and name != "by"), None)
+        if given is not None:
+            told = f"is for rows, and {file} holds a sketch of them"
+            raise ArgumentError(f"--{given}", told, "pass it to scan")
         return Sketches.from_bytes(read_limited(file, 1 << 30), file)
-    return read(file, **source)
+    try:
+        return read(file, **source)
+    except LabelError as error:
+        if "pos_label" not in error.remedy:
+            raise
+        remedy = "pass --classes NEGATIVE,POSITIVE"
+        raise LabelError(error.argument, error.problem, remedy, row=error.row) from None
 
 
 @monitor.command()
@@ -114,7 +145,7 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
 @click.option("--delivery", metavar="NAME", help="Name of this file, for rows without ids: the same name comes once.")
 @label_column
 @score_options
-@by_option("Group of each row.")
+@by_option("Group of each row; by default the column that init named.")
 @where_option
 @file_options
 @fail_option
@@ -123,16 +154,22 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
 def update(store: str, file: str, **options: Any) -> None:
     """Add the predictions in FILE to STORE; labels that are missing may come later."""
     from ..errors import ArgumentError
-    from ..monitoring.watching import Monitor
+    from ..monitoring.watching import Monitor, some_names
     from .arrivals import in_order, rows_of
+    from .screen import warnings_as_lines
 
     chosen = {name: options.pop(name) for name in ("fail_on", "as_json", "delivery")}
     opened = Monitor.open(store)
     if options["time"] is None and opened.settings.rule.by_time:
         raise ArgumentError("--time", "is missing, and windows are spans of time", "name the column of times")
-    with _labels_of_reference(opened):
+    if options["by"] is None:
+        options["by"] = opened.settings.by
+        if options["by"] is None and opened.groups:
+            told = f"is missing, and this monitor watches groups ({some_names(opened.groups)})"
+            raise ArgumentError("--by", told, "name their column")
+    with warnings_as_lines(), _labels_of_reference(opened):
         done = opened.update(delivery=chosen["delivery"], **in_order(rows_of(file, **options), opened.settings.classes))
-    _finish(opened, done, chosen["fail_on"], chosen["as_json"])
+    _finish(done, chosen["fail_on"], chosen["as_json"])
 
 
 @monitor.command()
@@ -160,15 +197,15 @@ def labels(
     """Add the labels in FILE to predictions that STORE has, or correct them."""
     from ..monitoring.watching import Monitor
     from ..monitoring.windows import read_time
-    from .arrivals import labels_of
+    from .arrivals import labels_like, labels_of
 
     opened = Monitor.open(store)
     if now is not None:
         read_time(now, "--now")
     ids, values = labels_of(file, id_column, label, where, format)
     with _labels_of_reference(opened):
-        done = opened.add_labels(ids, values, when=now)
-    _finish(opened, done, fail_on, as_json)
+        done = opened.add_labels(ids, labels_like(values, opened.settings.classes), when=now)
+    _finish(done, fail_on, as_json)
 
 
 @contextmanager
@@ -200,8 +237,6 @@ def status(store: str, last: int, group: str | None, as_json: bool, prometheus: 
 
     if as_json and prometheus:
         raise ArgumentError("--prometheus", "was given beside --json", "choose one")
-    if last < 1:
-        raise ArgumentError("--last", f"must be at least 1; got {last}")
     found = _status(Monitor.open(store), last, group)
     if as_json:
         say(found.to_json())
@@ -214,7 +249,7 @@ def status(store: str, last: int, group: str | None, as_json: bool, prometheus: 
 
 @monitor.command()
 @click.argument("store")
-@click.option("--out", default="monitor.html", show_default=True, metavar="FILE", help="Where to write the page.")
+@written_option("--out", default="monitor.html", show_default=True, help="Where to write the page.")
 @click.option("--title", metavar="TEXT", help="Heading of the page; the name of STORE if not given.")
 @click.option("--last", type=int, default=90, show_default=True, help="How many windows to show.")
 @click.option("--group", metavar="NAME", help="Whose windows to show; all rows if not given.")
@@ -234,7 +269,10 @@ def report(store: str, out: str, title: str | None, last: int, group: str | None
 @click.argument("store")
 @debug_option
 def acknowledge(store: str) -> None:
-    """Mark all alarms as seen, so that status exits with 3 for new ones only."""
+    """Mark all alarms as seen, so that update and status exit with 3 for new ones only.
+
+    A change of calibration that goes on stays acknowledged; it is a new one after a recovery, or in another direction.
+    """
     from ..monitoring.watching import Monitor
     from .screen import print_lines
 
@@ -244,35 +282,25 @@ def acknowledge(store: str) -> None:
 
 def _status(opened: Monitor, last: int, group: str | None) -> MonitorStatus:
     """Names typed here are text, and groups may be numbers."""
+    from ..errors import ArgumentError
+
+    if last < 1:
+        raise ArgumentError("--last", f"must be at least 1; got {last}")
     if group is None:
         return opened.status(last=last)
     names = {str(found.group): found.group for found in opened.status(last=1).groups}
     return opened.status(last=last, group=names.get(group, group))
 
 
-def _finish(opened: Monitor, done: Update, fail_on: str, as_json: bool) -> None:
+def _finish(done: Update, fail_on: str, as_json: bool) -> None:
     from .screen import print_json, print_lines
 
     if as_json:
         print_json(done.to_dict())
     else:
-        print_lines([repr(done), *(f"alarm: {line}" for line in _told(opened, done))])
+        known = (f"acknowledged: {alarm!r}" for alarm in done.ongoing)
+        print_lines([repr(done), *(f"alarm: {alarm!r}" for alarm in done.alarms), *known])
     _exit(done.alarms, fail_on)
-
-
-def _told(opened: Monitor, done: Update) -> list[str]:
-    """The alarms of a delivery; one that is open already was explained when it was raised first."""
-    first: dict[tuple[str, Any], WatchAlarm] = {}
-    for alarm in opened.status(last=1).open_alarms if done.alarms else ():
-        first.setdefault((alarm.kind, alarm.group), alarm)
-    lines = []
-    for alarm in done.alarms:
-        since = first.get((alarm.kind, alarm.group), alarm)
-        again = alarm.kind == "change" and since.number < alarm.number
-        named = "" if alarm.group is None else f" in group {alarm.group}"
-        told = f"change{named}, window {alarm.window}: it goes on; open since window {since.window}"
-        lines.append(told if again else repr(alarm))
-    return lines
 
 
 def _exit(alarms: Iterable[WatchAlarm], fail_on: str) -> None:
@@ -314,5 +342,5 @@ def _show(found: MonitorStatus) -> None:
     newest = found.last_closed
     if newest is not None:
         told += [] if newest.scores.reading is None else [f"{newest.window}: {newest.scores.reading.words}"]
-        told += [f"{newest.window}: {estimate.words}" for estimate in newest.scores.accuracy[:1]]
+        told += [f"{newest.window}: {newest.accuracy_words}"] if newest.accuracy_words else []
     print_lines(["", *told] if told else [])

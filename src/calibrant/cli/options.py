@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 __all__ = [
+    "OnceGroup",
     "by_option",
     "class_score_options",
     "classes_option",
@@ -28,9 +29,34 @@ __all__ = [
     "stream_option",
     "table_option",
     "where_option",
+    "written_option",
 ]
 
 Command = Callable[..., Any]
+
+
+class OnceCommand(click.Command):
+    """A command that takes each option once, unless it is made to be repeated: the last of two would win without a word."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, and refuse an option that was given twice; a flag may be."""
+        order = self.make_parser(ctx).parse_args(list(args))[2]
+        for option in dict.fromkeys(param for param in order if isinstance(param, click.Option)):
+            plain_flag = option.is_flag and not option.secondary_opts
+            if order.count(option) > 1 and not (option.multiple or option.count or plain_flag):
+                remedy = "give its values once, with commas" if "with commas" in (option.help or "") else "give it once"
+                raise click.UsageError(f"{option.opts[0]}: was given {_times(order.count(option))}; {remedy}")
+        return super().parse_args(ctx, args)
+
+
+class OnceGroup(click.Group):
+    """Commands that take each option once."""
+
+    command_class = OnceCommand
+
+
+def _times(count: int) -> str:
+    return "twice" if count == 2 else f"{count} times"
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -44,9 +70,27 @@ def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], 
     return decorate
 
 
+def written_option(name: str, *, folder: bool = False, **more: Any) -> Callable[[Command], Command]:
+    """An option that names what is written; where that cannot be, it is said before the work."""
+
+    def check(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+        from ..files import check_writable
+
+        if value is not None and value != "-" and not context.resilient_parsing:
+            check_writable(value, folder=folder)
+        return value
+
+    return click.option(name, callback=check, metavar="FOLDER" if folder else "FILE", **more)
+
+
 class_score_options = with_options(
     click.option("--prob", metavar="COLUMN", help="Probability of the positive class."),
-    click.option("--probs", metavar="COLUMNS", help="One probability per class: a list, or a pattern such as 'p_*'."),
+    click.option(
+        "--probs",
+        metavar="COLUMNS",
+        help="One probability per class: a list, or a pattern such as 'p_*'. Of two, the second is of the positive class, unless "
+        "their names tell it, as p_yes and p_no do.",
+    ),
     click.option(
         "--logits", metavar="COLUMNS", help="Logits instead of probabilities: one column, a list or a pattern."
     ),
@@ -62,7 +106,9 @@ score_options = with_options(
 label_option = click.option("--label", metavar="COLUMN", help="The true class. Found by its name if not given.")
 where_option = click.option("--where", metavar="SQL", help="Which rows, as one SQL expression: \"country = 'FR'\".")
 classes_option = click.option(
-    "--classes", metavar="NAMES", help="Names of the classes, in the order of the columns, with commas."
+    "--classes",
+    metavar="NAMES",
+    help="Names of the classes in the order of the columns, of two the positive one last, with commas.",
 )
 table_option = click.option("--table", metavar="NAME", help="Table of a DuckDB database, where it has several.")
 file_options = with_options(
@@ -86,7 +132,7 @@ def column_options(*more: Callable[[Command], Command]) -> Callable[[Command], C
         click.option("--counts", metavar="COLUMN", help="How many rows each row stands for."),
         where_option,
         classes_option,
-        click.option("--pos-label", metavar="VALUE", help="Which label is positive."),
+        click.option("--pos-label", metavar="VALUE", help="Which of two classes is the positive one."),
         file_options,
     )
 

@@ -13,12 +13,27 @@ from typing import Any
 
 from .._convert import match_columns
 from ..engines.columns import check_expression, first_line, quoted
-from ..engines.reading import CONFIG, PRINTED, attached, check_cut, kind_of, listed, paths_of, reader, text
+from ..engines.reading import (
+    CONFIG,
+    PRINTED,
+    attached,
+    check_cut,
+    check_kind,
+    kind_of,
+    listed,
+    named_types,
+    not_utf8,
+    paths_of,
+    reader,
+    with_texts,
+)
 from ..errors import ArgumentError, FileError
 
-__all__ = ["Rows", "connect", "kind_of_all", "on_disk", "open_rows"]
+__all__ = ["NUMBER", "Rows", "all_as_text", "connect", "kind_of_all", "on_disk", "open_rows"]
 
 SKETCH = ".sketch"
+# A column that reading adds, under a name that no file has.
+NUMBER = "row that calibrant reads"
 
 
 @dataclass(frozen=True)
@@ -101,12 +116,20 @@ def _kind(path: Path) -> str:
 
 
 def _sniff(path: Path) -> str:
+    check_kind(path)
     with path.open("rb") as stream:
         head = stream.read(4096)
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith(b"PK\x03\x04"):
+        if b"[Content_Types].xml" in head or b"mimetypeapplication/vnd" in head:
+            raise FileError(str(path), "is a spreadsheet, which cannot be read", "save it as CSV")
         return "npz"
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise not_utf8(str(path))
+    if b"\0" in head:
+        remedy = "CSV, TSV, Parquet, JSON lines, NPZ and DuckDB databases are read; --format says which"
+        raise FileError(str(path), "is not a text file", remedy)
     if head.lstrip().startswith((b"{", b"[")):
         return "json"
     first = head.split(b"\n", 1)[0]
@@ -122,6 +145,7 @@ def open_rows(
     where: str | None = None,
     table: str | None = None,
     as_text: Sequence[tuple[str, str]] = (),
+    numbered: bool = False,
 ) -> Rows:
     """Files as one table.
 
@@ -138,6 +162,8 @@ def open_rows(
     as_text
         Options, and the columns they name, that are to arrive as they were written: of a printed date or number DuckDB guesses the
         form, file by file.
+    numbered
+        Whether each row gets its number, before a condition leaves some out, as a column `NUMBER` that is not among the names.
     """
     if where is not None:
         check_expression(connection, where)
@@ -145,17 +171,35 @@ def open_rows(
         raise ArgumentError("--table", "is for DuckDB databases", "drop it")
     source = attached(connection, paths, table) if kind == "duckdb" else _read(kind, paths)
     types = _described(connection, source, shown, kind)
-    named = [match_columns(list(types), [name], option)[0] for option, name in as_text]
+    named = {match_columns(list(types), [name], option)[0]: option for option, name in as_text}
     written = {name: types[name] for name in named if kind in PRINTED and types[name] != "VARCHAR"}
     if written:
         changed = dict.fromkeys(written, "VARCHAR")
         types = {**types, **changed}
         # Of JSON, all columns are named or none.
-        told = _named_types("columns", types) if kind == "json" else _named_types("types", changed)
-        source = _with_texts(_read(kind, paths, told), written, where)
-    elif where is not None:
-        source = f"(SELECT * FROM {source} WHERE (\n{where}\n))"  # noqa: S608 - one expression
+        told = named_types("columns", types) if kind == "json" else named_types("types", changed)
+        ids = {name for name in written if named[name] == "--id"}
+        source = with_texts(_read(kind, paths, told), written, where, ids)
+    else:
+        if numbered:
+            source = with_numbers(source)
+        if where is not None:
+            source = f"(SELECT * FROM {source} WHERE (\n{where}\n))"  # noqa: S608 - one expression
     return Rows(connection, shown, kind, source, types, where)
+
+
+def with_numbers(source: str) -> str:
+    """A table with the number of each row."""
+    return f"(SELECT *, row_number() OVER () - 1 AS {quoted(NUMBER)} FROM {source})"  # noqa: S608 - quoted
+
+
+def all_as_text(kind: str, paths: list[str], types: dict[str, str]) -> str:
+    """Text files as SQL, all columns as they were written and numbered; lists and the like, which JSON has, as they are."""
+    if kind == "json":
+        told = {name: type if re.search(r"[\](]", type) else "VARCHAR" for name, type in types.items()}
+        return with_numbers(_read(kind, paths, named_types("columns", told)))
+    # Of an empty field and two quotes, only the first is missing.
+    return with_numbers(_read(kind, paths, "all_varchar = true", "allow_quoted_nulls = false"))
 
 
 def _described(connection: Any, source: str, shown: str, kind: str) -> dict[str, str]:
@@ -165,6 +209,8 @@ def _described(connection: Any, source: str, shown: str, kind: str) -> dict[str,
     try:
         found = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608 - quoted
     except duckdb.Error as error:
+        if "not utf-8" in str(error):
+            raise not_utf8(shown) from error
         problem = f"cannot be read as {kind}: {first_line(error)}"
         raise FileError(shown, problem, "check the file, or say its kind with --format") from error
     types = {row[0]: row[1] for row in found}
@@ -176,29 +222,3 @@ def _read(kind: str, paths: list[str], *more: str) -> str:
     """Some files as SQL."""
     together = ("union_by_name = true",) if len(paths) > 1 else ()
     return reader(kind, listed(paths), *together, *more)
-
-
-def _named_types(option: str, types: dict[str, str]) -> str:
-    pairs = ", ".join(f"{text(name)}: {text(type)}" for name, type in types.items())
-    return f"{option} = {{{pairs}}}"
-
-
-def _with_texts(source: str, written: dict[str, str], where: str | None) -> str:
-    """Columns as they were written; a condition sees the values they stand for."""
-    texts = {name: _as_written(quoted(name), type) for name, type in written.items()}
-    if where is None:
-        changed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in texts.items())
-        return f"(SELECT * REPLACE ({changed}) FROM {source})"  # noqa: S608 - quoted names
-    kept = {name: quoted(f"{name} as it was written") for name in written}
-    values = ", ".join(f"CAST({quoted(name)} AS {type}) AS {quoted(name)}" for name, type in written.items())
-    more = ", ".join(f"{texts[name]} AS {kept[name]}" for name in written)
-    back = ", ".join(f"{kept[name]} AS {quoted(name)}" for name in written)
-    inner = f"(SELECT * REPLACE ({values}), {more} FROM {source})"  # noqa: S608 - quoted names
-    return f"(SELECT * EXCLUDE ({', '.join(kept.values())}) REPLACE ({back}) FROM {inner} WHERE (\n{where}\n))"  # noqa: S608
-
-
-def _as_written(name: str, type: str) -> str:
-    """Text without what does not tell numbers apart: blanks, and the .0 of a whole number among fractions."""
-    if not re.fullmatch(r"U?[A-Z]*INT(EGER)?|BIGNUM|DOUBLE|FLOAT|DECIMAL.*", type):
-        return name
-    return rf"regexp_replace(trim({name}), '^([+-]?\d+)\.0*$', '\1')"

@@ -17,11 +17,15 @@ import click
 from .._results import text_table
 from ..errors import CalibrantWarning, FileError
 
+# To this width text may be narrowed in a table.
+FOLDED = 12
+
 __all__ = [
     "forget",
     "in_options",
     "in_options_here",
     "is_terminal",
+    "note_positive",
     "print_json",
     "print_lines",
     "print_table",
@@ -48,6 +52,15 @@ def forget(stream: TextIO | None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+def note_positive(classes: Sequence[Any]) -> None:
+    """Say which of two columns is taken as that of the positive class, where their names do not tell it as those of yes and no do."""
+    from .._frames import positive_of
+
+    if len(classes) == 2 and positive_of(classes) is None:
+        told = f"{classes[1]} is taken as the positive class, being the second column"
+        say(clean(f"note: {told}; --classes {classes[1]},{classes[0]} takes the other"), err=True)
+
+
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether somebody looks on; a stream that was closed before we began is None."""
     return stream is not None and stream.isatty()
@@ -59,7 +72,16 @@ def clean(text: str) -> str:
 
 
 # What errors of the library call by the names of Python, and a user of the command line by those of options.
-_SUBJECTS = {"y_true": "--label", "y_prob": "--prob", "when": "--time", "ids": "--id"}
+_SUBJECTS = {
+    "y_true": "--label",
+    "y_prob": "--prob",
+    "scores": "--prob",
+    "recalibrate": "--label",
+    "when": "--time",
+    "ids": "--id",
+    "metric": "--metrics",
+    "use_case": "--for",
+}
 _OPTIONS = {
     "input": "--logits",
     "sample_weight": "--weight",
@@ -67,6 +89,7 @@ _OPTIONS = {
     "n_resamples": "--resamples",
     "rng": "--seed",
     "confidence_level": "--confidence",
+    "kind": "--compare",
 }
 _FLAGS = ("--logits", "--normalize", "--clip")
 # Remedies that only Python has.
@@ -79,6 +102,11 @@ _PHRASES = {
     "pass groups= or features=": "pass groups=",
     "pass features= or proximity=": "features of rows are for Python",
     "pass features=": "features of rows are for Python",
+    "convert it with float() or read the column as numeric": "name a column of numbers",
+    "must be None or lie": "must lie",
+    "pass a file written by save": "name a file that fit wrote",
+    "choose_threshold asks": "select asks",
+    "'sequence', 'fixed', 'conformal'": "'sequence', 'conformal'",
 }
 
 
@@ -90,6 +118,8 @@ def in_options(text: str, options: Collection[str]) -> str:
     named |= {option[2:].replace("-", "_"): option for option in options if option.startswith("--")}
     subject, colon, rest = text.partition(": ")
     spoken = {name: option for name, option in _SUBJECTS.items() if option in options} | named
+    if "--models" in options:
+        spoken["y_prob"] = "--models"
     text = f"{spoken[subject]}{colon}{rest}" if colon and subject in spoken else text
 
     def as_option(found: re.Match[str]) -> str:
@@ -97,7 +127,25 @@ def in_options(text: str, options: Collection[str]) -> str:
         return option if value is None or option in _FLAGS else f"{option} {_typed(value)}"
 
     given = rf"(?<![\w-])({'|'.join(named)})=(?:\[\.\.\.\]|True|{_VALUE})?"
-    return re.sub(given, as_option, text) if named else text
+    return _without_keywords(re.sub(given, as_option, text) if named else text)
+
+
+# A keyword of Python that no option stands for, with its value.
+_KEYWORD = re.compile(r"""(?<![\w(,.=-])[a-z]\w*=(?![=<>])""")
+_VERB = re.compile(r"(pass|use|give|set|name) ")
+
+
+def _without_keywords(text: str) -> str:
+    """The text without remedies that only Python has; the other alternatives stay."""
+    problem, semicolon, remedy = text.rpartition("; ")
+    if not semicolon or not _KEYWORD.search(remedy):
+        return text
+    parts = re.split(r",? or ", remedy)
+    kept = [part for part in parts if not _KEYWORD.search(part)]
+    verb = _VERB.match(parts[0])
+    if kept and verb and kept[0] is not parts[0] and not re.match(r"[a-z]+ ", kept[0]):
+        kept[0] = verb[0] + kept[0]
+    return f"{problem}; {', or '.join(kept)}" if kept else problem
 
 
 # A value in Python: text, a number, a list or a range.
@@ -182,14 +230,33 @@ def _print_rich(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for i, heading in enumerate(headings):
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    text = [[clean(cell) for cell in row] for row in [headings, *rows]]
+    widest = [max(len(row[i]) for row in text) for i in range(len(headings))]
+    # Numbers and ids are whole or worthless: where the window is narrow, other text goes on in the next line.
+    whole = [i in numeric or i == 0 for i in range(len(headings))]
+    console = Console()
+    needed = 2 * len(headings) + 2
+    needed += sum(width if keep else min(width, FOLDED) for width, keep in zip(widest, whole, strict=True))
+    if needed > console.width and "name" in headings:  # the id says it too
+        place = list(headings).index("name")
+        left = range(numeric.start - 1, numeric.stop - 1)
+        shorter = [[cell for i, cell in enumerate(row) if i != place] for row in (headings, *rows)]
+        _print_rich(shorter[0], shorter[1:], left)
+        return
+    for i, heading in enumerate(text[0]):
         table.add_column(
-            Text(clean(heading)), justify="right" if i in numeric else "left", style="bold cyan" if i == 0 else None
+            Text(heading),
+            justify="right" if i in numeric else "left",
+            style="bold cyan" if i == 0 else None,
+            no_wrap=whole[i],
+            min_width=widest[i] if whole[i] else min(widest[i], FOLDED),
+            overflow="fold",
         )
-    for row in rows:
-        table.add_row(*(Text(clean(cell)) for cell in row))
-    Console().print(table)
+    for row in text[1:]:
+        table.add_row(*map(Text, row))
+    console.width = max(console.width, needed)
+    console.print(table)
 
 
 @contextmanager
@@ -198,7 +265,7 @@ def warnings_as_lines() -> Iterator[None]:
     seen: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
-        text = " ".join(str(message).split())
+        text = in_options_here(" ".join(str(message).split()))
         if text not in seen:
             seen.add(text)
             say(clean(f"warning: {text}"), err=True)

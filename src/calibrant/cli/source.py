@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .._convert import match_columns, rounding_of
+from .._frames import positive_of
 from ..engines.columns import (
     PROB_NAMES,
     Columns,
@@ -13,6 +15,7 @@ from ..engines.columns import (
     class_names,
     find_columns,
     lossless,
+    names_as_written,
     quoted,
     score_options,
 )
@@ -50,6 +53,12 @@ def _from_table(
     try:
         rows = open_rows(connection, paths, shown, kind, where=where, table=table)
         wanted = dict.fromkeys(_wanted(rows.names, columns))
+        label, by = next(iter(wanted)), columns.by
+        # Names of classes and groups are what was written, not what DuckDB makes of it: true for yes, 1.1 for 1.10.
+        written = [("--label", label)] if rows.types[label] == "BOOLEAN" else []
+        written += [("--by", by)] if by is not None else []
+        if rows.printed and written:
+            rows = open_rows(connection, paths, shown, kind, where=where, table=table, as_text=written)
         listed = [
             f"{lossless(name, rows.types[name])} AS {quoted(name)}" if name == columns.by else quoted(name)
             for name in wanted
@@ -60,6 +69,8 @@ def _from_table(
     if len(next(iter(arrays.values()))) == 0:
         remedy = "loosen --where" if where is not None else "check what wrote it"
         raise FileError(shown, "has no rows" + (" that fit --where" if where is not None else ""), remedy)
+    if by is not None and rows.printed:
+        arrays[by] = named_as_written(arrays[by])
     return _from_arrays(arrays, columns, text=rows.printed)
 
 
@@ -79,9 +90,8 @@ def _wanted(existing: list[str], columns: Columns) -> list[str]:
 def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[str, Any]:
     import numpy as np
 
-    label, names = (
-        find_columns(list(arrays), columns) if not _npz_logits(arrays, columns) else (_find_label(arrays), ["logits"])
-    )
+    chosen = replace(columns, logits="logits") if _npz_logits(arrays, columns) else columns
+    label, names = find_columns(list(arrays), chosen)
     scores = _stack([arrays[name] for name in names])
     words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
     if columns.logits or names == ["logits"]:
@@ -90,20 +100,99 @@ def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[s
         words["input"] = "confidence"
     if text and scores.ndim == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
         words["sum_tolerance"] = printed_tolerance(np.asarray(scores))
-    if scores.ndim == 2 and len(names) > 1:
-        classes = class_names(names, columns.probs or columns.logits or "")
-        if classes is not None and arrays[label].dtype.kind == "b" and any(isinstance(name, str) for name in classes):
-            classes = as_booleans(classes)
-        if classes is not None and (arrays[label].dtype.kind in "OU" or all(isinstance(name, int) for name in classes)):
+    several = scores.ndim == 2 and len(names) > 1
+    of_columns = class_names(names, columns.probs or columns.logits or "") if several else None
+    if several or (scores.ndim == 1 and not columns.confidence):
+        words["y_true"], classes = label_classes(arrays[label], of_columns)
+        if classes is not None and (words["y_true"].dtype.kind in "OU" or all(isinstance(n, int) for n in classes)):
             words["classes"] = classes
+            # A list of columns has the order that was meant.
+            if len(classes) == 2 and several and "," not in (columns.probs or columns.logits or ""):
+                words["by_place"] = True
+    elif columns.confidence:
+        words["y_true"] = _truth_values(arrays[label])
     for word, option, name in (
         ("sample_weight", "--weight", columns.weight),
         ("counts", "--counts", columns.counts),
         ("groups", "--by", columns.by),
     ):
         if name:
-            words[word] = arrays[match_columns(list(arrays), [name], option)[0]]
+            found = arrays[match_columns(list(arrays), [name], option)[0]]
+            words[word] = found if word == "groups" else _numbers_of_text(found)
     return words
+
+
+def _numbers_of_text(values: Any) -> Any:
+    """Numbers that a typed file holds as text; anything else as it is."""
+    import numpy as np
+
+    if not _distinct_texts(values):
+        return values
+    try:
+        return np.asarray(values).astype(np.float64)
+    except ValueError:
+        return values
+
+
+def label_classes(labels: Any, of_columns: list[Any] | None) -> tuple[Any, list[Any] | None]:
+    """Labels, and the classes in the order of the columns, the positive one of two last; None where nothing names them.
+
+    Words for true and false mean the same in labels and in names of columns; what is shown is what the labels hold.
+    """
+    import numpy as np
+
+    if labels.dtype.kind == "b" and of_columns is not None and any(isinstance(name, str) for name in of_columns):
+        return labels, as_booleans(of_columns)
+    seen = _distinct_texts(labels)
+    if not seen or (of_columns is not None and set(seen) <= set(of_columns)):
+        return labels, of_columns
+    truth = as_booleans(seen)
+    if truth is None:
+        place = positive_of(seen) if of_columns is None else None
+        return labels, of_columns if place is None else [seen[1 - place], seen[place]]
+    turned = [False, True] if of_columns is None else as_booleans(of_columns)
+    numbered = of_columns is not None and all(isinstance(name, int) for name in of_columns)
+    if numbered or len(set(truth)) < len(seen):  # the columns have other names, or the labels several spellings
+        meant = dict(zip(seen, truth, strict=True))
+        return np.array([meant[label] for label in labels]), of_columns if numbered else turned
+    spelled = dict(zip(truth, seen, strict=True))
+    names = of_columns or [f"not {seen[0]}"] * 2
+    return labels, of_columns if turned is None else [
+        spelled.get(v, str(n)) for v, n in zip(turned, names, strict=True)
+    ]
+
+
+def _distinct_texts(labels: Any) -> list[str]:
+    """The labels that occur, where all are text; else none."""
+    import numpy as np
+
+    if labels.dtype.kind not in "OU" or labels.ndim != 1 or np.ma.is_masked(labels):
+        return []
+    seen = set(np.asarray(labels).tolist())
+    return sorted(seen) if all(isinstance(label, str) for label in seen) else []
+
+
+def _truth_values(labels: Any) -> Any:
+    """Whether a prediction was right, in words, as truth values; anything else as it is."""
+    import numpy as np
+
+    truth = {seen: value for seen in _distinct_texts(labels) for value in as_booleans([seen]) or ()}
+    known = truth and len(truth) == len(_distinct_texts(labels))
+    return np.array([truth[label] for label in labels]) if known else labels
+
+
+def named_as_written(values: Any) -> Any:
+    """Groups by the text of the file: numbers where that says no less, so that they are sorted as such."""
+    import numpy as np
+
+    if not _distinct_texts(values):
+        return values
+    names = names_as_written(_distinct_texts(values))
+    return np.array([names[value] for value in values], dtype=None if _are_numbers(names.values()) else object)
+
+
+def _are_numbers(names: Any) -> bool:
+    return not any(isinstance(name, str) for name in names)
 
 
 def _npz_logits(arrays: dict[str, Any], columns: Columns) -> bool:
@@ -112,10 +201,6 @@ def _npz_logits(arrays: dict[str, Any], columns: Columns) -> bool:
         and "logits" in arrays
         and not any(n in arrays for n in PROB_NAMES)
     )
-
-
-def _find_label(arrays: dict[str, Any]) -> str:
-    return find_columns([*arrays, "prob"], Columns())[0]
 
 
 def _stack(parts: list[Any]) -> Any:

@@ -16,7 +16,7 @@ from ..engines.reading import kind_of
 from ..engines.scanning import scan
 from ..errors import ArgumentError, CalibrantError, FileError, LensError
 from ..sketches import Sketches
-from .screen import clean, is_terminal, print_lines, say
+from .screen import clean, is_terminal, note_positive, print_lines, say
 
 __all__ = ["is_sketch", "run", "streamed"]
 
@@ -67,7 +67,7 @@ def read(files: tuple[str, ...], columns: Columns, words: dict[str, Any]) -> Ske
         raise ArgumentError("--probs", "was given beside --prob", "pass one of them")
     classes = words.get("classes")
     with rows_bar() as tell, _as_options("--probs" if columns.probs else "--prob"):
-        return scan(
+        found = scan(
             list(files),
             label=columns.label,
             prob=columns.probs or columns.prob,
@@ -78,6 +78,9 @@ def read(files: tuple[str, ...], columns: Columns, words: dict[str, Any]) -> Ske
             table=words.get("table"),
             progress=tell,
         )
+    if classes is None and columns.prob is None and "," not in (columns.probs or ""):
+        note_positive(found.classes)
+    return found
 
 
 def _added(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:

@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..engines.columns import CALIBRATED, LABEL_NAMES, Columns, class_names, find_columns, first_line, quoted
+from ..engines.columns import CALIBRATED, Columns, class_names, find_columns, first_line, quoted
+from ..engines.reading import PRINTED
 from ..errors import ArgumentError, ColumnError, FileError
 from ..files import read_npz, write_atomic
-from .rows import connect, kind_of_all, on_disk, open_rows
+from .appending import appended
+from .rows import NUMBER, all_as_text, connect, kind_of_all, on_disk, open_rows
 from .source import _npz_logits, _stack, printed_tolerance
 
 __all__ = ["Table", "check_target", "open_table"]
@@ -44,6 +46,9 @@ class Table:
     text: bool
     """Whether numbers were printed, so that rows sum to 1 only roughly."""
     pattern: str
+    paths: tuple[str, ...] = ()
+    """The text files whose rows these are, where they are to be written as they came; their rows are numbered."""
+    kind: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -70,18 +75,24 @@ class Table:
 
         target = check_target(out)
         columns = [probs] if probs.ndim == 1 else list(probs.T)
-        names = [name + CALIBRATED for name in self.scores]
+        scores = self.scores
+        if len(scores) == len(columns):  # in the order of the file, which may not be that of the classes
+            scores = sorted(scores, key=self.names.index)
+            columns = [columns[self.scores.index(name)] for name in scores]
+        names = [name + CALIBRATED for name in scores]
         taken = {name.lower() for name in self.names}
         for name in names:
             if name.lower() in taken:
                 raise ColumnError(name, "is a column of the file already", "drop it there, or name other columns")
+        text = self._appended(out, names, columns)
+        if text is not None:
+            return write_atomic(out, text)
         added = {f"c{place}": _plain(column) for place, column in enumerate(columns)}
         if len(names) == len(columns):
             new = ", ".join(f"{c} AS {quoted(name)}" for c, name in zip(added, names, strict=True))
         else:  # one column holds a list
             new = f"[{', '.join(added)}] AS {quoted(names[0])}"
-        self.connection.register("rows_added", added)
-        query = f"SELECT rows_read.*, {new} FROM rows_read POSITIONAL JOIN rows_added"  # noqa: S608 - quoted names
+        query = self._joined(added, new, typed="parquet" in target)
         with tempfile.TemporaryDirectory(prefix="calibrant-") as folder:
             copy = Path(folder) / "table"
             try:
@@ -90,12 +101,45 @@ class Table:
                 raise FileError(out, f"cannot be written: {first_line(error)}", "choose another kind") from error
             return write_atomic(out, copy.read_bytes())
 
+    def _appended(self, out: str, names: list[str], columns: list[Any]) -> bytes | None:
+        """The text of the one file with the new columns, where text of its kind is asked for."""
+        if len(self.paths) != 1 or Path(out).suffix.lower() != f".{self.kind}" or len(names) != len(columns):
+            return None
+        kept = self.connection.execute(f"SELECT {quoted(NUMBER)} FROM rows_read").fetchnumpy()[NUMBER]  # noqa: S608
+        return appended(self.connection, self.paths[0], self.kind, len(self.types), kept.tolist(), names, columns)
 
-def _plain(column: Any) -> Any:
+    def _joined(self, added: dict[str, Any], new: str, *, typed: bool) -> str:
+        """All columns and the new ones as a query; of text files as they were written, if `typed` unless a type holds the same."""
+        if not self.paths:
+            self.connection.register("rows_added", added)
+            return f"SELECT rows_read.*, {new} FROM rows_read POSITIONAL JOIN rows_added"  # noqa: S608 - quoted names
+        number = quoted(NUMBER)
+        kept = self.connection.execute(f"SELECT {number} FROM rows_read").fetchnumpy()[NUMBER]  # noqa: S608
+        self.connection.register("rows_added", {NUMBER: _plain(kept, "int64"), **added})
+        source = all_as_text(self.kind, list(self.paths), self.types)
+        self.connection.execute(f"CREATE TEMP TABLE rows_text AS SELECT * FROM {source}")  # noqa: S608 - quoted names
+        both = f"rows_read JOIN rows_text USING ({number})"
+        same = {
+            name: f"coalesce(bool_and(CAST(rows_read.{quoted(name)} AS VARCHAR) IS NOT DISTINCT FROM rows_text.{quoted(name)}), true)"
+            for name, type in self.types.items()
+            if type != "VARCHAR" and name not in self.scores and not type.endswith((")", "]"))
+        }
+        told: tuple[bool, ...] = ()
+        if same:
+            told = self.connection.execute(f"SELECT {', '.join(same.values())} FROM {both}").fetchone()  # noqa: S608
+        changed = {name for name, equal in zip(same, told, strict=True) if not equal}
+        plain = {name for name, type in self.types.items() if not type.endswith((")", "]"))}
+        written = {name for name in plain if self.types[name] == "VARCHAR"} | changed if typed else plain
+        table = {name: "rows_text" if name in written else "rows_read" for name in self.names}
+        listed = ", ".join(f"{table[name]}.{quoted(name)}" for name in self.names)
+        return f"SELECT {listed}, {new} FROM {both} JOIN rows_added USING ({number}) ORDER BY {number}"  # noqa: S608
+
+
+def _plain(column: Any, dtype: str = "float64") -> Any:
     """An own array that nothing else looks into."""
     import numpy as np
 
-    return np.array(column, dtype=np.float64)
+    return np.array(column, dtype=dtype)
 
 
 @contextmanager
@@ -106,8 +150,13 @@ def open_table(
     format: str | None,
     table: str | None = None,
     as_text: Sequence[tuple[str, str]] = (),
+    *,
+    to_write: bool = False,
 ) -> Iterator[Table]:
-    """Files as a table, a label not being needed; `as_text` as for `open_rows`, ``-`` is standard input."""
+    """Files as a table, a label not being needed; `as_text` as for `open_rows`, ``-`` is standard input.
+
+    With `to_write`, the columns of text files are written as they came.
+    """
     connection = connect()
     try:
         with on_disk(file) as paths:
@@ -115,14 +164,19 @@ def open_table(
             if kind == "npz":
                 found = _from_npz(connection, Path(paths[0]), columns, where)
             else:
-                rows = open_rows(connection, paths, file, kind, where=where, table=table, as_text=as_text)
+                numbered = to_write and kind in PRINTED
+                rows = open_rows(
+                    connection, paths, file, kind, where=where, table=table, as_text=as_text, numbered=numbered
+                )
                 rows.execute(f"CREATE TEMP TABLE rows_read AS SELECT * FROM {rows.sql}")  # noqa: S608 - quoted names
                 found = _table(connection, _scores(rows.names, columns), columns, text=rows.printed)
-        ((count,),) = connection.execute("SELECT count(*) FROM rows_read").fetchall()
-        if count == 0:
-            remedy = "loosen --where" if where is not None else "check what wrote it"
-            raise FileError(file, "has no rows" + (" that fit --where" if where is not None else ""), remedy)
-        yield found
+                if numbered:
+                    found = replace(found, paths=tuple(paths), kind=kind)
+            ((count,),) = connection.execute("SELECT count(*) FROM rows_read").fetchall()
+            if count == 0:
+                remedy = "loosen --where" if where is not None else "check what wrote it"
+                raise FileError(file, "has no rows" + (" that fit --where" if where is not None else ""), remedy)
+            yield found
     finally:
         connection.close()
 
@@ -154,10 +208,9 @@ def _numbered(name: str, array: Any) -> Mapping[str, Any]:
 
 def _scores(names: list[str], columns: Columns) -> list[str]:
     """The score columns; a label is left out where there is one."""
-    labelled = columns.label is not None or any(name.lower() in LABEL_NAMES for name in names)
-    return find_columns(names if labelled else [*names, LABEL_NAMES[0]], columns)[1]
+    return find_columns(names, columns, labelled=False)[1]
 
 
 def _table(connection: Any, scores: list[str], columns: Columns, *, text: bool) -> Table:
-    types = {row[0]: row[1] for row in connection.execute("DESCRIBE rows_read").fetchall()}
+    types = {row[0]: row[1] for row in connection.execute("DESCRIBE rows_read").fetchall() if row[0] != NUMBER}
     return Table(connection, types, scores, columns.logits is not None, text, columns.probs or columns.logits or "")

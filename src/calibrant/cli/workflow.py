@@ -16,8 +16,14 @@ from .._results import number
 from ..calibration import calibration_curve
 from ..decision._rows import check_level
 from ..decision.thresholds import ThresholdChoice, choose_threshold
-from ..errors import ArgumentError, CalibrantError, FittedOnTheseRowsWarning, warn_caller
-from ..evaluation import Evaluation, calibrated, evaluate
+from ..errors import (
+    ArgumentError,
+    CalibrantError,
+    FittedOnTheseRowsWarning,
+    WeightsNotSupportedError,
+    warn_caller,
+)
+from ..evaluation import Evaluation, calibrated, choose_metrics, evaluate
 from ..files import make_folder, write_atomic
 from ..inference.comparison import Comparison, compare
 from ..predictions import Predictions
@@ -167,6 +173,7 @@ def run(
     check_level(confidence_level, "--confidence")
     if metrics not in ("recommended", "all"):
         metrics = [name.strip() for name in metrics.split(",")]  # type: ignore[assignment]
+    choose_metrics(metrics)
     if "-" in (validation, test):
         raise ArgumentError("-", "is read once, and two files are needed", "name both files")
     for name in WRITTEN:
@@ -235,6 +242,8 @@ def _found(
                 seen = choose_threshold(
                     mapped, method="fixed", grid=chosen.threshold, confidence_level=promise["confidence_level"]
                 )
+        except WeightsNotSupportedError:
+            without = "a guarantee counts rows, and these have importance weights"
         except CalibrantError as error:
             if error.argument in promise:
                 raise

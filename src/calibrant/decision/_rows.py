@@ -68,6 +68,8 @@ class Judged:
     weight: Floats
     weight_kind: WeightKind
     lens: str
+    least: float = 0.0
+    """The smallest confidence there is; a threshold below it says nothing more."""
 
     @cached_property
     def total(self) -> float:
@@ -124,7 +126,9 @@ def read_judged(
     lost = 1 - view.outcome.astype(np.float64) if loss is None else finite_column(loss, "loss", view.n, kept)
     if (lost < 0).any():
         raise InputError("loss", "must not be negative", "shift or flip it", row=int(np.argmax(lost < 0)))
-    return Judged(sure.astype(np.float64), lost, view.weights, view.weight_kind, view.lens)
+    top = confidence is None and view.lens == "top_label" and view.rows is not None
+    least = min(view.rows.least_top, float(sure.min())) if top and view.rows is not None else 0.0
+    return Judged(sure.astype(np.float64), lost, view.weights, view.weight_kind, view.lens, least)
 
 
 def one_view(

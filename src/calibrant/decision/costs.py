@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._checks import check_whole
 from .._convert import column, is_number, numbers
 from .._gather import as_predictions, views_of
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_lines, html_table, number
 from .._signature import check_words
 from ..errors import ArgumentError, ShapeError
 from ..lenses import within_top
@@ -63,7 +63,8 @@ class CostDecision:
 
     def _repr_html_(self) -> str:
         names, counts = np.unique(self.action, return_counts=True)
-        return html_table(["action", "rows"], list(zip(names.tolist(), counts.tolist(), strict=True)))
+        rows = list(zip(names.tolist(), counts.tolist(), strict=True))
+        return html_lines(repr(self)) + html_table(["action", "rows"], rows)
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class ExpectedCost:
         return "\n".join(["Mean cost", *(f"  {name:<10} {text}" for name, text in self._cells())])
 
     def _repr_html_(self) -> str:
-        return html_table(["", "mean cost"], self._cells())
+        return html_table(["", "mean cost"], self._cells(), "Mean cost")
 
 
 def cost_decision(y_prob: Any, cost: Any, *, reject: float | None = None, **keywords: Any) -> CostDecision:
@@ -260,11 +261,15 @@ class NetBenefit:
 
     def __repr__(self) -> str:
         headings = ["threshold", "benefit", "all", "standard", "avoided", "error"]
-        title = f"Net benefit at {len(self)} thresholds; treating none gains 0"
-        return "\n".join([title, *("  ".join(cell.rjust(9) for cell in row) for row in [headings, *self._rows()])])
+        return "\n".join(
+            [self._title(), *("  ".join(cell.rjust(9) for cell in row) for row in [headings, *self._rows()])]
+        )
+
+    def _title(self) -> str:
+        return f"Net benefit at {len(self)} thresholds; treating none gains 0"
 
     def _repr_html_(self) -> str:
-        return html_table(list(self.to_dict()), self._rows())
+        return html_table(list(self.to_dict()), self._rows(), self._title())
 
 
 def net_benefit(

@@ -68,12 +68,14 @@ class OodEvaluation:
     def _cells(self) -> list[list[str]]:
         return [[name, *(number(value) for value in rest)] for name, *rest in self._measures()]
 
+    def _title(self) -> str:
+        return f"Foreign rows told apart: {self.inside} inside, {self.outside} outside; {self.level:.0%} intervals"
+
     def __repr__(self) -> str:
-        title = f"Foreign rows told apart: {self.inside} inside, {self.outside} outside; {self.level:.0%} intervals"
-        return "\n".join([title, *("  ".join(cell.rjust(9) for cell in row) for row in self._cells())])
+        return "\n".join([self._title(), *("  ".join(cell.rjust(9) for cell in row) for row in self._cells())])
 
     def _repr_html_(self) -> str:
-        return html_table(["measure", "value", "low", "high"], self._cells())
+        return html_table(["measure", "value", "low", "high"], self._cells(), self._title())
 
 
 def ood_evaluate(
@@ -229,7 +231,7 @@ class ForeignTest:
         return f"New rows told from reference rows with AUROC {number(self.auroc)}, p-value {number(self.pvalue)}"
 
     def _repr_html_(self) -> str:
-        return html_table(["AUROC", "p-value"], [[number(self.auroc), number(self.pvalue)]])
+        return html_table(["AUROC", "p-value"], [[number(self.auroc), number(self.pvalue)]], repr(self))
 
 
 class Detector:

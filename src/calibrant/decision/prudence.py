@@ -46,12 +46,16 @@ class PrudentBounds:
         columns = zip(self.grades, self.rows, self.events, self.bound, strict=True)
         return [[str(grade), f"{n:.6g}", f"{k:.6g}", number(float(p))] for grade, n, k, p in columns]
 
+    def _title(self) -> str:
+        return f"Most prudent rates (level {self.level:g}, correlation {self.correlation:g})"
+
     def __repr__(self) -> str:
-        title = f"Most prudent rates (level {self.level:g}, correlation {self.correlation:g})"
-        return "\n".join([title, *("  ".join(cell.rjust(9) for cell in row) for row in [HEADINGS, *self._cells()])])
+        return "\n".join(
+            [self._title(), *("  ".join(cell.rjust(9) for cell in row) for row in [HEADINGS, *self._cells()])]
+        )
 
     def _repr_html_(self) -> str:
-        return html_table(HEADINGS, self._cells())
+        return html_table(HEADINGS, self._cells(), self._title())
 
 
 def pluto_tasche(

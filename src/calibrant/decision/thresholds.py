@@ -344,7 +344,7 @@ def _choice(judged: Judged, found: _Found, target: str, method: str, delta: floa
         rows, lost, _ = judged.steps.at(np.array([found.threshold]))
     accepted, errors = float(rows[0]), float(lost[0])
     return ThresholdChoice(
-        threshold=found.threshold,
+        threshold=None if found.threshold is None else max(found.threshold, judged.least),
         guarantee=promise,
         method=method,
         target=target,
@@ -366,16 +366,14 @@ def _why_none(judged: Judged, found: _Found, target: str, method: str) -> str:
     def seen(test: ThresholdTest) -> str:
         lost = f"{test.errors:.6g} error{'' if test.errors == 1 else 's'}"
         lost = lost if judged.counts_errors else f"a loss of {test.errors:.4g}"
-        return f"{test.threshold:.4g} ({lost} in {test.accepted:.6g} row{'' if test.accepted == 1 else 's'})"
+        return f"{max(test.threshold, judged.least):.4g} ({lost} in {test.accepted:.6g} row{'' if test.accepted == 1 else 's'})"
 
     start = f"none: this search found no threshold for {target}"
     if not found.tests:
         return f"{start}; too few of the {judged.total:.6g} rows are accepted for a test to be passed, even without an error"
     if "coverage" in target:
         most = found.tests[0]
-        return (
-            f"{start}; the nearest was {most.threshold:.4g} ({most.accepted:.6g} of {judged.total:.6g} rows accepted)"
-        )
+        return f"{start}; the nearest was {max(most.threshold, judged.least):.4g} ({most.accepted:.6g} of {judged.total:.6g} rows accepted)"
     if method == "fixed" and not found.tests[0].accepted:
         return f"none: no row is accepted at {found.tests[0].threshold:.4g}"
     if method == "fixed":
@@ -384,6 +382,6 @@ def _why_none(judged: Judged, found: _Found, target: str, method: str) -> str:
         )
     if method == "sequence":
         stops = " and at ".join(seen(test) for test in found.tests if not test.passed)
-        return f"{start}; it stopped at {stops}; method='bonferroni' or grid= may find one"
+        return f"{start}; it stopped at {stops}; the method bonferroni or a grid of other thresholds may find one"
     nearest = min(found.tests, key=lambda test: test.value)
     return f"{start}; the nearest was {seen(nearest)}"

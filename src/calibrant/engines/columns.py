@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .._convert import match_columns
+from .._frames import CALIBRATED, PROB_PREFIXES, as_booleans, class_names, positive_last
 from ..errors import ArgumentError, ColumnError
 
 __all__ = [
@@ -22,7 +24,9 @@ __all__ = [
     "class_names",
     "find_columns",
     "first_line",
+    "like_classes",
     "lossless",
+    "names_as_written",
     "quoted",
     "score_options",
 ]
@@ -42,11 +46,6 @@ PROB_NAMES = (
     "p_1",
     "prob_1",
 )
-# What follows the name of a column in that of the calibrated one that a map made of it.
-CALIBRATED = "_calibrated"
-PROB_PREFIXES = ("prob_", "probs_", "proba_", "probability_", "y_prob_", "p_", "p")
-# Words that DuckDB reads as truth values where a column holds nothing else.
-_TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1"), True) | dict.fromkeys(("false", "f", "no", "n", "0"), False)
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,37 @@ def lossless(name: str, type: str) -> str:
     """A column as SQL, in a type that NumPy holds without loss: dates, very large numbers and the like as they are printed."""
     plain = re.fullmatch(r"BOOLEAN|FLOAT|DOUBLE|VARCHAR|U?(TINY|SMALL|BIG)?INT(EGER)?", type)
     return quoted(name) if plain else f"CAST({quoted(name)} AS VARCHAR)"
+
+
+# A whole number, which programs write as 7 or, beside fractions and holes, as 7.0.
+_WHOLE = re.compile(r"\s*([+-]?\d+)(?:\.0*)?\s*")
+
+
+def names_as_written(texts: Iterable[str]) -> dict[str, Any]:
+    """What each text of a column is called: a number where that says no less, else the text itself.
+
+    Two spellings of one whole number are one name.
+
+    >>> names_as_written(["10", "9"]), names_as_written(["07", "9"]), names_as_written(["1.10", "x"]), names_as_written(["1", "1.0"])
+    ({'10': 10, '9': 9}, {'07': '07', '9': '9'}, {'1.10': '1.10', 'x': 'x'}, {'1': 1, '1.0': 1})
+    """
+    names = {text: text for text in texts}
+    whole = {text: found[1] if (found := _WHOLE.fullmatch(text)) else text for text in names}
+    if len(set(whole.values())) < len(names):
+        names = whole
+    for number in (int, float):
+        if all(_is_spelled(number, name) for name in names.values()):
+            return {text: number(name) for text, name in names.items()}
+    return dict(names)
+
+
+def _is_spelled(number: type[int] | type[float], text: str) -> bool:
+    """Whether a text is just how a number is printed."""
+    try:
+        value = number(text)
+    except ValueError:
+        return False
+    return str(value) == text and (-(2**63) <= value < 2**63 if number is int else math.isfinite(value))
 
 
 def check_expression(connection: Any, where: str, argument: str = "--where") -> None:
@@ -119,15 +149,21 @@ def _classes_within(tree: Any) -> Iterator[str]:
         yield from _classes_within(part)
 
 
-def find_columns(existing: list[str], columns: Columns, dashes: str = "--") -> tuple[str, list[str]]:
-    """The label column and the score columns, by the names given or by the usual ones; `dashes` stand before options."""
+def find_columns(
+    existing: list[str], columns: Columns, dashes: str = "--", *, labelled: bool = True
+) -> tuple[str, list[str]]:
+    """The label column and the score columns, by the names given or by the usual ones; `dashes` stand before options.
+
+    Of two score columns whose names tell it, as p_yes and p_no do, that of the positive class comes last. Without `labelled` there need
+    not be a label, whose name is then empty.
+    """
     lower = {name.lower(): name for name in reversed(existing)}
     label = match_columns(existing, [columns.label], f"{dashes}label")[0] if columns.label else None
     given = [(option, name) for option, name in score_options(columns, dashes) if name]
     if len(given) > 1:
         raise ArgumentError(given[1][0], f"was given beside {given[0][0]}", "pass one of them")
     if label is None:
-        label = next((lower[name] for name in LABEL_NAMES if name in lower), None)
+        label = next((lower[name] for name in LABEL_NAMES if name in lower), None if labelled else "")
         if label is None:
             raise ColumnError(
                 f"{dashes}label",
@@ -139,10 +175,10 @@ def find_columns(existing: list[str], columns: Columns, dashes: str = "--") -> t
         option, name = given[0]
         spec = [part.strip() for part in name.split(",")]
         if not any("*" in part for part in spec):
-            return label, match_columns(existing, spec, option)
+            return label, positive_last(match_columns(existing, spec, option), name)
         # A pattern speaks of scores, so the label is not among them even where its name would fit.
-        return label, _without_twins(match_columns(others, spec, option))
-    return label, _usual_scores(others, existing, dashes)
+        return label, positive_last(_without_twins(match_columns(others, spec, option)), name)
+    return label, positive_last(_usual_scores(others, existing, dashes), "")
 
 
 def _without_twins(names: list[str]) -> list[str]:
@@ -194,36 +230,17 @@ def score_options(columns: Columns, dashes: str = "--") -> list[tuple[str, str |
     return [(dashes + name, getattr(columns, name)) for name in ("prob", "probs", "logits", "confidence")]
 
 
-def class_names(names: list[str], pattern: str) -> list[Any] | None:
-    """The classes that the columns name: what the star of a pattern left open, or what follows their common prefix.
+def like_classes(names: Sequence[Any], known: Sequence[Any]) -> list[Any]:
+    """Names as those of the classes known, where both are words for true and false; else as they are.
 
-    ``p_cat, p_dog`` are the classes cat and dog, as is what ``new_*`` or ``says: *`` left open; columns that share no prefix are the classes.
+    >>> like_classes(["yes", "no"], ["False", "True"]), like_classes([True, False], ["cat", "dog"])
+    (['True', 'False'], [True, False])
     """
-    if all(name.endswith(CALIBRATED) for name in names):
-        names, pattern = [name.removesuffix(CALIBRATED) for name in names], pattern.removesuffix(CALIBRATED)
-    star = re.fullmatch(r"([^*?\[,]*)\*([^*?\[,]*)", pattern)
-    told = [(star[1].lower(), star[2].lower())] if star and star[0] != "*" else []
-    spoken = [
-        ends for ends in told if not ends[0][-1:].isalnum()
-    ]  # "p*" may leave an underscore open that belongs to the prefix
-    for prefix, suffix in [*spoken, *((usual, "") for usual in PROB_PREFIXES), *told]:
-        if all(name.lower().startswith(prefix) and name.lower().endswith(suffix) for name in names):
-            rest = [name[len(prefix) : len(name) - len(suffix)] for name in names]
-            if all(part.isdigit() for part in rest):
-                return [int(part) for part in rest]
-            if all(rest) and (prefix.endswith("_") or (prefix, suffix) in told):
-                return rest
-    low, high = min(names), max(names)
-    alike = next((at for at, pair in enumerate(zip(low, high, strict=False)) if len(set(pair)) > 1), len(low))
-    shared = re.sub(r"[^\W_]*$", "", low[:alike])
-    rest = [name[len(shared) :] for name in names]
-    return rest if all(rest) and not any(part.isdigit() for part in rest) else None
-
-
-def as_booleans(names: Iterable[Any]) -> list[bool] | None:
-    """Names of classes as truth values, for labels that are such; None where a name is no such word."""
-    found = [_TRUTH.get(str(name).lower()) for name in names]
-    return [value for value in found if value is not None] if None not in found else None
+    meant, other = as_booleans(names), as_booleans(known)
+    if meant is None or other is None or set(other) != {True, False} or set(names) <= set(known):
+        return list(names)
+    spelled = dict(zip(other, known, strict=True))
+    return [spelled[value] for value in meant]
 
 
 def check_class_order(given: Sequence[Any], of_columns: Sequence[Any], argument: str = "classes") -> None:

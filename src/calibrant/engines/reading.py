@@ -5,14 +5,15 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from .._convert import is_frame
 from ..errors import ArgumentError, FileError, InputTypeError
+from ..files import read_start
 from .columns import check_expression, first_line, quoted
 
 __all__ = [
@@ -23,12 +24,17 @@ __all__ = [
     "Source",
     "attached",
     "check_cut",
+    "check_kind",
+    "dialect_of",
     "kind_of",
     "listed",
+    "named_types",
+    "not_utf8",
     "open_source",
     "paths_of",
     "reader",
     "text",
+    "with_texts",
 ]
 
 KINDS = {
@@ -82,10 +88,26 @@ class Source:
     where: str | None
     numbered: bool = False
     """Whether each row comes with its number."""
+    filtered: bool = False
+    """Whether `table` holds no other rows than those asked for."""
+
+    def with_text(self, name: str) -> Source:
+        """The same rows with a column as it was written, where the files are text and DuckDB would guess what it stands for."""
+        guessed = self.types[name]
+        if self.kind not in PRINTED or guessed == "VARCHAR":
+            return self
+        types = {**self.types, name: "VARCHAR"}
+        # Of JSON, all columns are named or none.
+        told = named_types("columns", types) if self.kind == "json" else named_types("types", {name: "VARCHAR"})
+        function, last = READ[self.kind].format(paths=listed(list(self.paths))), ")"
+        table = with_texts(f"{function.removesuffix(last)}, {told})", {name: guessed}, self.where)
+        return replace(self, table=table, types=types, filtered=self.where is not None)
 
     @property
     def rows(self) -> str:
         """The rows asked for, as SQL."""
+        if self.filtered:
+            return self.table
         return self.table if self.where is None else f"(SELECT * FROM {self.table} WHERE (\n{self.where}\n))"  # noqa: S608
 
     def failure(self, error: Exception) -> FileError | ArgumentError:
@@ -94,6 +116,8 @@ class Source:
         if place is None and self.where is not None:
             return ArgumentError("where", first_line(error), f"the columns are {', '.join(self.names[:20])}")
         name, part = place if place is not None else (", ".join(self.paths[:3]), "")
+        if "not utf-8" in str(error):
+            return not_utf8(name)
         return FileError(name, f"cannot be read{part}: {first_line(error)}", "make the file again, or leave it out")
 
     def _broken(self, path: str) -> tuple[str, str] | None:
@@ -198,6 +222,37 @@ def open_source(
         connection.close()
 
 
+def not_utf8(shown: str) -> FileError:
+    """What to say of text in another encoding."""
+    wide = Path(shown).is_file() and read_start(shown, 2) in (b"\xff\xfe", b"\xfe\xff")
+    likely, name = ("UTF-16", "utf-16") if wide else ("Latin-1", "latin1")
+    remedy = f"save it as UTF-8, for example with iconv -f {name} -t utf-8"
+    return FileError(shown, f"is not UTF-8 text (it may be {likely})", remedy)
+
+
+# What is often at hand and cannot be read, and what to do about it.
+OTHERS = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), ("a spreadsheet", "save it as CSV")),
+    **dict.fromkeys(
+        (".zip", ".tar", ".7z", ".bz2", ".xz"), ("an archive", "unpack it; .gz and .zst are read as they are")
+    ),
+    **dict.fromkeys(
+        (".pkl", ".pickle", ".joblib", ".pt", ".pth"), ("a pickle", "write the predictions as CSV or Parquet")
+    ),
+    **dict.fromkeys(
+        (".feather", ".arrow", ".orc", ".avro", ".h5", ".hdf5", ".sqlite"), ("of another kind", "write it as Parquet")
+    ),
+    ".npy": ("a single array", "save labels and probabilities with numpy.savez"),
+}
+
+
+def check_kind(path: str | os.PathLike[str]) -> None:
+    """Refuse files that hold tables in a form that cannot be read, by their names."""
+    what, remedy = OTHERS.get(Path(path).suffix.lower(), ("", ""))
+    if what:
+        raise FileError(str(path), f"is {what}, which cannot be read", remedy)
+
+
 def check_cut(shown: str, columns: Iterable[str]) -> None:
     """Refuse a text file that came as one column because its rows do not fit its header."""
     only = list(columns)
@@ -244,6 +299,8 @@ def _one_kind(paths: list[str], format: str | None) -> str:
     """The kind of all files."""
     kinds = [format or kind_of(name) for name in paths]
     for name, kind in zip(paths, kinds, strict=True):
+        if kind is None:
+            check_kind(name)
         if kind not in {*READ, "duckdb"}:
             raise FileError(
                 name, "is of no kind that can be told from its name", f"pass format=; known are {', '.join(KINDS)}"
@@ -271,3 +328,58 @@ def _literal(path: str) -> str:
 def listed(paths: list[str]) -> str:
     """Paths as SQL."""
     return "[" + ", ".join(map(_literal, paths)) + "]"
+
+
+def dialect_of(connection: Any, path: str, kind: str) -> dict[str, Any] | None:
+    """How a text file is written, in the words of Python's csv; None where it does not begin with its header or cannot be told."""
+    import csv
+
+    import duckdb
+
+    options = READERS[kind][1:]
+    try:
+        found = connection.execute(
+            f"SELECT Delimiter, Quote, Escape, SkipRows FROM sniff_csv({', '.join((_literal(path), *options))})"  # noqa: S608
+        ).fetchone()
+    except duckdb.Error:
+        return None
+    delimiter, quote, escape, skipped = found
+    if skipped or len(delimiter) != 1:
+        return None
+    quote, escape = (sign if len(sign) == 1 and sign != "\0" else None for sign in (quote, escape))
+    if quote is None:
+        return {"delimiter": delimiter, "quoting": csv.QUOTE_NONE, "escapechar": "\\"}
+    doubled = escape in (None, quote)
+    return {
+        "delimiter": delimiter,
+        "quotechar": quote,
+        "doublequote": doubled,
+        "escapechar": None if doubled else escape,
+    }
+
+
+def named_types(option: str, types: dict[str, str]) -> str:
+    """An option of a reader that says of which type columns are."""
+    pairs = ", ".join(f"{text(name)}: {text(type)}" for name, type in types.items())
+    return f"{option} = {{{pairs}}}"
+
+
+def with_texts(source: str, written: dict[str, str], where: str | None, ids: Collection[str] = ()) -> str:
+    """Columns as they were written; a condition sees the values they stand for. Of `ids`, numbers are told apart by their values."""
+    texts = {name: _id_text(quoted(name), type) if name in ids else quoted(name) for name, type in written.items()}
+    if where is None:
+        changed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in texts.items())
+        return f"(SELECT * REPLACE ({changed}) FROM {source})"  # noqa: S608 - quoted names
+    kept = {name: quoted(f"{name} as it was written") for name in written}
+    values = ", ".join(f"CAST({quoted(name)} AS {type}) AS {quoted(name)}" for name, type in written.items())
+    more = ", ".join(f"{texts[name]} AS {kept[name]}" for name in written)
+    back = ", ".join(f"{kept[name]} AS {quoted(name)}" for name in written)
+    inner = f"(SELECT * REPLACE ({values}), {more} FROM {source})"  # noqa: S608 - quoted names
+    return f"(SELECT * EXCLUDE ({', '.join(kept.values())}) REPLACE ({back}) FROM {inner} WHERE (\n{where}\n))"  # noqa: S608
+
+
+def _id_text(name: str, type: str) -> str:
+    """Text without what does not tell numbers apart: blanks, and the .0 of a whole number among fractions."""
+    if not re.fullmatch(r"U?[A-Z]*INT(EGER)?|BIGNUM|DOUBLE|FLOAT|DECIMAL.*", type):
+        return name
+    return rf"regexp_replace(trim({name}), '^([+-]?\d+)\.0*$', '\1')"

@@ -21,7 +21,17 @@ from ..errors import (
     ProbabilityError,
 )
 from ..sketches import ALL, Sketches, default_lenses
-from .columns import Columns, as_booleans, check_class_order, class_names, find_columns, first_line, lossless, quoted
+from .columns import (
+    Columns,
+    as_booleans,
+    check_class_order,
+    class_names,
+    find_columns,
+    first_line,
+    lossless,
+    names_as_written,
+    quoted,
+)
 from .reading import FILE, PRINTED, ROW, Source, open_source
 from .sql import Scores, bad_rows, group_sketches, label_code
 
@@ -55,7 +65,8 @@ def scan(
         that is named twice is read once.
     label, prob
         Names of the columns; found by their usual names where not given. `prob` is the probability of the positive class, a list of
-        columns with one probability for each class, a pattern such as ``"p_*"``, or one column that holds a list.
+        columns with one probability for each class, a pattern such as ``"p_*"``, or one column that holds a list. Of two columns the
+        second is of the positive class, unless their names tell it, as ``p_yes, p_no`` and ``p_1, p_0`` do.
     by
         Column of groups, each of which gets sketches of its own.
     where
@@ -86,6 +97,8 @@ def scan(
     if engine not in ("auto", "arrow", "sql"):
         raise ArgumentError("engine", f"must be 'auto', 'arrow' or 'sql'; got {engine!r}")
     with open_source(source, where=where, format=format, table=table) as opened, _named_failures(opened):
+        if by is not None:
+            opened = opened.with_text(match_columns(list(opened.names), [by], "by")[0])
         found = _scores(opened, label, prob, by, classes)
         kind = "binary" if found.k == 2 else "multiclass"
         asked = default_lenses(kind, found.k) if lenses is None else tuple(lenses)
@@ -93,7 +106,20 @@ def scan(
         sketches = _filled(opened, found, kind, chosen, scores, engine, progress)
         if sketches is None or not sketches.n:
             raise _no_rows(opened)
+        return _with_names_as_written(sketches) if by is not None and opened.kind in PRINTED else sketches
+
+
+def _with_names_as_written(sketches: Sketches) -> Sketches:
+    """Groups that came as text, by their numbers where those say no less."""
+    groups = [name for name in sketches.parts if name is not ALL]
+    if not all(isinstance(name, str) for name in groups):
         return sketches
+    names = names_as_written(groups)
+    parts: dict[Any, Any] = {}
+    for name, part in sketches.parts.items():
+        called = ALL if name is ALL else names[name]
+        parts[called] = part if called not in parts else parts[called].merge(part)
+    return Sketches(sketches.kind, sketches.classes, parts)
 
 
 def _no_rows(opened: Source) -> FileError:
@@ -150,11 +176,14 @@ def _scores(
     found, names = find_columns(known, Columns(label=label, prob=named, by=by), dashes="")
     grouped = None if by is None else match_columns(known, [by], "by")[0]
     group = None if grouped is None else lossless(grouped, opened.types[grouped])
+    pattern = prob if isinstance(prob, str) else ""
+    of_columns = class_names(names, pattern) if len(names) > 1 else None
+    if classes is not None and of_columns is not None:
+        if len(names) == 2 and [str(name) for name in classes] == [str(name) for name in reversed(of_columns)]:
+            names, of_columns = names[::-1], of_columns[::-1]
+        check_class_order(classes, of_columns)
     probs, types = _numbers(opened, names)
     k = max(2, len(probs))
-    of_columns = class_names(names, prob if isinstance(prob, str) else "") if len(names) > 1 else None
-    if classes is not None and of_columns is not None:
-        check_class_order(classes, of_columns)
     coded = _classes(opened.types[found], classes, of_columns, k)
     if len(coded) != k:
         raise ArgumentError("classes", f"names {len(coded)}, and the probabilities are of {k}")
@@ -172,8 +201,8 @@ def _classes(label: str, given: Sequence[Any] | None, of_columns: list[Any] | No
     if label.endswith(("]", ")")) and not label.startswith(("DECIMAL", "ENUM")):
         raise LabelError("label", f"is a column of type {label}, and one value for each row is needed")
     named: list[Any] = list(range(k)) if given is None and of_columns is None else list(given or of_columns or ())
-    if label == "BOOLEAN" and any(isinstance(name, str) for name in named):
-        named = as_booleans(named) or named
+    if label == "BOOLEAN" and as_booleans(named) is not None:
+        return tuple(named)  # which label_code reads as truth values
     if given is None and not text and any(isinstance(name, str) for name in named):
         named = list(range(k))
     return tuple(str(name) for name in named) if text else tuple(named)

@@ -16,7 +16,7 @@ from .._kernels import LOW_BITS, LOW_MASK
 from .._rowsums import LN2, TERMS, RowSums, log_table
 from ..sketch import Sketch
 from ..sketches import ALL, GroupSketch
-from .columns import quoted
+from .columns import as_booleans, quoted
 
 __all__ = ["Scores", "bad_rows", "group_sketches", "label_code"]
 
@@ -218,7 +218,7 @@ def label_code(column: str, kind: str, classes: tuple[Any, ...]) -> str:
     """The place of a label of some type among the classes, as SQL; NULL where it is none of them."""
     name = quoted(column)
     if kind == "BOOLEAN":  # a cast of it would reach the reader of a text file, which then looks for numbers
-        places = {value: place for place, value in enumerate(classes)}
+        places = {value: place for place, value in enumerate(as_booleans(classes) or classes)}
         truth, untruth = (places.get(value, "NULL") for value in (True, False))
         return f"CASE WHEN {name} THEN {truth} WHEN NOT {name} THEN {untruth} END"
     if any(isinstance(value, str) for value in classes):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputTypeError, MissingDependencyError
 
@@ -12,7 +12,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["INK", "PAPER_WIDTH", "grid_of_axes", "grow", "ink_on", "is_ours", "load_matplotlib", "new_ax"]
+__all__ = [
+    "INK",
+    "PAPER_WIDTH",
+    "Tones",
+    "grid_of_axes",
+    "ground_of",
+    "grow",
+    "ink_on",
+    "is_ours",
+    "keep_room",
+    "load_matplotlib",
+    "new_ax",
+    "part_from_title",
+    "tones_of",
+]
 
 # Words, and words on a dark ground, which only an ax that was given can have.
 INK, CHALK = "#222222", "#EEEEEE"
@@ -20,6 +34,8 @@ INK, CHALK = "#222222", "#EEEEEE"
 PAPER_WIDTH = 3.3
 # How high a line of small text is, in inches.
 LINE = 0.14
+# How far labels stay from the edge of a page, in inches.
+MARGIN = 0.02
 
 
 def load_matplotlib() -> Any:
@@ -80,6 +96,115 @@ def ink_on(colour: Any) -> str:
     red, green, blue, opaque = (1.0, 1.0, 1.0, 1.0) if colour == "auto" else to_rgba(colour)
     light = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     return CHALK if opaque > 0.5 and light < 0.4 else INK
+
+
+class Tones(NamedTuple):
+    """Colours that go with the ground of an ax."""
+
+    paper: Any
+    """The ground itself, for boxes behind words, halos and the inside of open markers."""
+    ink: str
+    muted: str
+    faint: str
+    grid: str
+    over: str
+    under: str
+    black: str
+    """What stands for black in the palette."""
+
+
+def ground_of(ax: Axes) -> Any:
+    """The colour behind what is drawn on an ax: its own, or that of the figure where it is clear; white where neither is painted."""
+    from matplotlib.colors import to_rgba
+
+    for colour in (ax.get_facecolor(), ax.figure.get_facecolor()):
+        if to_rgba(colour)[3] > 0.5:
+            return to_rgba(colour)
+    return to_rgba("white")
+
+
+def tones_of(ax: Axes) -> Tones:
+    """Colours that can be seen on the ground of this ax."""
+    paper = ground_of(ax)
+    if ink_on(paper) == INK:
+        return Tones(paper, INK, "#666666", "#BBBBBB", "#E6E6E6", "#D55E00", "#0072B2", "#000000")
+    return Tones(paper, CHALK, "#A0A0A0", "#707070", "#3C3C3C", "#F0843C", "#56B4E9", CHALK)
+
+
+class _Room:
+    """Where an ax is drawn within its place: below what stands over it, and with its labels on the page.
+
+    matplotlib asks for this whenever it draws, so that layouts, titles and sizes that come later are heeded.
+    """
+
+    def __init__(self, ax: Axes) -> None:
+        self.ax = ax
+        self.above = 0.0
+        """Height of what stands over the ax, in parts of it."""
+        self.inches = 0.0
+        """Height of words over the ax."""
+
+    def get_subplotspec(self) -> Any:
+        """The place in a grid, which ``tight_layout`` asks for."""
+        return self.ax.get_subplotspec()
+
+    def __call__(self, ax: Any, renderer: Any) -> Any:
+        from matplotlib.transforms import Bbox
+
+        place = ax.get_position(original=True)
+        left, bottom = place.x0, place.y0
+        if renderer is not None and ax.figure.get_layout_engine() is None:
+            for axis, start in ((ax.yaxis, "x0"), (ax.xaxis, "y0")):
+                shown = axis.get_tightbbox(renderer)
+                if shown is None or not axis.label.get_text():
+                    continue
+                size = ax.figure.bbox.width if start == "x0" else ax.figure.bbox.height
+                depth = (getattr(ax.bbox, start) - getattr(shown, start) + MARGIN * ax.figure.dpi) / size
+                if start == "x0":
+                    left = max(left, min(depth, place.x0 + place.width / 2))
+                else:
+                    bottom = max(bottom, min(depth, place.y0 + place.height / 2))
+        high = place.y1 - bottom
+        words = self.inches * ax.figure.dpi / ax.figure.bbox.height
+        high = max(high - words, high / 2) / (1 + self.above)
+        return Bbox.from_extents(left, bottom, place.x1, bottom + high)
+
+
+class _Over:
+    """Where an ax stands over another one, so many inches high."""
+
+    def __init__(self, below: Axes, inches: float) -> None:
+        self.below, self.inches = below, inches
+
+    def __call__(self, ax: Any, renderer: Any) -> Any:
+        from matplotlib.transforms import Bbox
+
+        box = self.below.bbox
+        high = self.inches * self.below.figure.dpi
+        return Bbox.from_extents(box.x0, box.y1, box.x1, box.y1 + high).transformed(
+            self.below.figure.transSubfigure.inverted()
+        )
+
+
+def part_from_title(ax: Axes, inches: float) -> None:
+    """An empty ax behind the words over an ax: matplotlib puts a title over what stands over an ax, and does not know of legends."""
+    for other in [one for one in ax.child_axes if one.get_gid() == "words"]:
+        other.remove()
+    behind = ax.inset_axes((0, 1, 1, 0.1), gid="words")
+    behind.set_axes_locator(_Over(ax, inches))
+    behind.set_axis_off()
+    if not is_ours(ax.figure):
+        keep_room(ax, inches=inches)
+
+
+def keep_room(ax: Axes, above: float = 0.0, inches: float = 0.0) -> None:
+    """Keep the labels of an ax on the page, and room over it (parts of its height, or inches) free within its place."""
+    room = ax.get_axes_locator()
+    if room is None:
+        room = _Room(ax)
+        ax.set_axes_locator(room)
+    if isinstance(room, _Room):  # one that the user set stays
+        room.above, room.inches = max(room.above, above), max(room.inches, inches)
 
 
 def new_ax(ax: Axes | None = None, *, width: float = PAPER_WIDTH, height: float = PAPER_WIDTH) -> Axes:

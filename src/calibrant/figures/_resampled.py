@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from hashlib import sha256
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from ..registry import Metric
 from ..view import VectorView, View
 from ._several import Source
 
-__all__ = ["cell_sizes", "redrawn", "value_of"]
+__all__ = ["Cells", "cells_at", "redrawn", "value_of"]
 
 Floats = NDArray[np.float64]
 
@@ -71,35 +72,46 @@ def _drawn(source: Source, share: float, rng: np.random.Generator) -> Prediction
     return View(source.raw_score[rows], source.raw_outcome[rows], weight, source.weight_kind, lens=source.lens)
 
 
-def cell_sizes(metric: Metric, source: Source, options: dict[str, Any], lens: Any) -> tuple[float, float, float, float]:
-    """How many bins hold rows, and the fewest, median and most rows in one; NaN for a metric without bins."""
+class Cells(NamedTuple):
+    """The bins or cells of a metric: how many hold rows, and the fewest, median and most rows in one; NaN without any."""
+
+    sizes: tuple[float, float, float, float]
+    name: bytes
+    """The same for settings that put the same rows together; empty without cells."""
+
+
+def cells_at(metric: Metric, source: Source, options: dict[str, Any], lens: Any) -> Cells:
+    """The cells of a metric with these options."""
     settings = {**metric.options, **options}
     sizes: list[Floats] = []
+    name = sha256()
     if "bins" in settings and "binning" in settings:
         for view in metric.views(source, **({} if lens is None else {"lens": lens})):
-            found = _sizes(view, metric, settings)
-            if found is None:
+            cell = _cell_of_rows(view, metric, settings)
+            if cell is None:
                 sizes = []
                 break
-            sizes.append(found)
+            rows = view.weights if view.weight_kind == "counts" else np.ones(view.n)
+            sizes.append(np.bincount(cell, rows).astype(np.float64))
+            name.update(cell.tobytes())
     if not sizes:
-        return np.nan, np.nan, np.nan, np.nan
+        return Cells((np.nan, np.nan, np.nan, np.nan), b"")
     held = np.concatenate(sizes)
-    return float(len(held)), float(held.min()), float(np.median(held)), float(held.max())
+    return Cells((float(len(held)), float(held.min()), float(np.median(held)), float(held.max())), name.digest())
 
 
-def _sizes(view: AnyView, metric: Metric, settings: dict[str, Any]) -> Floats | None:
-    rows = view.weights if view.weight_kind == "counts" else np.ones(view.n)
+def _cell_of_rows(view: AnyView, metric: Metric, settings: dict[str, Any]) -> NDArray[np.intp] | None:
+    """The cell of each row, numbered in the order in which rows meet them, so that equal cells have equal numbers."""
     binning = settings["binning"]
     try:
         if metric.takes == "View" and isinstance(view, View):
-            cell, count = bin_cells(view, binning, settings["bins"])
+            cell, _ = bin_cells(view, binning, settings["bins"])
         else:
             vector = view.as_vector() if isinstance(view, View) else view
             if isinstance(binning, str) and binning == "auto":
                 binning = auto_binning(vector, binning, settings["bins"], settings["gamma"], settings["min_size"])
-            cell, count = cells_of(vector, binning, settings["bins"])
+            cell, _ = cells_of(vector, binning, settings["bins"])
     except ArgumentError:  # bins of something else than the score
         return None
-    size = np.bincount(cell, rows, count).astype(np.float64)
-    return size[size > 0]
+    _, first, place = np.unique(cell, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[place.ravel()]

@@ -14,13 +14,14 @@ from ..registry import Metric, catalogue
 from ..sketch import Sketch
 from ..sketches import Sketches
 from ..view import VectorView, View
+from ._pages import part_from_title
 from ._words import entry, name_room, room_of, shortened, width_of
 from .base import (
-    COLOURS,
     DASHES,
     MARKERS,
     SMALL,
     check_words,
+    colour_on,
     grid_of_axes,
     grow,
     ink_on,
@@ -55,6 +56,8 @@ ONE = "model"
 """The name of a model that came without one."""
 # Inches that the sample of a line with its gaps, and the gap between two columns take in a legend.
 SAMPLE, GAP = 0.32, 0.12
+# Height of a line of a legend, and its gap to the ax, in inches.
+LINE, PAD = 0.135, 0.06
 # Lines of a legend that the height of a figure allows for.
 ROOM_FOR = 3
 
@@ -121,10 +124,10 @@ def metric_words(metric: Metric, words: dict[str, Any]) -> tuple[dict[str, Any],
     return options, {word: value for word, value in words.items() if word not in options}
 
 
-def line_style(number: int, *, marker: bool = False) -> dict[str, Any]:
+def line_style(ax: Axes, number: int, *, marker: bool = False) -> dict[str, Any]:
     """Colour and dashes of the model of this number; its marker too where points are few."""
     style: dict[str, Any] = {
-        "color": COLOURS[number % len(COLOURS)],
+        "color": colour_on(ax, number),
         "linestyle": DASHES[number % len(DASHES)],
         "linewidth": 1.2,
     }
@@ -183,7 +186,7 @@ def grouped_bars(
     drawn = []
     for place, (name, values) in enumerate(heights.items()):
         at = middle + (place - (len(heights) - 1) / 2) * width
-        style: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], "linewidth": 0, "zorder": 2}
+        style: dict[str, Any] = {"color": colour_on(ax, place), "linewidth": 0, "zorder": 2}
         style["label"] = None if name == ONE else plain(name)
         drawn.append(ax.barh(at, values, width, **style) if across else ax.bar(at, values, width, **style))
     if across:
@@ -208,7 +211,10 @@ def legend_above(ax: Axes, most: int = 3, lines: int = ROOM_FOR) -> Any:
         handle.set_label(text)
     widest = max((width_of(text, SMALL) for text in entries), default=0.1)
     columns = min(max(int((room + GAP) / (widest + SAMPLE + GAP)), 1), most, len(set(entries)) or 1)
-    grow(ax.figure, -(-sum(text.count("\n") + 1 for text in dict.fromkeys(entries)) // columns) - lines)
+    rows = -(-sum(text.count("\n") + 1 for text in dict.fromkeys(entries)) // columns)
+    grow(ax.figure, rows - lines)
+    if entries:
+        part_from_title(ax, rows * LINE + PAD)
     return legend(
         ax,
         "lower left",

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._results import number
-from .base import MUTED, SMALL
+from .base import SMALL, keep_room, tones_of
 
 if TYPE_CHECKING:
     from .reliability import ReliabilityDiagram
 
 __all__ = ["clip", "draw_strip"]
 
-# Left, bottom, width and height of the strip in parts of the ax: it fits into the margin that pyplot leaves above.
-STRIP = (0.0, 1.025, 1.0, 0.115)
+# Left, bottom, width and height of the strip in parts of the ax, and the room that it takes with the number at its top.
+STRIP, TAKEN = (0.0, 1.025, 1.0, 0.115), 0.155
 
 
 def clip(values: Any, limits: tuple[float, float]) -> NDArray[np.float64]:
@@ -25,33 +25,30 @@ def clip(values: Any, limits: tuple[float, float]) -> NDArray[np.float64]:
 
 
 def draw_strip(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str) -> Any:
-    """How many rows each bin holds, or the density of scores of a smooth curve, in a strip above."""
-    strip = ax.inset_axes(STRIP, sharex=ax, facecolor="none")
+    """How many rows each bin holds, or the density of scores of a smooth curve, in a strip above, which diagrams on one ax share."""
+    tones = tones_of(ax)
+    strip = next((one for one in ax.child_axes if one.get_gid() == "strip"), None)
+    first = strip is None
+    if strip is None:
+        strip = ax.inset_axes(STRIP, sharex=ax, facecolor="none", gid="strip")
+        keep_room(ax, TAKEN)
+    look: dict[str, Any] = {"color": paint, "alpha": 0.4, "linewidth": 0.4, "edgecolor": tones.paper}
+    if not first:  # an outline leaves what is behind it in sight
+        look = {"facecolor": "none", "edgecolor": paint, "linewidth": 0.9}
     curve = diagram.curve
     if curve is not None and diagram.kind == "smooth":
-        strip.fill_between(clip(curve.x, limits), curve.density, color=paint, alpha=0.4, linewidth=0, gid="density")
-        word = "density"
+        heights, word = curve.density, "density"
+        strip.fill_between(clip(curve.x, limits), heights, gid="density", **{**look, "linewidth": 0.9 * (not first)})
     else:
+        heights, word = diagram.table.weight, "weight" if diagram.table.weight_kind == "importance" else "rows"
         low, high = clip(diagram.table.low, limits), clip(diagram.table.high, limits)
-        strip.bar(
-            low,
-            diagram.table.weight,
-            high - low,
-            align="edge",
-            color=paint,
-            alpha=0.4,
-            edgecolor="white",
-            linewidth=0.4,
-            gid="counts",
-        )
-        word = "weight" if diagram.table.weight_kind == "importance" else "rows"
+        strip.bar(low, heights, high - low, align="edge", gid="counts", **look)
     strip.spines[["top", "right", "left"]].set_visible(False)
-    strip.spines["bottom"].set_color(MUTED)
+    strip.spines["bottom"].set_color(tones.muted)
     strip.tick_params(axis="x", bottom=False, labelbottom=False, which="both")
-    top = strip.get_ylim()[1]
-    strip.set_ylim(0, top)
-    most = float(np.nanmax(curve.density if word == "density" and curve is not None else diagram.table.weight))
+    most = float(np.nanmax(heights)) if first else max(float(np.nanmax(heights)), strip.get_yticks()[0])
+    strip.set_ylim(0, 1.05 * most)
     strip.set_yticks([most], [f"{most:,.0f}" if word == "rows" else number(most, 2)])
-    strip.tick_params(axis="y", labelsize=SMALL, labelcolor=MUTED, length=0, pad=2)
-    strip.set_ylabel(word, fontsize=SMALL, color=MUTED)
+    strip.tick_params(axis="y", labelsize=SMALL, labelcolor=tones.muted, length=0, pad=2)
+    strip.set_ylabel(word, fontsize=SMALL, color=tones.muted)
     return strip

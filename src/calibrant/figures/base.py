@@ -19,7 +19,19 @@ from ..selections import parse_selection
 from ..sketch import Sketch
 from ..sketches import Sketches
 from ..view import VectorView, View
-from ._pages import INK, PAPER_WIDTH, grid_of_axes, grow, ink_on, is_ours, load_matplotlib, new_ax
+from ._pages import (
+    INK,
+    PAPER_WIDTH,
+    grid_of_axes,
+    ground_of,
+    grow,
+    ink_on,
+    is_ours,
+    keep_room,
+    load_matplotlib,
+    new_ax,
+    tones_of,
+)
 from ._words import label_room, wrapped
 
 if TYPE_CHECKING:
@@ -28,21 +40,17 @@ if TYPE_CHECKING:
 __all__ = [
     "COLOURS",
     "DASHES",
-    "FAINT",
-    "GRID",
     "INK",
     "LETTER",
     "MARKERS",
-    "MUTED",
-    "OVER",
     "PAPER_WIDTH",
     "SMALL",
     "TEXT",
-    "UNDER",
     "axis_words",
     "cells_of",
     "check_choice",
     "check_words",
+    "colour_on",
     "diagonal",
     "emptier_corner",
     "finish",
@@ -51,6 +59,7 @@ __all__ = [
     "halo",
     "ink_on",
     "is_ours",
+    "keep_room",
     "legend",
     "lines_of",
     "load_matplotlib",
@@ -62,8 +71,10 @@ __all__ = [
     "one_view",
     "plain",
     "plain_number",
+    "series_on",
     "side_words",
     "source_of",
+    "tones_of",
     "vector_view",
     "whole_markers",
 ]
@@ -74,8 +85,8 @@ Floats = NDArray[np.float64]
 COLOURS = ("#0072B2", "#E69F00", "#000000", "#009E73", "#56B4E9", "#D55E00", "#CC79A7")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (1, 2.5)), "-")
-OVER, UNDER = "#D55E00", "#0072B2"
-MUTED, FAINT, GRID = "#666666", "#BBBBBB", "#E6E6E6"
+# Marks of the lines that stand for a model.
+SERIES = ("curve", "path", "series")
 # How far a marker may reach beyond its ax, in parts of it.
 EDGE = 0.02
 # Places that a logit axis may name, with their distance to 1, the more welcome first.
@@ -89,11 +100,14 @@ TEXT, SMALL = 8.0, 7.0
 def finish(ax: Axes, xlabel: str = "", ylabel: str = "", title: str = "") -> Axes:
     """Quiet spines, a faint grid behind, labels in words cut to the ax, text of a size that can be read on paper."""
     ink, (wide, high) = ink_on(ax.figure.get_facecolor()), label_room(ax, SMALL)
+    tones = tones_of(ax)
+    if not is_ours(ax.figure):
+        keep_room(ax)
     ax.spines[["top", "right"]].set_visible(False)
     for side in ("left", "bottom"):
-        ax.spines[side].set_color(MUTED)
-    ax.tick_params(labelsize=SMALL, color=MUTED, labelcolor=ink, length=2.5, pad=2)
-    ax.grid(True, color=GRID, linewidth=0.5)
+        ax.spines[side].set_color(tones.muted)
+    ax.tick_params(labelsize=SMALL, color=tones.muted, labelcolor=ink, length=2.5, pad=2)
+    ax.grid(True, color=tones.grid, linewidth=0.5)
     ax.set_axisbelow(True)
     if xlabel:
         label = wrapped(xlabel, wide, TEXT)
@@ -118,13 +132,25 @@ def legend(ax: Axes, loc: Any = "best", **more: Any) -> Any:
         return None
     handles = [once[label] for label in labels]
     options: dict[str, Any] = {"fontsize": SMALL, "frameon": False, "handlelength": 1.6, "borderaxespad": 0.3}
-    options |= {"labelspacing": 0.3, "labelcolor": ink_on(ax.get_facecolor()), "facecolor": "white"}
+    options |= {"labelspacing": 0.3, "labelcolor": ink_on(ground_of(ax)), "facecolor": ground_of(ax)}
     return ax.legend(handles, labels, loc=loc, **{**options, **more})
 
 
 def diagonal(ax: Axes, low: float = 0.0, high: float = 1.0) -> Any:
     """The line on which what was said is what happened."""
-    return ax.plot([low, high], [low, high], color=MUTED, linestyle=(0, (4, 3)), linewidth=0.9, zorder=1.5)[0]
+    style: dict[str, Any] = {"color": tones_of(ax).muted, "linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
+    return ax.plot([low, high], [low, high], gid="diagonal", **style)[0]
+
+
+def colour_on(ax: Axes, number: int) -> str:
+    """The colour of the series of this number, light where the palette has black and the ground is dark."""
+    colour = COLOURS[number % len(COLOURS)]
+    return tones_of(ax).black if colour == "#000000" else colour
+
+
+def series_on(ax: Axes) -> int:
+    """How many series of calibrant an ax holds: the number of the next one, so that no two look alike."""
+    return sum(line.get_gid() in SERIES for line in ax.lines)
 
 
 def whole_markers(ax: Axes, *artists: Any) -> None:
@@ -189,21 +215,22 @@ def logit_places(limits: tuple[float, float], inches: float) -> list[float]:
     return sorted(places)
 
 
-def halo() -> list[Any]:
+def halo(ax: Axes) -> list[Any]:
     """The path effect of words that lines may pass behind."""
     from matplotlib.patheffects import withStroke
 
-    return [withStroke(linewidth=2, foreground="white", alpha=0.9)]
+    return [withStroke(linewidth=2, foreground=ground_of(ax), alpha=0.9)]
 
 
 def mark_sides(ax: Axes, lens: str, size: float = SMALL, inset: float = 0.02) -> list[Any]:
     """Words in the two corners beside the diagonal, `inset` from below and above: what it means to lie there."""
     below, above = side_words(lens)
     style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": size, "style": "italic", "zorder": 4}
-    style["path_effects"] = halo()
+    style |= {"path_effects": halo(ax), "gid": "side"}
+    tones = tones_of(ax)
     return [
-        ax.text(0.98, inset, below, ha="right", va="bottom", color=OVER, **style),
-        ax.text(0.02, 1 - inset, above, ha="left", va="top", color=UNDER, **style),
+        ax.text(0.98, inset, below, ha="right", va="bottom", color=tones.over, **style),
+        ax.text(0.02, 1 - inset, above, ha="left", va="top", color=tones.under, **style),
     ]
 
 

@@ -14,21 +14,23 @@ from ..bintable import check_interval
 from ..laws import maximum_survival
 from ..lenses import Lens
 from ..metrics.cumulative import ecce_mad, ecce_r, null_scale, path_of
+from ._words import room_of, wrapped
 from .base import (
-    COLOURS,
-    FAINT,
-    MUTED,
-    OVER,
+    DASHES,
     PAPER_WIDTH,
     SMALL,
-    UNDER,
     check_choice,
+    colour_on,
     finish,
+    is_ours,
+    keep_room,
     legend,
     new_ax,
     none_for_nan,
     one_view,
+    series_on,
     side_words,
+    tones_of,
 )
 from .variations import UceDiagram, VariationDiagram, uce_diagram, variation_diagram
 
@@ -50,6 +52,8 @@ Floats = NDArray[np.float64]
 MOST_POINTS = 4000
 # The part of the height that words and legend need.
 WORD_ROOM = 0.36
+# Height of the scores named over the ax, and what a legend needs beside its words, in inches.
+SCORES_ABOVE, BESIDE = 0.3, 0.75
 
 
 @dataclass(frozen=True)
@@ -108,18 +112,24 @@ class CumulativeDiagram:
         check_choice(against, ("share", "score"), "against")
         ax = new_ax(ax, height=PAPER_WIDTH * 0.82)
         x = self.share if against == "share" else np.append(0.0, self.score[1:])
-        ax.axhspan(-self.reach, self.reach, color=FAINT, alpha=0.4, linewidth=0, gid="band", zorder=1).set_label(
-            f"{100 * self.level:g}% chance that right scores stay inside"
-        )
-        ax.axhline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
+        inside = room_of(ax, SMALL)[0] - (0.0 if is_ours(ax.figure) else BESIDE)
+        ax.axhspan(
+            -self.reach, self.reach, color=tones_of(ax).faint, alpha=0.4, linewidth=0, gid="band", zorder=1
+        ).set_label(wrapped(f"{100 * self.level:g}% chance that right scores stay inside", inside, SMALL))
+        ax.axhline(0, color=tones_of(ax).muted, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
         shown = _thinned(self.path)
-        line = ax.plot(x[shown], self.path[shown], color=COLOURS[0], linewidth=1.2, zorder=3, gid="path")[0]
-        line.set_label(f"ecce_mad {number(self.ecce_mad, 3)}, ecce_r {number(self.ecce_r, 3)}")
-        ax.set(xlim=(0, 1), ylim=self._limits())
+        place = series_on(ax)
+        look: dict[str, Any] = {"color": colour_on(ax, place), "linestyle": DASHES[place % len(DASHES)]}
+        line = ax.plot(x[shown], self.path[shown], linewidth=1.2, zorder=3, gid="path", **look)[0]
+        line.set_label(wrapped(f"ecce_mad {number(self.ecce_mad, 3)}, ecce_r {number(self.ecce_r, 3)}", inside, SMALL))
+        limits = self._limits()
+        if place:  # another path is there
+            limits = min(limits[0], ax.get_ylim()[0]), max(limits[1], ax.get_ylim()[1])
+        ax.set(xlim=(0, 1), ylim=limits)
         self._triangle(ax)
         said = "part of rows, by rising score" if against == "share" else "score"
         finish(ax, said, "cumulative score minus outcome")
-        if against == "share":
+        if against == "share" and not place:  # the scores of one path are not those of another
             self._name_scores(ax)
         self._words(ax)
         return ax
@@ -129,7 +139,9 @@ class CumulativeDiagram:
         from matplotlib.patches import Polygon
 
         corners = [(0, -2 * self.scale), (0.05, 0), (0, 2 * self.scale)]
-        ax.add_patch(Polygon(corners, facecolor=MUTED, edgecolor="none", alpha=0.8, zorder=2, gid="triangle"))
+        ax.add_patch(
+            Polygon(corners, facecolor=tones_of(ax).muted, edgecolor="none", alpha=0.8, zorder=2, gid="triangle")
+        )
 
     def _name_scores(self, ax: Any) -> None:
         """The score at each tick of the share, above."""
@@ -137,9 +149,11 @@ class CumulativeDiagram:
         at = np.clip(np.searchsorted(self.share, ticks), 1, len(self.score) - 1)
         above = ax.secondary_xaxis("top")
         above.set_xticks(ticks, [_short(value) for value in self.score[at]])
-        above.tick_params(labelsize=SMALL, labelcolor=MUTED, length=0, pad=1)
-        above.set_xlabel("score", fontsize=SMALL, color=MUTED, labelpad=2)
+        above.tick_params(labelsize=SMALL, labelcolor=tones_of(ax).muted, length=0, pad=1)
+        above.set_xlabel("score", fontsize=SMALL, color=tones_of(ax).muted, labelpad=2)
         above.spines["top"].set_visible(False)
+        if not is_ours(ax.figure):
+            keep_room(ax, inches=SCORES_ABOVE)
 
     @property
     def _is_low(self) -> bool:
@@ -158,11 +172,12 @@ class CumulativeDiagram:
     def _words(self, ax: Any) -> None:
         """What rising and falling mean, and the legend, on the side that the path leaves free."""
         rising, falling = side_words(self.lens)
-        lines = ((f"falling: {falling}", UNDER), (f"rising: {rising}", OVER))
+        lines = ((f"falling: {falling}", tones_of(ax).under), (f"rising: {rising}", tones_of(ax).over))
         style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": SMALL, "style": "italic", "ha": "right"}
         edge, step, align = (0.98, -0.075, "top") if self._is_low else (0.02, 0.075, "bottom")
-        for place, (text, hue) in enumerate(lines[:: -1 if self._is_low else 1]):
-            ax.text(0.98, edge + place * step, text, va=align, color=hue, **style)
+        said = any(text.get_gid() == "side" for text in ax.texts)
+        for place, (text, hue) in enumerate(() if said else lines[:: -1 if self._is_low else 1]):
+            ax.text(0.98, edge + place * step, text, va=align, color=hue, gid="side", **style)
         corner = "upper right" if self._is_low else "lower right"
         legend(ax, corner, bbox_to_anchor=(1.0, edge + 2 * step))
 

@@ -17,17 +17,13 @@ from ._words import room_of, shortened, wrapped
 from .base import (
     COLOURS,
     DASHES,
-    FAINT,
-    INK,
     LETTER,
     MARKERS,
-    MUTED,
-    OVER,
     PAPER_WIDTH,
     SMALL,
-    UNDER,
     axis_words,
     check_choice,
+    colour_on,
     diagonal,
     emptier_corner,
     finish,
@@ -36,6 +32,8 @@ from .base import (
     new_ax,
     plain,
     plain_number,
+    series_on,
+    tones_of,
     whole_markers,
 )
 from .base import legend as draw_legend
@@ -78,11 +76,14 @@ def draw_reliability(
         raise ArgumentError("scale", f"'logit' has no 0 for {diagram.kind!r} to stand on", "use kind='line'")
     ax = new_ax(ax, height=PAPER_WIDTH * (1.12 if counts == "strip" else 1.0))
     limits = (0.0, 1.0) if scale == "probability" else logit_limits(diagram, *beside)
-    paint = colour or COLOURS[0]
+    place = series_on(ax)
+    paint = colour or colour_on(ax, place)
     prepare(ax, diagram.lens, scale, limits, (LABEL_INSET if labels else INSET) if sides else None)
     if labels:
         draw_labels(diagram, ax, scale, limits)
     _PAINTERS[diagram.kind](diagram, ax, limits, paint, counts == "area")
+    if place:
+        _set_apart(ax, place)
     _name(ax, name, _legend_lines(diagram, legend))
     place_legend(ax, diagram, LABEL_INSET if labels else INSET)
     if counts == "strip":
@@ -102,18 +103,25 @@ def draw_overlay(
     limits = logit_limits(*diagrams.values()) if scale == "logit" else (0.0, 1.0)
     first = next(iter(diagrams.values()))
     prepare(ax, first.lens, check_choice(scale, ("probability", "logit"), "scale"), limits, INSET)
-    for (name, diagram), paint, marker, dashes in zip(diagrams.items(), COLOURS, MARKERS, DASHES, strict=False):
-        _PAINTERS[diagram.kind](diagram, ax, limits, paint, False)
-        line = next(line for line in ax.lines[::-1] if line.get_gid() == "curve")
-        line.set_linestyle(dashes)
-        if line.get_marker() == "o":
-            line.set_marker(marker)
+    for place, (name, diagram) in enumerate(diagrams.items()):
+        _PAINTERS[diagram.kind](diagram, ax, limits, colour_on(ax, place), False)
+        line = _set_apart(ax, place)
         lines = _legend_lines(diagram, legend if legend is not None else tuple(diagram.metrics))
         line.set_label(plain(name) + (f" ({', '.join(lines)})" if lines else ""))
     legend_above(ax, lines=0)
     # A constrained layout misjudges what stands over a square in the middle of its place.
     ax.set_anchor("S")
     return ax
+
+
+def _set_apart(ax: Any, place: int) -> Any:
+    """Give the curve just drawn the dashes and the marker of its number."""
+    line = next(line for line in ax.lines[::-1] if line.get_gid() == "curve")
+    if line.get_linestyle() != "None":
+        line.set_linestyle(DASHES[place % len(DASHES)])
+    if line.get_marker() == "o":
+        line.set_marker(MARKERS[place % len(MARKERS)])
+    return line
 
 
 def prepare(ax: Any, lens: str, scale: str, limits: tuple[float, float], inset: float | None) -> None:
@@ -124,15 +132,18 @@ def prepare(ax: Any, lens: str, scale: str, limits: tuple[float, float], inset: 
         ax.set_yscale("logit")
     finish(ax, said, happened)
     ax.set(xlim=limits, ylim=limits, aspect="equal")
+    for old in [line for line in ax.lines if line.get_gid() == "diagonal"]:  # of an earlier diagram on the same ax
+        old.remove()
     if scale == "logit":
         _name_logit_ticks(ax, limits)
         places = clip(1 / (1 + np.exp(-np.linspace(-14, 14, 400))), limits)
-        ax.plot(places, places, color=MUTED, linestyle=(0, (4, 3)), linewidth=0.9, zorder=1.5)
+        style: dict[str, Any] = {"linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5, "gid": "diagonal"}
+        ax.plot(places, places, color=tones_of(ax).muted, **style)
     else:
         ax.set_xticks(np.arange(6) / 5)
         ax.set_yticks(np.arange(6) / 5)
         diagonal(ax)
-    if inset is not None:
+    if inset is not None and not any(text.get_gid() == "side" for text in ax.texts):
         mark_sides(ax, lens, inset=inset)
 
 
@@ -178,16 +189,17 @@ def draw_labels(diagram: ReliabilityDiagram, ax: Any, scale: str, limits: tuple[
             clip(view.score[chosen], limits),
             np.where(view.outcome[chosen] > 0.5, 0.97, 0.03) + rng.uniform(-JITTER, JITTER, len(chosen)),
             transform=ax.get_xaxis_transform(),
+            color=tones_of(ax).muted,
             **_DOTS,
         )
     else:
-        ax.plot(view.score[chosen], height, **_DOTS)
+        ax.plot(view.score[chosen], height, color=tones_of(ax).muted, **_DOTS)
         ax.set_ylim(-2 * JITTER, 1 + 2 * JITTER)
         ax.set_xlim(-2 * JITTER, 1 + 2 * JITTER)
 
 
 _DOTS: dict[str, Any] = {"marker": ".", "markersize": 2.5, "linestyle": "none", "markeredgewidth": 0}
-_DOTS |= {"color": MUTED, "alpha": 0.35, "zorder": 1.2, "gid": "labels"}
+_DOTS |= {"alpha": 0.35, "zorder": 1.2, "gid": "labels"}
 
 
 def _bounds(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str) -> None:
@@ -199,7 +211,7 @@ def _bounds(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], p
     x = clip(diagram.mean_score[shown], limits)
     low, high = clip(diagram.lower[shown], limits), clip(diagram.upper[shown], limits)
     if diagram.how == "consistency":
-        drawn = ax.vlines(x, low, high, color=FAINT, linewidth=5, zorder=1.3, gid="interval")
+        drawn = ax.vlines(x, low, high, color=tones_of(ax).faint, linewidth=5, zorder=1.3, gid="interval")
     else:
         drawn = ax.vlines(x, low, high, color=paint, linewidth=1, zorder=2.8, gid="interval")
     if shown.any():
@@ -232,16 +244,23 @@ def _points(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], p
     marker = {"marker": "none" if area else "o", "markersize": 3.5}
     drawn: list[Any] = ax.plot(*shown, color=paint, linewidth=1.2, zorder=3, gid="curve", **marker)
     if area:
+        from matplotlib.colors import to_hex
+
         weight = diagram.table.weight[~diagram.table.empty]
         size = np.maximum(LARGEST_MARKER * weight / weight.max(), 2)
         look = {
-            "facecolors": np.where(beyond, "white", paint),
+            "facecolors": np.where(beyond, to_hex(tones_of(ax).paper), paint),
             "edgecolors": paint,
             "linewidths": np.where(beyond, 1, 0),
         }
         drawn.append(ax.scatter(*shown, s=size, alpha=0.75, zorder=3.1, gid="markers", **look))
     if beyond.any():
-        hollow: dict[str, Any] = {"marker": "o", "markersize": 4, "linestyle": "none", "markerfacecolor": "white"}
+        hollow: dict[str, Any] = {
+            "marker": "o",
+            "markersize": 4,
+            "linestyle": "none",
+            "markerfacecolor": tones_of(ax).paper,
+        }
         drawn += ax.plot(*(values[beyond] for values in shown), color=paint, zorder=3.2, gid="beyond", **hollow)
         drawn[-1].set_label("hollow: beyond the axis")
     whole_markers(ax, *drawn)
@@ -254,8 +273,8 @@ def _bars(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], pai
     low, width = table.low[full], (table.high - table.low)[full]
     rate, score = table.rate[full], table.mean_score[full]
     style: dict[str, Any] = {"align": "edge", "linewidth": 0.6}
-    ax.bar(low, rate, width, color=paint, alpha=0.35, edgecolor="white", zorder=2, gid="bars", **style)
-    for over, hue in ((True, OVER), (False, UNDER)):
+    ax.bar(low, rate, width, color=paint, alpha=0.35, edgecolor=tones_of(ax).paper, zorder=2, gid="bars", **style)
+    for over, hue in ((True, tones_of(ax).over), (False, tones_of(ax).under)):
         side = (score > rate) == over
         bottom, height = np.minimum(rate, score)[side], np.abs(score - rate)[side]
         ax.bar(
@@ -270,19 +289,20 @@ def _bars(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], pai
             gid="gap",
             **style,
         )
-    _bounds(diagram, ax, limits, INK)
+    _bounds(diagram, ax, limits, tones_of(ax).ink)
     _marks(score, rate, ax)
 
 
 def _marks(score: Floats, rate: Floats, ax: Any) -> None:
-    whole_markers(ax, *ax.plot(score, rate, "o", markersize=3, color=INK, zorder=3, gid="curve"))
+    whole_markers(ax, *ax.plot(score, rate, "o", markersize=3, color=tones_of(ax).ink, zorder=3, gid="curve"))
 
 
 def _roofs(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str, area: bool) -> None:
     """Bars whose tops run along the diagonal: the hatched strip between roof and diagonal is as high as the bin's gap."""
     from matplotlib.collections import PolyCollection
 
-    table, full = diagram.table, ~diagram.table.empty
+    table, full, tones = diagram.table, ~diagram.table.empty, tones_of(ax)
+    paper = tones.paper
     low, high, gap = table.low[full], table.high[full], table.gap[full]
     left, right = (end[full] for end in diagram.roof)
     zero = np.zeros(len(low))
@@ -292,13 +312,13 @@ def _roofs(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], pa
 
     walls = shapes((low, zero), (high, zero), (high, right), (low, left))
     ax.add_collection(
-        PolyCollection(walls, facecolor=paint, alpha=0.35, edgecolor="white", linewidth=0.6, zorder=2, gid="bars")
+        PolyCollection(walls, facecolor=paint, alpha=0.35, edgecolor=paper, linewidth=0.6, zorder=2, gid="bars")
     )
     strips = shapes((low, low), (high, high), (high, right), (low, left))
-    for side, hue in ((gap > 0, OVER), (gap < 0, UNDER)):
+    for side, hue in ((gap > 0, tones.over), (gap < 0, tones.under)):
         style: dict[str, Any] = {"facecolor": "none", "edgecolor": hue, "hatch": "////", "linewidth": 0.6}
         ax.add_collection(PolyCollection(strips[side], zorder=2.2, gid="gap", **style))
-    _bounds(diagram, ax, limits, INK)
+    _bounds(diagram, ax, limits, tones_of(ax).ink)
     _marks(table.mean_score[full], table.rate[full], ax)
 
 
@@ -308,7 +328,7 @@ def _curve(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], pa
     if diagram.band is not None:
         _band(diagram, ax, limits, paint)
     elif diagram.how is not None:
-        hue, alpha = (MUTED, 0.25) if diagram.how == "consistency" else (paint, 0.2)
+        hue, alpha = (tones_of(ax).muted, 0.25) if diagram.how == "consistency" else (paint, 0.2)
         # A single point has bounds too, and no width that could be filled.
         wide = 0.01 if len(curve.x) == 1 else 0.0
         bounds = [np.repeat(clip(end, limits), 2 if wide else 1) for end in (curve.lower, curve.upper)]
@@ -346,8 +366,7 @@ def place_legend(ax: Any, diagram: ReliabilityDiagram, inset: float) -> None:
     """In the corner where it hides less, clear of the words that stand there; what it hides all the same shines through."""
     corner = legend_corner(ax, diagram, inset)
     anchor = (0.0, 0.95 - inset) if corner == "upper left" else (1.0, 0.05 + inset)
-    behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "facecolor": "white", "edgecolor": "none"}
-    behind["labelcolor"] = INK
+    behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"}
     draw_legend(ax, corner, bbox_to_anchor=anchor, **behind)
 
 

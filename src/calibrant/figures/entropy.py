@@ -17,7 +17,18 @@ from ..predictions import Predictions
 from ..view import Block, VectorView, View
 from ._several import ONE, legend_above, line_style, plain, predictions_of, read_models, row_weights
 from ._words import name_room, shortened
-from .base import COLOURS, MUTED, PAPER_WIDTH, SMALL, check_choice, finish, lines_of, new_ax, none_for_nan
+from .base import (
+    PAPER_WIDTH,
+    SMALL,
+    check_choice,
+    colour_on,
+    finish,
+    lines_of,
+    new_ax,
+    none_for_nan,
+    series_on,
+    tones_of,
+)
 from .intervals import inside, spans_of
 
 if TYPE_CHECKING:
@@ -115,14 +126,14 @@ class EntropyDiagram:
         if self.by is None:
             ax = new_ax(ax, width=PAPER_WIDTH, height=0.7 + 0.25 * len(self.models))
             heights = [float(model.entropy[0]) for model in self.models]
-            ax.barh(range(len(heights)), heights, 0.7, color=[COLOURS[i % len(COLOURS)] for i in range(len(heights))])
+            ax.barh(range(len(heights)), heights, 0.7, color=[colour_on(ax, i) for i in range(len(heights))])
             names = ["" if m.name == ONE else shortened(plain(m.name), name_room(ax), SMALL) for m in self.models]
             ax.set_yticks(range(len(heights)), names)
             ax.set_ylim(len(heights) - 0.5, -0.5)
             finish(ax, words).yaxis.grid(False)
             return ax
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
-        for place, model in enumerate(self.models):
+        for place, model in enumerate(self.models, series_on(ax)):
             self._draw(ax, place, model)
         if labels or (labels is None and len(self.models) == 1 and len(self.parts) <= 12):
             _name_points(ax, self.parts, self.models[0])
@@ -131,11 +142,13 @@ class EntropyDiagram:
         return ax
 
     def _draw(self, ax: Axes, place: int, model: EntropyParts) -> None:
-        style = line_style(place, marker=True)
+        style = line_style(ax, place, marker=True)
         look = {"color": style["color"], "marker": style["marker"], "markersize": 4, "linestyle": "none"}
         ax.vlines(model.entropy, model.accuracy, model.confidence, color=style["color"], linewidth=0.7, zorder=1.8)
-        ax.plot(model.entropy, model.confidence, **look, markerfacecolor="white")
-        ax.plot(model.entropy, model.accuracy, **look, label=None if model.name == ONE else plain(model.name))
+        ax.plot(model.entropy, model.confidence, **look, markerfacecolor=tones_of(ax).paper)
+        ax.plot(
+            model.entropy, model.accuracy, gid="series", **look, label=None if model.name == ONE else plain(model.name)
+        )
 
 
 def _name_points(ax: Axes, parts: Sequence[str], model: EntropyParts) -> None:
@@ -157,7 +170,7 @@ def _name_points(ax: Axes, parts: Sequence[str], model: EntropyParts) -> None:
             foot = (low, high)[end][i] + up / 72
             box_of_name = (start, start + wide, foot, foot + 0.1)
             if not any(_meet(box_of_name, other) for other in taken):
-                style: dict[str, Any] = {"ha": side, "va": "bottom", "fontsize": SMALL, "color": MUTED}
+                style: dict[str, Any] = {"ha": side, "va": "bottom", "fontsize": SMALL, "color": tones_of(ax).muted}
                 at = (float(model.entropy[i]), float(ends[end, i]))
                 ax.annotate(plain(parts[i]), at, (across, up), textcoords="offset points", **style)
                 taken.append(box_of_name)

@@ -19,7 +19,15 @@ from ..lenses import Lens
 from ..predictions import Predictions
 from ..view import VectorView, View
 from ._several import ONE, Source, legend_above, line_style, metric_label, plain, read_models, same_rows
-from .base import COLOURS, MUTED, PAPER_WIDTH, finish, lines_of, new_ax
+from .base import (
+    COLOURS,
+    PAPER_WIDTH,
+    finish,
+    lines_of,
+    new_ax,
+    series_on,
+    tones_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,10 +130,10 @@ class MurphyDiagram:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the curve of each model on the ax given, or on a new one."""
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.6)
-        for place, curve in enumerate(self.curves):
+        for place, curve in enumerate(self.curves, series_on(ax)):
             facts = f"{plain(metric_label('brier', self.lens))} {number(curve.brier, 3)}"
             label = facts if curve.name == ONE else f"{plain(curve.name)} ({facts})"
-            ax.plot(self.theta, curve.score, **line_style(place), label=label)
+            ax.plot(self.theta, curve.score, gid="series", **line_style(ax, place), label=label)
         ax.set_xlim(0, 1)
         ax.set_ylim(bottom=0)
         finish(ax, "threshold of the decision", "mean elementary score")
@@ -141,7 +149,7 @@ class MurphyDiagram:
         label = f"{found.level:.0%} band at each threshold"
         ax.fill_between(self.theta, found.lower, found.upper, color=COLOURS[0], alpha=0.2, linewidth=0, label=label)
         ax.plot(self.theta, found.value, color=COLOURS[0], linewidth=1.2)
-        ax.axhline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
+        ax.axhline(0, color=tones_of(ax).muted, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
         ax.set_xlim(0, 1)
         finish(ax, "threshold of the decision", f"score of {plain(found.first)}\nless {plain(found.second)}")
         legend_above(ax)

@@ -15,7 +15,6 @@ from ..predictions import Predictions
 from ._words import label_room, wrapped
 from .base import (
     COLOURS,
-    INK,
     PAPER_WIDTH,
     SMALL,
     TEXT,
@@ -28,6 +27,7 @@ from .base import (
     lines_of,
     plain,
     source_of,
+    tones_of,
 )
 from .drawing import draw_overlay, draw_reliability, legend_corner
 from .reliability import OWN_WORDS, ReliabilityDiagram, reliability
@@ -76,12 +76,15 @@ class ReliabilityPanels:
         ]
         return ["name", "rows", *ids], rows
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         kinds = ", ".join(dict.fromkeys(diagram.kind for diagram in self.diagrams.values()))
-        return f"Reliability diagrams ({len(self)}, {kinds})\n{lines_of(*self._rows())}"
+        return f"Reliability diagrams ({len(self)}, {kinds})"
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{lines_of(*self._rows())}"
 
     def _repr_html_(self) -> str:
-        return html_table(*self._rows(), "Reliability diagrams")
+        return html_table(*self._rows(), self._title())
 
     def _axis_words(self, diagram: ReliabilityDiagram) -> tuple[str, str]:
         """Words of the axes; a panel's title names its class already."""
@@ -162,7 +165,7 @@ def _quiet(ax: Any, diagram: ReliabilityDiagram) -> None:
         upper = legend_corner(ax, diagram, 0.0) == "upper left"
         place: dict[str, Any] = {"va": "top", "ha": "left"} if upper else {"va": "bottom", "ha": "right"}
         at = (0.04, 0.96) if upper else (0.96, 0.04)
-        style: dict[str, Any] = {"fontsize": SMALL, "color": INK, "path_effects": halo(), "zorder": 4}
+        style: dict[str, Any] = {"fontsize": SMALL, "color": tones_of(ax).ink, "path_effects": halo(ax), "zorder": 4}
         ax.text(*at, entries[0][1], transform=ax.transAxes, **style, **place)
 
 

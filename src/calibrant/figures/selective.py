@@ -17,7 +17,16 @@ from ..decision.selective import RiskCoverage, WorkingPoint, _points, risk_cover
 from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError
 from ._several import ONE, Source, legend_above, line_style, plain, read_models, single_point
-from .base import INK, MUTED, PAPER_WIDTH, check_choice, finish, lines_of, new_ax, none_for_nan
+from .base import (
+    PAPER_WIDTH,
+    check_choice,
+    finish,
+    lines_of,
+    new_ax,
+    none_for_nan,
+    series_on,
+    tones_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,7 +128,7 @@ class RiskCoverageDiagram:
         """
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.9)
         shaded = len(self.curves) <= 2 if band is None else band
-        for place, curve in enumerate(self.curves):
+        for place, curve in enumerate(self.curves, series_on(ax)):
             self._draw(ax, place, curve, shaded, oracle, random)
         top = max(float(c.risk[c.coverage >= 0.1].max(initial=float(c.risk[-1]))) for c in self.curves)
         ax.set_xlim(0, 1.005)
@@ -130,7 +139,7 @@ class RiskCoverageDiagram:
         return ax
 
     def _draw(self, ax: Axes, place: int, curve: RiskCurve, shaded: bool, oracle: bool, random: bool) -> None:
-        style = line_style(place)
+        style = line_style(ax, place)
         if shaded and np.isfinite(curve.lower).any():
             ax.fill_between(curve.coverage, curve.lower, curve.upper, color=style["color"], alpha=0.15, linewidth=0)
         facts = f"area {number(curve.area, 3)}"
@@ -139,11 +148,11 @@ class RiskCoverageDiagram:
         label: str | None = facts if curve.name == ONE else f"{plain(curve.name)} ({facts})"
         alone = single_point(curve.coverage)
         around = {**alone, "markersize": 7} if alone else {}
-        ax.plot(curve.coverage, curve.risk, **style, **alone, label=label)
-        last = place == len(self.curves) - 1
+        ax.plot(curve.coverage, curve.risk, gid="series", **style, **alone, label=label)
+        last = curve is self.curves[-1]
         thin: dict[str, Any] = {
             "linewidth": 0.8,
-            "color": MUTED if len(self.curves) == 1 else style["color"],
+            "color": tones_of(ax).muted if len(self.curves) == 1 else style["color"],
             "zorder": 1.6,
         }
         if random:
@@ -157,7 +166,16 @@ class RiskCoverageDiagram:
             ax.axvline(x, color=style["color"], linewidth=0.6, linestyle=(0, (1, 2)), zorder=1.4)
             marked = [other.name for other in self.curves if other.mark is not None]
             label = self.target if curve.name == marked[-1] else None
-            ax.plot([x], [y], "o", color=style["color"], markeredgecolor=INK, markersize=4.5, zorder=5, label=label)
+            ax.plot(
+                [x],
+                [y],
+                "o",
+                color=style["color"],
+                markeredgecolor=tones_of(ax).ink,
+                markersize=4.5,
+                zorder=5,
+                label=label,
+            )
 
 
 def risk_coverage_diagram(

@@ -21,18 +21,18 @@ from ._several import plain, row_weights
 from ._words import shortened, width_of, wrapped
 from .base import (
     COLOURS,
-    FAINT,
     MARKERS,
-    MUTED,
     PAPER_WIDTH,
     SMALL,
     TEXT,
     check_choice,
+    colour_on,
     grow,
     ink_on,
     lines_of,
     new_ax,
     source_of,
+    tones_of,
 )
 
 if TYPE_CHECKING:
@@ -124,7 +124,14 @@ class SimplexDiagram:
         if self.renormalised:
             below = -0.17 - LINE * (lines - 1)
             ax.set_ylim(bottom=below - 0.03)
-            ax.text(0.5, below, "other classes left out, rest scaled to 1", ha="center", fontsize=SMALL, color=MUTED)
+            ax.text(
+                0.5,
+                below,
+                "other classes left out, rest scaled to 1",
+                ha="center",
+                fontsize=SMALL,
+                color=tones_of(ax).muted,
+            )
         return ax
 
     def _draw_arrows(self, ax: Axes) -> None:
@@ -142,7 +149,7 @@ class SimplexDiagram:
         label = self.outcome.argmax(axis=1)
         for i, name in enumerate(self.corners):
             place = self.probs[label == i] @ TRIANGLE
-            style = {"marker": MARKERS[i], "color": COLOURS[i], "linewidths": 0, "alpha": 0.5, "zorder": 3}
+            style = {"marker": MARKERS[i], "color": colour_on(ax, i), "linewidths": 0, "alpha": 0.5, "zorder": 3}
             ax.scatter(place[:, 0], place[:, 1], 7, label=f"true {plain(name)}", **style)  # type: ignore[arg-type]
         self._name_points(ax)
 
@@ -169,7 +176,7 @@ class SimplexDiagram:
 
 def _frame(ax: Axes, corners: Sequence[str], grid: bool) -> int:
     """The triangle, its corners by name, and lines of equal probability with their numbers; gives the lines of names below it."""
-    ax.plot(*TRIANGLE[[0, 1, 2, 0]].T, color=MUTED, linewidth=0.9, zorder=2, clip_on=False)
+    ax.plot(*TRIANGLE[[0, 1, 2, 0]].T, color=tones_of(ax).muted, linewidth=0.9, zorder=2, clip_on=False)
     if grid:
         for step in (0.2, 0.4, 0.6, 0.8):
             for i in range(3):
@@ -177,11 +184,11 @@ def _frame(ax: Axes, corners: Sequence[str], grid: bool) -> int:
                 ends = np.zeros((2, 3))
                 ends[:, i] = step
                 ends[0, i - 1] = ends[1, i - 2] = 1 - step
-                ax.plot(*(ends @ TRIANGLE).T, color=FAINT, linewidth=0.5, zorder=1)
+                ax.plot(*(ends @ TRIANGLE).T, color=tones_of(ax).faint, linewidth=0.5, zorder=1)
                 side = ends[0] @ TRIANGLE
                 away = (TRIANGLE[[2, 0, 1][i]] + TRIANGLE[i]) / 2 - TRIANGLE.mean(axis=0)
                 x, y = (side + 0.14 * away).tolist()
-                ax.text(x, y, f"{step:g}", ha="center", va="center", fontsize=SMALL, color=MUTED)
+                ax.text(x, y, f"{step:g}", ha="center", va="center", fontsize=SMALL, color=tones_of(ax).muted)
     lines = _name_corners(ax, corners)
     ax.set_aspect("equal")
     ax.set_xlim(-0.12, 1.12)

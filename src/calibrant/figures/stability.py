@@ -19,9 +19,20 @@ from ..inference.draws import seed_of
 from ..predictions import Predictions
 from ..registry import Metric
 from ..view import VectorView
-from ._resampled import cell_sizes, redrawn, value_of
+from ._resampled import Cells, cells_at, redrawn, value_of
 from ._several import find_metric, in_octaves, legend_above, metric_words, panels
-from .base import COLOURS, FAINT, MUTED, PAPER_WIDTH, SMALL, TEXT, finish, ink_on, lines_of, none_for_nan, source_of
+from .base import (
+    COLOURS,
+    PAPER_WIDTH,
+    SMALL,
+    TEXT,
+    finish,
+    ink_on,
+    lines_of,
+    none_for_nan,
+    source_of,
+    tones_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +55,9 @@ WORDS = {
     "bandwidth": "bandwidth",
     "fraction": "share of the rows",
 }
+
+# Fewer settings than this make no plateau.
+LEAST_RUN = 3
 
 
 @dataclass(frozen=True)
@@ -68,6 +82,8 @@ class StabilityDiagram:
     middle: Floats
     """Median of the rows in them."""
     most: Floats
+    same_as: tuple[Any, ...]
+    """The first setting that is the same one in effect, as its cells hold the same rows; None for a setting of its own."""
     region: tuple[int, int] | None
     """First and last place of the stable region; None where there is none."""
     plateau: float
@@ -88,6 +104,7 @@ class StabilityDiagram:
         return {
             self.over: list(self.values),
             **{word: none_for_nan(getattr(self, word)) for word in COLUMNS},
+            "same_as": list(self.same_as),
             "stable": inside,
         }
 
@@ -97,14 +114,10 @@ class StabilityDiagram:
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = [
-            [
-                str(value) if not is_number(value) else number(value, 3),
-                *(number(x) for x in rest),
-                "yes" if held else "",
-            ]
-            for value, *rest, held in zip(*self.to_dict().values(), strict=True)
+            [_setting(value), *(number(x) for x in rest), "" if same is None else _setting(same), "yes" if held else ""]
+            for value, *rest, same, held in zip(*self.to_dict().values(), strict=True)
         ]
-        return [self.over, self.metric, *COLUMNS[1:], "stable"], rows
+        return [self.over, self.metric, *COLUMNS[1:], "same as", "stable"], rows
 
     def _title(self) -> str:
         where = "no stable region"
@@ -157,10 +170,18 @@ class StabilityDiagram:
     def _draw_metric(self, ax: Axes, x: Floats, octaves: bool) -> None:
         if self.region is not None:
             start, end = self.region
-            ax.axvspan(float(x[start]), float(x[end]), color=FAINT, alpha=0.35, linewidth=0, zorder=0.5)
-            ax.hlines(self.plateau, x[start], x[end], color=MUTED, linestyle=(0, (4, 3)), linewidth=0.9, zorder=1.5)
+            ax.axvspan(float(x[start]), float(x[end]), color=tones_of(ax).faint, alpha=0.35, linewidth=0, zorder=0.5)
+            ax.hlines(
+                self.plateau,
+                x[start],
+                x[end],
+                color=tones_of(ax).muted,
+                linestyle=(0, (4, 3)),
+                linewidth=0.9,
+                zorder=1.5,
+            )
             at = (float(x[start] * x[end]) ** 0.5 if octaves else float(x[start] + x[end]) / 2, 0.99)
-            look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": SMALL, "color": MUTED}
+            look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": SMALL, "color": tones_of(ax).muted}
             ax.text(*at, f"stable at {number(self.plateau, 3)}", transform=ax.get_xaxis_transform(), **look)
         if self.n_resamples:
             ax.fill_between(x, self.lower, self.upper, color=COLOURS[0], alpha=0.2, linewidth=0)
@@ -181,6 +202,10 @@ class StabilityDiagram:
         finish(ax, "", "standard deviation")
 
 
+def _setting(value: Any) -> str:
+    return number(value, 3) if is_number(value) else str(value)
+
+
 def stability_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -199,7 +224,8 @@ def stability_diagram(
     """A metric against one of its options, or against the share of the rows: where it holds still, and where the option decides.
 
     Few bins hide errors that cancel, many bins count chance as error. Between them a metric may hold still; the stable region is the
-    longest run of neighbouring settings, three or more, over which it does.
+    longest run of neighbouring settings, three or more, over which it does. Settings that put the same rows into the same cells, as where a
+    tree can split no further or scores have few values, are one setting and count once.
 
     Parameters
     ----------
@@ -246,10 +272,11 @@ def stability_diagram(
         raise UndefinedMetricError(chosen.id, f"has no value at any setting of {over}", "see the metric alone for why")
     sample = redrawn(source, chosen, plans, lens, shares, n_resamples, seed_of(rng))
     value, spread, lower, upper = _summary(whole, sample, over, level, chosen.range)
-    sizes = np.full((len(settings), 4), np.nan)
+    sizes, kinds = np.full((len(settings), 4), np.nan), list(range(len(settings)))
     if over != "fraction":
-        sizes[:] = [cell_sizes(chosen, source, plan, lens) for plan in plans]
-    region, plateau = _stable(value, lower, upper, tolerance)
+        cells = [cells_at(chosen, source, plan, lens) for plan in plans]
+        sizes[:], kinds = [found.sizes for found in cells], _kinds(whole, sample, cells)
+    region, plateau = _stable(value, lower, upper, tolerance, kinds)
     seen = chosen.views(source, **({} if lens is None else {"lens": lens}))
     columns = dict(zip(COLUMNS, (value, spread, lower, upper, *sizes.T), strict=True))
     return StabilityDiagram(
@@ -257,6 +284,7 @@ def stability_diagram(
         over=over,
         values=settings,
         **columns,
+        same_as=tuple(None if kind == place else settings[kind] for place, kind in enumerate(kinds)),
         region=region,
         plateau=plateau,
         tolerance=tolerance,
@@ -316,14 +344,31 @@ def _summary(
     return mean, spread, low, high
 
 
+def _kinds(whole: Floats, sample: Floats, cells: Sequence[Cells]) -> list[int]:
+    """For each setting the first one that is the same in effect: cells and value are, or without cells the value of every draw."""
+    seen: dict[tuple[bytes, bytes], int] = {}
+    # Sums over the same cells in another order differ by rounding; rows drawn again may have other cells.
+    values = np.round(np.vstack([whole, sample]).T, 12) + 0.0
+    return [
+        place
+        if np.isnan(whole[place])
+        else seen.setdefault((found.name, values[place, : 1 if found.name else None].tobytes()), place)
+        for place, found in enumerate(cells)
+    ]
+
+
 def _stable(
-    value: Floats, lower: Floats, upper: Floats, tolerance: float | str
+    value: Floats, lower: Floats, upper: Floats, tolerance: float | str, kinds: Sequence[int] | None = None
 ) -> tuple[tuple[int, int] | None, float]:
-    """The longest run of three settings or more over which the metric holds still, the flattest of equals, and its value."""
-    best: tuple[int, float] | None = None
+    """The run of most settings, three or more of different kinds, over which the metric holds still, and its value.
+
+    Of several the flattest is taken, with all settings of the same kinds beside it.
+    """
+    kinds = range(len(value)) if kinds is None else kinds
+    best: tuple[int, float, int] | None = None
     found: tuple[tuple[int, int] | None, float] = None, math.nan
     for start in range(len(value)):
-        for end in range(start + 2, len(value)):
+        for end in range(start + LEAST_RUN - 1, len(value)):
             run = slice(start, end + 1)
             least, most = float(value[run].min()), float(value[run].max())
             if tolerance == "interval":
@@ -331,7 +376,8 @@ def _stable(
                 fits = low <= high
             else:
                 fits = (most - least) / 2 <= float(tolerance) * abs(least + most) / 2
-            rank = (end - start, least - most)
-            if fits and (best is None or rank > best):  # NaN fits nothing
+            different = len(set(kinds[start : end + 1]))
+            rank = (different, least - most, end - start)
+            if fits and different >= LEAST_RUN and (best is None or rank > best):  # NaN fits nothing
                 best, found = rank, ((start, end), (least + most) / 2)
     return found

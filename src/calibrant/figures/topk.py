@@ -28,7 +28,16 @@ from ._several import (
     predictions_of,
     read_models,
 )
-from .base import MUTED, PAPER_WIDTH, TEXT, check_choice, finish, ink_on, lines_of, none_for_nan
+from .base import (
+    PAPER_WIDTH,
+    TEXT,
+    check_choice,
+    finish,
+    ink_on,
+    lines_of,
+    none_for_nan,
+    tones_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,25 +152,27 @@ class TopkDiagram:
 
     def _draw_error(self, ax: Axes) -> None:
         for place, line in enumerate(self.lines):
-            ax.plot(self.k, line.error, **line_style(place, marker=True), label=_label(line.name))
+            ax.plot(self.k, line.error, **line_style(ax, place, marker=True), label=_label(line.name))
         ax.set_ylim(bottom=0)
         finish(ax, "", "calibration error")
 
     def _draw_accuracy(self, ax: Axes) -> None:
         for place, line in enumerate(self.lines):
-            style = {**line_style(place, marker=True), "linestyle": "-"}
+            style = {**line_style(ax, place, marker=True), "linestyle": "-"}
             ax.plot(self.k, line.accuracy, **style)
-            ax.plot(self.k, line.confidence, **{**style, "linestyle": (0, (2, 1.5)), "markerfacecolor": "white"})
+            ax.plot(
+                self.k, line.confidence, **{**style, "linestyle": (0, (2, 1.5)), "markerfacecolor": tones_of(ax).paper}
+            )
         finish(ax, "", "true class\namong the k")
         ax.text(
-            0.98, 0.04, "solid: seen\ndashed: claimed", transform=ax.transAxes, ha="right", va="bottom", fontsize=7, color=MUTED
+            0.98, 0.04, "solid: seen\ndashed: claimed", transform=ax.transAxes, ha="right", va="bottom", fontsize=7, color=tones_of(ax).muted
         )  # fmt: skip
 
     def _draw_confidence(self, ax: Axes) -> None:
         for place, line in enumerate(self.lines):
             if line.name != self.baseline:
-                ax.plot(self.k, self.relative(line.name), **line_style(place, marker=True), label=_label(line.name))
-        ax.axhline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
+                ax.plot(self.k, self.relative(line.name), **line_style(ax, place, marker=True), label=_label(line.name))
+        ax.axhline(0, color=tones_of(ax).muted, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
         than = (
             "its rate" if self.baseline is None else plain(self.baseline) if len(self.baseline) < 14 else "the baseline"
         )

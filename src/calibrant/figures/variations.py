@@ -16,19 +16,18 @@ from ..lenses import Lens
 from ..metrics.joint import _VARIATIONS, Variation, _entropy, _sums_by_bin, ranked, uce, vce
 from ..view import VectorView, View
 from .base import (
-    COLOURS,
-    INK,
-    OVER,
     SMALL,
-    UNDER,
     cells_of,
     check_choice,
+    colour_on,
     diagonal,
     finish,
     legend,
     lines_of,
     new_ax,
     none_for_nan,
+    series_on,
+    tones_of,
     vector_view,
     whole_markers,
 )
@@ -81,14 +80,16 @@ class VariationDiagram:
         return f"Variation diagram ({self.variation}, vce {number(self.vce)})\n{lines_of(list(self._columns()), self._rows())}"
 
     def _repr_html_(self) -> str:
-        return html_table(list(self._columns()), self._rows(), f"Variation diagram ({self.variation})")
+        return html_table(
+            list(self._columns()), self._rows(), f"Variation diagram ({self.variation}, vce {number(self.vce)})"
+        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Observed against stated variation, markers as large as the bins are full; on `ax` or a new one, which is returned."""
         ax = new_ax(ax)
         word = VARIATION_WORDS[self.variation]
         _square(ax, f"{word} stated", f"{word} observed")
-        sides = [("more varied than stated", OVER), ("less varied than stated", UNDER)]
+        sides = [("more varied than stated", tones_of(ax).over), ("less varied than stated", tones_of(ax).under)]
         _corner_words(ax, *(sides[::-1] if self.variation == "confidence" else sides))
         _weighted_points(ax, self.stated, self.observed, self.weight, f"vce {number(self.vce, 3)}")
         legend(ax, "upper left", bbox_to_anchor=(0, 0.93))
@@ -112,8 +113,9 @@ def _corner_words(ax: Any, above: tuple[str, str], below: tuple[str, str]) -> No
 def _weighted_points(ax: Any, x: Floats, y: Floats, weight: Floats, label: str) -> None:
     full = ~np.isnan(x)
     size = np.maximum(45 * weight[full] / weight.max(), 6)
-    ax.plot(x[full], y[full], color=COLOURS[0], linewidth=1.2, zorder=3, gid="curve", label=label)
-    drawn = ax.scatter(x[full], y[full], s=size, color=COLOURS[0], linewidths=0, zorder=3.1, gid="markers")
+    paint = colour_on(ax, series_on(ax))
+    ax.plot(x[full], y[full], color=paint, linewidth=1.2, zorder=3, gid="curve", label=label)
+    drawn = ax.scatter(x[full], y[full], s=size, color=paint, linewidths=0, zorder=3.1, gid="markers")
     whole_markers(ax, drawn)
 
 
@@ -209,7 +211,7 @@ class UceDiagram:
         return f"Uncertainty diagram (uce {number(self.uce)})\n{lines_of(list(self._columns()), self._rows())}"
 
     def _repr_html_(self) -> str:
-        return html_table(list(self._columns()), self._rows(), "Uncertainty diagram")
+        return html_table(list(self._columns()), self._rows(), f"Uncertainty diagram (uce {number(self.uce)})")
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Error rate against entropy, and where calibrated probabilities would lie; on `ax` or a new one, which is returned."""
@@ -219,9 +221,19 @@ class UceDiagram:
         if self.level is not None:
             bounds = (self.lower[full], self.upper[full])
             ax.vlines(
-                table.mean_score[full], *bounds, color=COLOURS[0], linewidth=1, zorder=2.8, gid="interval"
+                table.mean_score[full],
+                *bounds,
+                color=colour_on(ax, series_on(ax)),
+                linewidth=1,
+                zorder=2.8,
+                gid="interval",
             ).set_label(f"{100 * self.level:g}% intervals")
-        calibrated: dict[str, Any] = {"color": INK, "linestyle": (0, (1, 1.5)), "linewidth": 1.2, "gid": "expected"}
+        calibrated: dict[str, Any] = {
+            "color": tones_of(ax).ink,
+            "linestyle": (0, (1, 1.5)),
+            "linewidth": 1.2,
+            "gid": "expected",
+        }
         ax.plot(table.mean_score[full], self.expected[full], label="if calibrated", **calibrated)
         _weighted_points(ax, table.mean_score, table.rate, table.weight, f"uce {number(self.uce, 3)}")
         legend(ax, "upper left")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_whole
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_lines, html_table, number
 from .._signature import check_words
 from ..errors import ArgumentError, LensError, WeightsNotSupportedError
 from ..lenses import Lens
@@ -32,7 +32,11 @@ TILE = 64
 
 @dataclass(frozen=True)
 class CalibrationBand:
-    """Bounds of the calibration curve at the scores that occur: all hold together with probability ``1 - alpha`` at least."""
+    """Bounds of the calibration curve at the scores that occur: all hold together with probability ``1 - alpha`` at least.
+
+    Where scores were rounded, `low` and `high` bound the mean of the curve over the scores that fell together, which a steep
+    curve leaves behind at single scores; `at` bounds the curve itself, at every score.
+    """
 
     score: Floats
     low: Floats
@@ -63,11 +67,17 @@ class CalibrationBand:
         return bool((self.low > self.high + 1e-12).any())
 
     def at(self, score: Any) -> tuple[Floats, Floats]:
-        """Bounds at any scores: between two that occur, the lower bound of the one before and the upper of the one after hold."""
+        """Bounds of the curve at any scores: the lower bound of a score up to there and the upper bound of one from there on hold.
+
+        Where scores were rounded, those that fell together lie on both sides of their mean, and the ones before and after hold.
+        """
         wanted = np.asarray(score, dtype=np.float64)
         below = np.searchsorted(self.score, wanted, side="right")
         above = np.searchsorted(self.score, wanted, side="left")
-        return np.append(0.0, self.low)[below], np.append(self.high, 1.0)[above]
+        low, high = np.append(0.0, self.low), np.append(self.high, 1.0)
+        if self.digits is not None:
+            low, high = np.append(0.0, low), np.append(high, 1.0)[1:]
+        return low[below], high[above]
 
     @property
     def verdict(self) -> str:
@@ -98,11 +108,9 @@ class CalibrationBand:
         return f"{self.verdict}\n  {self.n:,} rows, {len(self.score):,} scores{rounded}, method {self.method}"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         shown = np.unique(np.linspace(0, len(self.score) - 1, 21).astype(np.intp))
         rows = [[number(self.score[i]), number(self.low[i]), number(self.high[i])] for i in shown]
-        return f"<p>{escape(self.verdict)}</p>" + html_table(["score", "low", "high"], rows)
+        return html_lines(repr(self)) + html_table(["score", "low", "high"], rows)
 
 
 def calibration_band(
@@ -118,7 +126,9 @@ def calibration_band(
 ) -> CalibrationBand:
     """A band that holds the whole calibration curve with probability ``1 - alpha``, whatever the number of rows.
 
-    Nothing is assumed but that the curve rises. Every run of neighbouring scores gets its bounds, and the tightest hold.
+    Nothing is assumed but that the curve rises. Every run of neighbouring scores gets its bounds, and the tightest hold. Where
+    scores are rounded (`digits`), the bounds at a score are those of the mean of the curve over the scores that fell together;
+    ``band.at(scores)`` gives bounds of the curve itself.
 
     Parameters
     ----------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,16 @@ from .._view_hints import warn_of_sure_scores
 from ..calibration import one_question
 from ..errors import ArgumentError, LensError, UndefinedMetricError
 from ..predictions import Predictions
+from ..registry import catalogue
 from ..view import VectorView, View
-from .fitted import gain_over_scores, limit_gain, refuse_importance
+from .draws import RowSampler, generator, many, seed_of
+from .fitted import few_terms_of_line, gain_over_scores, limit_gain, refuse_importance
+from .owntests import few_events
 from .significance import _check_alpha, read_source, refuse_rows_by_label
+from .tails import MOST_UNDEFINED, SAME
 from .verdicts import SignificanceResult
 
-__all__ = ["belt_survival", "giviti_test", "view_to_test"]
+__all__ = ["belt_survival", "check_method", "giviti_test", "simulated", "view_to_test"]
 
 Floats = NDArray[np.float64]
 
@@ -40,13 +45,16 @@ def giviti_test(
     threshold: float = 0.95,
     external: bool = True,
     alpha: float = 0.05,
+    method: Literal["auto", "likelihood_ratio", "consistency"] = "auto",
+    n_resamples: int = 199,
+    rng: Any = None,
     lens: Any = "auto",
     where: Any = None,
     **keywords: Any,
 ) -> SignificanceResult:
     """Test calibration by a polynomial in the log-odds of the score, as the GiViTI calibration belt does.
 
-    Degrees are added while each is an improvement, and the law of the statistic allows for that choice.
+    Degrees are added while each is an improvement, and the null distribution allows for that choice.
 
     Parameters
     ----------
@@ -60,6 +68,11 @@ def giviti_test(
         Whether the scores come from a model fitted to other rows; False is for the rows it was fitted to.
     alpha
         Level at which `threshold` and `verdict` of the result are given.
+    method
+        ``"likelihood_ratio"`` is the distribution of the paper, which needs many rows; ``"consistency"`` compares its p-value with those of
+        simulated labels. ``"auto"`` simulates where the sum of p(1 - p) is below 30 or a few rows decide.
+    n_resamples, rng
+        How many times labels are simulated (each time several curves are fitted), and from which seed or Generator.
     lens, where
         Which question is asked of the predictions, and which rows.
 
@@ -79,28 +92,74 @@ def giviti_test(
     first = 1 if external else 2
     if not first <= check_whole(max_degree, "max_degree") <= HIGHEST_DEGREE:
         raise ArgumentError("max_degree", f"must be from {first} to {HIGHEST_DEGREE}; got {max_degree!r}")
+    check_method(method, ("auto", "likelihood_ratio", "consistency"))
+    check_whole(n_resamples, "n_resamples")
     view = view_to_test(giviti_test, y_true, y_prob, lens, where, keywords)
     warn_of_sure_scores(view, "giviti_test")
-    degree, statistic = _chosen_degree(groups_of(view), first, max_degree, float(threshold))
     free = 2 if external else 1
 
-    def survival(x: float) -> float:
-        return belt_survival(x, degree - first, free, float(threshold))
+    def tested(rows: View) -> tuple[int, float, float]:
+        """The degree chosen, the statistic, and its p-value for many rows."""
+        degree, statistic = _chosen_degree(groups_of(rows), first, max_degree, float(threshold))
+        return degree, statistic, belt_survival(statistic, degree - first, free, float(threshold))
 
-    return SignificanceResult(
+    degree, statistic, pvalue = tested(view)
+    chosen = f"likelihood ratio of a polynomial whose degree, {degree}, was chosen from {first} to {max_degree}"
+    result = SignificanceResult(
         metric="giviti",
         statistic=statistic,
-        pvalue=survival(statistic),
-        threshold=_quantile(survival, alpha),
+        pvalue=pvalue,
+        threshold=_quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), alpha),
         lower_threshold=None,
         alpha=alpha,
         alternative="greater",
         hypothesis="the labels are drawn from the probabilities given",
         method="likelihood_ratio",
-        law=f"likelihood ratio of a polynomial whose degree, {degree}, was chosen from {first} to {max_degree}",
+        law=chosen,
         n=int(view.total),
         lens=view.lens,
         detail={"degree": float(degree)},
+    )
+    why = few_events(view) or few_terms_of_line(view)
+    if method == "likelihood_ratio" or not (why or method == "consistency"):
+        return replace(result, law=f"{chosen}, which is rough: {why}") if why else result
+    sampler, seed = RowSampler(view), seed_of(rng)
+
+    def drawn(number: int) -> float:
+        (rows,) = sampler.null(generator(seed, number), True).views(catalogue["cox_slope"], {})
+        assert isinstance(rows, View)
+        try:
+            return tested(rows)[2]
+        except UndefinedMetricError:
+            return math.nan
+
+    return simulated(result, np.array(many(drawn, n_resamples)), why if method == "auto" else "")
+
+
+def check_method(method: Any, known: tuple[str, ...]) -> None:
+    """Raise unless the method is one of these."""
+    if method not in known:
+        raise ArgumentError("method", f"must be one of {', '.join(map(repr, known))}; got {method!r}")
+
+
+def simulated(result: SignificanceResult, pvalues: Floats, why: str) -> SignificanceResult:
+    """The same result, its p-value compared with those that simulated labels have by the same distribution.
+
+    Where many labels leave the statistic without a value (NaN), the result stays as it is and says that it is rough.
+    """
+    known = pvalues[~np.isnan(pvalues)]
+    if len(known) < (1 - MOST_UNDEFINED) * len(pvalues):
+        missing = f"{1 - len(known) / len(pvalues):.0%} of simulated labels have no value"
+        return replace(result, law=f"{result.law}, which is rough: {why or missing}")
+    as_small = int((known <= result.pvalue * (1 + SAME)).sum())
+    law = f"{len(known)} draws of labels from the probabilities, each judged by {result.method!r}"
+    return replace(
+        result,
+        pvalue=(1 + as_small) / (1 + len(known)),
+        threshold=None,
+        method="consistency",
+        law=f"{law}, whose own distribution is not used: {why}" if why else law,
+        n_resamples=len(known),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,12 @@ from ..binning import bin_table
 from ..errors import UndefinedMetricError
 from ..laws import maximum_survival, range_survival
 from ..metrics.cumulative import null_scale, rank_view
+from ..metrics.debiased import group_moments
 from ..metrics.totals import logit_shift
 from ..view import Block, VectorView, View
-from .owntests import ANY_SIDE, Asked, Found, own_test
+from .owntests import ANY_SIDE, Asked, Found, effective_terms, own_test, too_few_terms
 
-__all__ = ["chi_square_found", "in_units_of", "normal_found", "too_few", "vector_view"]
+__all__ = ["chi_square_found", "in_units_of", "normal_found", "steps_of", "too_few", "vector_view"]
 
 Floats = NDArray[np.float64]
 
@@ -64,19 +64,46 @@ def _squares(view: View | VectorView) -> Any:
     return view.weights if view.weight_kind != "importance" else view.weights**2
 
 
-@own_test("spiegelhalter_z", method="normal", sides=ANY_SIDE)
+def _brier_surprise(block: Block) -> Floats:
+    return block.probs
+
+
+def _log_surprise(block: Block) -> Floats:
+    return np.where(block.probs > 0, block.log_probs(), 0.0)
+
+
+def _few_terms(values: Callable[[Block], Floats]) -> Callable[[Asked], str]:
+    """Whether a mean over rows of a value for each label is far from normal: one rare label may weigh as much as all others."""
+
+    def moments(block: Block) -> Floats:
+        each = values(block)
+        away = np.square(each - (block.probs * each).sum(axis=1, keepdims=True))
+        return np.column_stack([(block.probs * away).sum(axis=1), (block.probs * np.square(away)).sum(axis=1)])
+
+    def condition(asked: Asked) -> str:
+        view = vector_view(asked)
+        variance, fourth = view.each_row(moments).T
+        if view.weight_kind == "importance":
+            weight = view.weights / view.weights.max()
+            return too_few_terms(effective_terms(weight**2 * variance, weight**4 * fourth))
+        return too_few_terms(effective_terms(variance, fourth, view.weights))
+
+    return condition
+
+
+@own_test("spiegelhalter_z", method="normal", sides=ANY_SIDE, off=_few_terms(_brier_surprise))
 def _spiegelhalter(asked: Asked) -> Found:
     return normal_found(asked, asked.statistic, in_units_of(1.0), "standard normal")
 
 
 def _not_the_whole_sum(asked: Asked) -> str:
-    return "" if asked.options.get("multiclass") == "full" else "is that of the whole sum"
+    return "" if asked.options.get("multiclass") == "full" else "it is that of the whole sum"
 
 
 NORMAL = "normal with the variance that the scores imply"
 
 
-@own_test("ecd", method="normal", sides=ANY_SIDE, off=_not_the_whole_sum)
+@own_test("ecd", method="normal", sides=ANY_SIDE, form=_not_the_whole_sum, off=_few_terms(_log_surprise))
 def _ecd(asked: Asked) -> Found:
     """The mean surprise minus its expectation is 0 in the mean; each row adds the variance of its own log-probability."""
     if _not_the_whole_sum(asked):
@@ -90,12 +117,14 @@ def _ecd(asked: Asked) -> Found:
 
 
 def _log_variance(block: Block) -> Any:
-    logs = np.where(block.probs > 0, block.log_probs(), 0.0)
+    logs = _log_surprise(block)
     mean = (block.probs * logs).sum(axis=1, keepdims=True)
     return (block.probs * np.square(logs - mean)).sum(axis=1)
 
 
-@own_test("calibration_in_the_large", "expected_observed_ratio", method="normal", sides=ANY_SIDE)
+@own_test(
+    "calibration_in_the_large", "fixed_slope_intercept", "expected_observed_ratio", method="normal", sides=ANY_SIDE
+)
 def _mean_calibration(asked: Asked) -> Found:
     """The standardised mean residual, whatever scale the metric reports it on, with the sign that the metric has there."""
     view = asked.view
@@ -124,16 +153,14 @@ def _ratio_at(view: View, spread: float) -> Callable[[float], float]:
 
 
 def too_few(expected: Floats) -> str:
-    """Why chi-square is far off for these expected numbers, by Cochran's rule; empty where it is near."""
+    """Why chi-square is far off for these expected counts, by Cochran's rule; empty where it is near."""
     below = {least: int((expected < least * (1 - 1e-9)).sum()) for least in (5, 1)}
     if below[1] == 0 and below[5] <= expected.size / 5:
         return ""
-    return f"{below[5]} of {expected.size} numbers expected in the groups are below 5 ({below[1]} below 1)"
+    return f"{below[5]} of {expected.size} expected counts are below 5 ({below[1]} below 1)"
 
 
 def _few_in_bins(asked: Asked) -> str:
-    if math.isinf(asked.statistic):  # what could not happen did, whatever the law
-        return ""
     view = asked.view
     table = bin_table(view, asked.options["binning"], asked.options["bins"])
     rows = table.weight[~table.empty] * (view.effective_size / view.total if view.weight_kind == "importance" else 1)
@@ -141,28 +168,53 @@ def _few_in_bins(asked: Asked) -> str:
     return too_few(np.concatenate([rows * score, rows * (1 - score)]))
 
 
-def _rough_in_bins(asked: Asked) -> str:
-    why = _few_in_bins(asked)
-    return f"would be rough: {why}" if why else ""
-
-
 def _chi_square_of_bins(asked: Asked, used_up: int) -> Found:
-    table = bin_table(asked.view, asked.options["binning"], asked.options["bins"])
-    found = chi_square_found(asked, asked.statistic, int((~table.empty).sum()) - used_up)
-    why = _few_in_bins(asked)
-    return replace(found, law=f"{found.law}, which is rough: {why}") if why else found
+    words = asked.options
+    _, variance = group_moments(asked.view, words["binning"], words["bins"], words["variance"])
+    if math.isinf(asked.statistic):
+        return Found(0.0, None, "an outcome of probability 0 occurred", {"chi_square": math.inf})
+    return chi_square_found(asked, asked.statistic, int((variance > 0).sum()) - used_up)
 
 
-@own_test("hosmer_lemeshow", method="chi_square", off=_rough_in_bins)
+@own_test("hosmer_lemeshow", method="chi_square", off=_few_in_bins)
 def _hosmer_lemeshow(asked: Asked) -> Found:
-    """One degree of freedom for each bin that holds rows: the scores were not fitted to them."""
+    """One degree of freedom for each bin whose outcomes can vary: the scores were not fitted to them."""
     return _chi_square_of_bins(asked, 0)
 
 
-@own_test("hosmer_lemeshow", method="chi_square_fitted_here")
+@own_test("hosmer_lemeshow", method="chi_square_fitted_here", off=_few_in_bins)
 def _hosmer_lemeshow_fitted(asked: Asked) -> Found:
     """Two fewer, for scores that were fitted to the very rows."""
     return _chi_square_of_bins(asked, 2)
+
+
+# The fewest equal steps that a path must be worth: with fewer its extremes lie between the steps, and the test rejects too rarely.
+LEAST_STEPS = 100.0
+
+
+def steps_of(view: View) -> float:
+    """How many equal steps of variance the path of cumulative differences is worth, one for each distinct score.
+
+    Brownian motion exceeds a path of steps with variances h (shares of the whole) as if these were equal and 1 / (sum h^1.5)^2 many:
+    its largest value lies above theirs by 0.583 times a root of the local variance (Siegmund 1979).
+    """
+    score, _, weight = view.sorted_rows
+    own = 1.0 if weight is None else np.square(weight) if view.weight_kind == "importance" else weight
+    share = np.add.reduceat(own * score * (1 - score), view.prefix.end[:-1])
+    total = accurate_sum(share)
+    return math.inf if total == 0 else 1 / accurate_sum((share / total) ** 1.5) ** 2
+
+
+def _few_steps(view: View) -> str:
+    steps = steps_of(view)
+    if steps >= LEAST_STEPS:
+        return ""
+    distinct = len(view.prefix.score)
+    return f"the {distinct} distinct scores are worth {steps:.3g} equal steps of the path, fewer than {LEAST_STEPS:g}"
+
+
+def _few_steps_of(reads: Callable[[Asked], View]) -> Callable[[Asked], str]:
+    return lambda asked: _few_steps(reads(asked))
 
 
 def _path_found(asked: Asked, view: View, survival: Callable[[float], float], law: str) -> Found:
@@ -182,28 +234,44 @@ MAXIMUM = "largest distance of a Brownian motion from 0"
 RANGE = "range of a Brownian motion"
 
 
-@own_test("ecce_mad", method="series")
+def _one_score(asked: Asked) -> View:
+    return asked.view
+
+
+def _score_of_rank(asked: Asked) -> View:
+    rank = asked.options["r"]
+    return rank_view(vector_view(asked), rank - 1, rank)
+
+
+def _score_of_first_ranks(asked: Asked) -> View:
+    return rank_view(vector_view(asked), 0, asked.options["r"])
+
+
+@own_test("ecce_mad", method="series", off=_few_steps_of(_one_score))
 def _ecce_mad(asked: Asked) -> Found:
     return _path_found(asked, asked.view, maximum_survival, MAXIMUM)
 
 
-@own_test("ecce_r", "cce", method="series")
+@own_test("ecce_r", "cce", method="series", off=_few_steps_of(_one_score))
 def _ecce_r(asked: Asked) -> Found:
     return _path_found(asked, asked.view, range_survival, RANGE)
 
 
-@own_test("ks_top_r", method="series")
+@own_test("ks_top_r", method="series", off=_few_steps_of(_score_of_rank), reads=_score_of_rank)
 def _ks_top_r(asked: Asked) -> Found:
-    rank = asked.options["r"]
-    return _path_found(asked, rank_view(vector_view(asked), rank - 1, rank), maximum_survival, MAXIMUM)
+    return _path_found(asked, _score_of_rank(asked), maximum_survival, MAXIMUM)
 
 
-@own_test("ks_within_top_r", method="series")
+@own_test("ks_within_top_r", method="series", off=_few_steps_of(_score_of_first_ranks), reads=_score_of_first_ranks)
 def _ks_within_top_r(asked: Asked) -> Found:
-    return _path_found(asked, rank_view(vector_view(asked), 0, asked.options["r"]), maximum_survival, MAXIMUM)
+    return _path_found(asked, _score_of_first_ranks(asked), maximum_survival, MAXIMUM)
 
 
-@own_test("bbt", method="series")
+def _few_steps_of_bridge(asked: Asked) -> str:
+    return "" if asked.options["form"] == "mean" else _few_steps(asked.view)
+
+
+@own_test("bbt", method="series", off=_few_steps_of_bridge)
 def _bbt(asked: Asked) -> Found:
     """Fisher's combination of two independent tests; alone, the mean is normal and the bridge follows Kolmogorov's law."""
     from ..laws import bridge_survival

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_whole
 from .._convert import is_number
-from .._results import frame_of, html_table, json_values, number, pvalue_text, text_table
+from .._results import frame_of, html_lines, html_table, json_values, number, pvalue_text, text_table
 from .._signature import PREDICTION_WORDS, check_words
 from ..errors import ArgumentError, ShapeError, UndefinedMetricError
 from ..predictions import Predictions
@@ -89,13 +89,17 @@ class Comparison:
         ]
         return ["difference", self.metric, "low", "high", "p-value"], rows
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         models = ", ".join(f"{name} {number(value)}" for name, value in self.values.items())
-        lines = [f"{self.metric} on {self.n:,} rows: {models}", *text_table(*self._table())]
+        return f"{self.metric} on {self.n:,} rows: {models}"
+
+    def __repr__(self) -> str:
+        lines = [self._title(), *text_table(*self._table())]
         return "\n".join([*lines, *([f"  note: {self.note}"] if self.note else [])])
 
     def _repr_html_(self) -> str:
-        return html_table(*self._table())
+        note = f"note: {self.note}" if self.note else ""
+        return html_lines(self._title()) + html_table(*self._table()) + html_lines(note)
 
 
 def compare(
@@ -126,7 +130,8 @@ def compare(
     n_resamples, rng, workers
         See `interval`.
     cluster
-        Draw whole groups (``groups=``).
+        Resample whole groups (``groups=``). With fewer than 20 of them p-values are too small and intervals too short, which the
+        result notes: a 5 % test of equal models rejected in 11 % of simulated data sets with 8 groups.
     where
         Which rows: a mask or a Selection.
 

@@ -22,7 +22,8 @@ from ..simulate import _law, _scores
 from ..sketch import Sketch
 from ..view import View
 from .closed import _quantile, too_few
-from .draws import Generator
+from .draws import Generator, generator
+from .owntests import DEFAULT_TESTS, LEAST_VARIANCE, OWN_TESTS, Asked
 
 __all__ = ["SLIGHT", "Case", "Nodes", "Plan", "law_is_off", "named_deviation", "nodes_of", "normal_quantile", "plan_of"]
 
@@ -32,6 +33,8 @@ Floats = NDArray[np.float64]
 NODES = 400
 NAMED_WARPS = ("temperature", "bias", "bump", "label_noise")
 SLIGHT = 1e-12
+# Rows that are drawn to see whether a null distribution holds; more stand for several each.
+MOST_TRIED = 20_000
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,8 @@ def _linear_plan(case: Case) -> Plan:
     """Sums of g(s) (y - s) in units of their standard deviation, with the sign of the metric."""
     at = case.at
     factors = {"spiegelhalter_z": 1 - 2 * at.score, "ecd": -at.log_odds}
-    sign = 1.0 if case.options.get("form") == "logit" else -1.0  # of calibration_in_the_large, as the metric reports it
+    options = {**(case.metric.options if case.metric else {}), **case.options}
+    sign = 1.0 if options.get("form") == "logit" else -1.0  # of the mean difference, as the metric reports it
     g = factors.get(case.name, np.full(len(at.score), sign))
     gap = _product(g, at.truth - at.score)
     if np.isinf(gap).any():
@@ -256,11 +260,29 @@ def _bins_of(case: Case) -> _Bins:
 
 
 def law_is_off(case: Case, n: int) -> bool:
-    """Whether so many rows are too few for the law of the metric's own test, so that outcomes are drawn for it."""
-    if case.metric is None or KNOWN_PLANS.get(case.name) is not _grouped_plan:
+    """Whether so many rows are too few for the distribution that the metric's own test supposes, so that outcomes are drawn for it."""
+    if case.metric is None or case.name not in KNOWN_PLANS:
         return False
+    if KNOWN_PLANS[case.name] is not _grouped_plan:
+        return n * math.fsum(case.at.share * case.at.score * (1 - case.at.score)) < LEAST_VARIANCE
     bins = _bins_of(case)
     return not math.isinf(bins.each) and bool(too_few(n * np.concatenate([bins.score, bins.share - bins.score])))
+
+
+def simulates_at(case: Case, n: int) -> bool:
+    """Whether `assess` would simulate labels for the metric, with so many rows of such scores."""
+    if case.metric is None:
+        return True
+    rows = min(n, MOST_TRIED)
+    score = case.at.draw(generator(0, 0), rows)
+    counts = np.full(rows, max(1, n // rows)) if n > rows else None
+    view = View(score, np.zeros(rows, np.uint8), counts, "unit" if counts is None else "counts")
+    views = case.metric.views(view, **({"lens": case.options["lens"]} if "lens" in case.options else {}))
+    words = {word: value for word, value in case.options.items() if word != "lens"}
+    options = {**case.metric.options, **words}
+    asked = Asked(case.metric, options, views, 0.0, case.alpha, case.alternative, 1, 0)
+    own = OWN_TESTS.get(case.metric.id, {}).get(DEFAULT_TESTS.get(case.metric.id, ""))
+    return own is None or case.alternative not in own.sides or bool(own.off(asked))
 
 
 def _product(factor: Floats, part: Floats) -> Floats:
@@ -284,6 +306,7 @@ def normal_quantile(level: float) -> float:
 
 KNOWN_PLANS: dict[str, Callable[[Case], Plan]] = {
     "calibration_in_the_large": _linear_plan,
+    "fixed_slope_intercept": _linear_plan,
     "expected_observed_ratio": _linear_plan,
     "spiegelhalter_z": _linear_plan,
     "ecd": _linear_plan,

@@ -26,11 +26,14 @@ from .cells import CellSampler, Drawn, Draws, Plan, cells_that_tell, first_cells
 __all__ = [
     "CellSampler",
     "Draws",
+    "RowSampler",
     "Sampler",
     "choose_sampler",
     "every_outcome",
     "generator",
+    "given_in_vain",
     "many",
+    "not_used",
     "one_view",
     "progress",
     "refuse_options_of_rows",
@@ -43,8 +46,12 @@ Generator = np.random.Generator
 
 # Above this many rows that stand for several, rows are no longer written out.
 MOST_ROWS = 10_000_000
-# Below this many groups the spread between groups is seen too badly, and too small.
+# Below this many groups the spread between groups is estimated too badly, and too small.
 FEW_GROUPS = 20
+FEW_CLUSTERS = (
+    "only {} groups, and intervals from few groups are too short, their p-values too small: in simulations a 5 % test rejected a true "
+    "hypothesis in 16 % of data sets with 5 groups, 11 % with 8 and 8 % with 12"
+)
 # Options of metrics that hold one value for each row, and what can be drawn with the rows instead.
 OPTIONS_OF_ROWS = {"proximity": "pass features=", "partitions": "pass one partition, as groups="}
 
@@ -66,6 +73,20 @@ def seed_of(rng: Any) -> int:
     if is_number(rng) and int(rng) == rng and rng >= 0:
         return int(rng)
     raise ArgumentError("rng", f"must be None, a whole number from 0 up, or a numpy Generator; got {rng!r}")
+
+
+def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]:
+    """The arguments of a function that differ from their defaults, where none of them made a difference."""
+    defaults = getattr(function, "__kwdefaults__", None) or {}
+    return tuple(word for word, value in given.items() if value is not defaults[word] and value != defaults[word])
+
+
+def not_used(words: tuple[str, ...], why: str) -> str:
+    """That arguments made no difference, as a sentence; empty where all of them did."""
+    if not words:
+        return ""
+    listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return f"{listed} {'was' if len(words) == 1 else 'were'} not used: {why}"
 
 
 def generator(seed: int, number: int) -> Generator:
@@ -214,9 +235,9 @@ class PredictionSampler:
 
     @property
     def note(self) -> str:
-        """Drawing few groups shows too little of how they differ."""
-        few = self.clusters is not None and len(self.clusters) < FEW_GROUPS
-        return f"only {len(self.clusters or ())} groups, and intervals from few groups are too short" if few else ""
+        """Resampling few groups shows too little of how they differ."""
+        count = 0 if self.clusters is None else len(self.clusters)
+        return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
 
     def left_out(self) -> Iterator[tuple[float, Drawn]]:
         n = self.predictions.n
@@ -322,27 +343,45 @@ def refuse_options_of_rows(metric: Metric, keywords: Mapping[str, Any]) -> None:
 
 
 def every_outcome(view: AnyView) -> Iterator[tuple[AnyView, float]]:
-    """Every possible outcome of the rows of a view of two outcomes without weights, with its probability if the scores are right."""
+    """Every possible outcome of the rows of a view of two outcomes, with its probability if the scores are right.
+
+    Importance weights stay with their rows; a row with a count is written out as so many.
+    """
     whole = view.raw_score if isinstance(view, View) else view.raw_probs
-    score = np.asarray(whole if whole.ndim == 1 else whole[:, 1], dtype=np.float64)
-    for outcome in product((0, 1), repeat=view.n):
+    rows = np.arange(view.n)
+    if view.weight_kind == "counts":
+        rows = np.repeat(rows, view.weights.astype(np.int64))
+    score = np.asarray(whole if whole.ndim == 1 else whole[:, 1], dtype=np.float64)[rows]
+    for outcome in product((0, 1), repeat=len(rows)):
         drawn = np.array(outcome, np.uint8)
-        yield _with_outcome(view, drawn), float(np.prod(np.where(drawn == 1, score, 1 - score)))
+        yield _with_outcome(view, rows, drawn), float(np.prod(np.where(drawn == 1, score, 1 - score)))
 
 
-def _with_outcome(view: AnyView, outcome: Array) -> AnyView:
-    """The same rows with other outcomes, in the form in which the metric reads them: another form may give it another value."""
+def _with_outcome(view: AnyView, rows: Array, outcome: Array) -> AnyView:
+    """These rows with other outcomes, in the form in which the metric reads them: another form may give it another value."""
+    written = view.weight_kind == "counts"
+    extra = None if written else view.rows
+    weight, kind = (None, "unit") if written else (view.weight, view.weight_kind)
     if isinstance(view, View):
         return View(
-            view.raw_score, outcome, rows=view.rows, lens=view.lens, log_odds=view.log_odds, rest=view.complement
+            view.raw_score[rows],
+            outcome,
+            weight,
+            kind,
+            rows=extra,
+            lens=view.lens,
+            log_odds=None if view.log_odds is None else view.log_odds[rows],
+            rest=None if view.complement is None else RestOfRows(view, rows),
         )
     return VectorView(
-        view.raw_probs,
+        view.raw_probs[rows],
         outcome.astype(np.intp),
         None,
-        rows=view.rows,
+        weight,
+        kind,
+        rows=extra,
         lens=view.lens,
-        logits=view.logits,
+        logits=None if view.logits is None else view.logits[rows],
         score_column=view.score_column,
         tree_columns=view.tree_columns,
     )

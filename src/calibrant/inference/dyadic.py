@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._blocks import map_blocks, rows_per_block
-from ..errors import UndefinedMetricError
+from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.debiased import debiased_cells
 from ..view import VectorView
 from .closed import in_units_of, normal_found, vector_view
@@ -131,15 +131,13 @@ def _path(values: Floats) -> Floats:
 
 
 def _adaptive(asked: Asked) -> tuple[Floats, Floats]:
-    """P-values of the rows for each level, and of every draw among the draws."""
-    view, score, outcome = _one_score(asked)
-    bins = Dyadic(view, score, asked.options["unbiased"])
-    observed = bins.values((view.weights * outcome)[bins.order])
+    """P-values of the rows for each level, and of every draw among the draws and the rows."""
+    bins, observed, rows = _observed(asked)
 
     def work(start: int, stop: int) -> Floats:
         return bins.values(np.array([bins.draw(generator(asked.seed, number)) for number in range(start, stop)]))
 
-    null = np.concatenate(map_blocks(work, asked.n_resamples, rows_per_block(view.n), columns=4 * view.n))
+    null = np.concatenate(map_blocks(work, asked.n_resamples, rows_per_block(rows), columns=4 * rows))
     slack = SAME * np.maximum(1.0, np.abs(observed))
     pvalue = (1 + (null >= observed - slack).sum(axis=0)) / (1 + len(null))
     # Every draw gets its own p-values among all draws and the rows, so that the rows are one of many alike.
@@ -148,7 +146,14 @@ def _adaptive(asked: Asked) -> tuple[Floats, Floats]:
         [np.searchsorted(column, values - SAME) for column, values in zip(ranked.T, null.T, strict=True)]
     )
     rank += observed >= null - SAME
-    return pvalue, (rank / (1 + len(null))).min(axis=1)
+    return pvalue, rank / (1 + len(null))
+
+
+def _observed(asked: Asked) -> tuple[Dyadic, Floats, int]:
+    """The bins of all widths, the error of the rows in them, and how many rows there are."""
+    view, score, outcome = _one_score(asked)
+    bins = Dyadic(view, score, asked.options["unbiased"])
+    return bins, bins.values((view.weights * outcome)[bins.order]), view.n
 
 
 def _detail(pvalue: Floats) -> dict[str, float]:
@@ -156,18 +161,40 @@ def _detail(pvalue: Floats) -> dict[str, float]:
     return {"levels": float(len(pvalue)), **levels}
 
 
-@own_test("t_cal", "l2ce_interval", method="adaptive", default=False)
+def _check_resamples(asked: Asked, tests: int) -> None:
+    """Raise unless the smallest p-value that so many resamples can give, times the number of tests, is significant."""
+    least = math.ceil(round(tests / asked.alpha, 9)) - 1
+    if asked.n_resamples < least:
+        raise ArgumentError(
+            "n_resamples",
+            f"{asked.n_resamples} can never reject at alpha = {asked.alpha:g}: the smallest p-value of {tests} widths of bins, corrected "
+            f"for their number, is {min(1.0, tests / (1 + asked.n_resamples)):.3g}",
+            f"use at least {least}, or method='adaptive_joint'" if tests > 1 else f"use at least {least}",
+        )
+
+
+@own_test("t_cal", "l2ce_interval", method="adaptive", default=False, exact=True)
 def _adaptive_bonferroni(asked: Asked) -> Found:
     """The smallest p-value of all levels, times their number (the published rule)."""
+    view, _, _ = _one_score(asked)
+    _check_resamples(asked, dyadic_levels(view.effective_size))
     pvalue, _ = _adaptive(asked)
     law = f"{asked.n_resamples} draws of outcomes at each of {len(pvalue)} widths of bins, corrected for their number"
     return Found(min(1.0, len(pvalue) * float(pvalue.min())), None, law, _detail(pvalue))
 
 
-@own_test("t_cal", "l2ce_interval", method="adaptive_joint", default=False)
+@own_test("t_cal", "l2ce_interval", method="adaptive_joint", default=False, exact=True)
 def _adaptive_joint(asked: Asked) -> Found:
-    """How often the smallest p-value of a draw is as small: levels that move together cost nothing."""
-    pvalue, smallest = _adaptive(asked)
-    below = int((smallest <= float(pvalue.min()) * (1 + SAME)).sum())
+    """How often the smallest p-value of a draw is as small: levels that move together cost nothing.
+
+    The smallest p-values of many draws are equal, there being as many of them at rank 1 as levels that do not move together. Their
+    next smallest ones decide then, and so on: any order that treats the rows as one of the draws keeps the level.
+    """
+    _check_resamples(asked, 1)
+    pvalue, drawn = _adaptive(asked)
+    order = np.lexsort(np.vstack([np.sort(pvalue), np.sort(drawn, axis=1)]).T[::-1])
+    own = int(np.flatnonzero(order == 0)[0])
+    ranked = np.vstack([np.sort(pvalue), np.sort(drawn, axis=1)])[order]
+    as_small = own + int((ranked[own:] == ranked[own]).all(axis=1).sum())
     law = f"{asked.n_resamples} draws of outcomes at all of {len(pvalue)} widths of bins together"
-    return Found((1 + below) / (1 + asked.n_resamples), None, law, _detail(pvalue))
+    return Found(as_small / (1 + asked.n_resamples), None, law, _detail(pvalue))

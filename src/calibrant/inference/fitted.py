@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,20 +13,22 @@ from numpy.typing import NDArray
 from .._anchors import AnchorTest, anchor_tests
 from .._logistic import Groups, LogisticFit, SeparatedError, fit_logistic, groups_of, logit, rates_seen, separating_side
 from .._sums import accurate_sum
-from ..curves import fit_line
+from ..curves import beta_features, fit_line
 from ..errors import UndefinedMetricError, WeightsNotSupportedError
 from ..laws import range_survival
 from ..metrics.subpopulations import _partitions
 from ..view import VectorView, View
 from .closed import chi_square_found, normal_found, vector_view
-from .owntests import ANY_SIDE, Asked, Found, counts_rows, own_test
+from .owntests import ANY_SIDE, LEAST_TERMS, Asked, Found, counts_rows, own_test, row_variance, too_few_terms
 
-__all__ = ["gain_over_scores", "limit_gain", "quadratic_form", "refuse_importance"]
+__all__ = ["few_terms_of", "few_terms_of_line", "gain_over_scores", "limit_gain", "quadratic_form", "refuse_importance"]
 
 Floats = NDArray[np.float64]
 
 # Directions whose variance is this small beside the largest have none.
 NO_VARIANCE = 1e-10
+# A likelihood ratio nears its distribution with fewer effective terms than a sum does.
+LEAST_TERMS_OF_RATIO = 5.0
 # Log-odds at which an outcome is as good as certain.
 CERTAIN = 50.0
 
@@ -41,6 +44,52 @@ def quadratic_form(drift: Floats, spread: Floats) -> tuple[float, int]:
     value, vector = np.linalg.eigh(spread)
     kept = value > NO_VARIANCE * max(float(value[-1]), 0.0)
     return float((np.square(vector.T @ drift)[kept] / value[kept]).sum()), int(kept.sum())
+
+
+def _parabola_columns(score: Floats) -> Floats:
+    return np.vander(score, 3)
+
+
+def _line_columns(score: Floats) -> Floats:
+    return np.column_stack([np.ones(len(score)), logit(score)])
+
+
+def _beta_columns(score: Floats) -> Floats:
+    return np.column_stack([np.ones(len(score)), *beta_features(score)])
+
+
+def few_terms_of(columns: Callable[[Floats], Floats], least: float = LEAST_TERMS) -> Callable[[Asked], str]:
+    """Whether the coefficients of these functions of the score hang on a few rows of large leverage."""
+    return lambda asked: too_few_terms(_terms_of_design(asked.view, columns(asked.view.score)), least)
+
+
+def few_terms_of_line(view: View) -> str:
+    """The same for a line in log-odds."""
+    return too_few_terms(_terms_of_design(view, _line_columns(view.score)), LEAST_TERMS_OF_RATIO)
+
+
+def _terms_of_design(view: View, columns: Floats) -> float:
+    """How many equal terms the score vector of a regression is worth: d (d + 2) / 3 over the sum of its fourth moments.
+
+    With d columns of unit covariance these are h^2 (1 - 3v) / v for a row of leverage h and variance v; one column gives the inverse
+    of the kurtosis.
+    """
+    variance = row_variance(view)
+    kept = variance > 0
+    if not kept.any():
+        return math.inf
+    variance, weight, columns = variance[kept], view.weights[kept], columns[kept]
+    copies = np.ones(len(weight)) if view.weight_kind == "importance" else weight
+    own = weight**2 if view.weight_kind == "importance" else weight
+    # About their weighted mean, so that scores may lie close to each other.
+    share = own * variance / accurate_sum(own * variance)
+    columns = columns - np.where(np.ptp(columns, axis=0) > 0, share @ columns, 0.0)
+    length = np.sqrt(share @ columns**2)
+    root = np.sqrt(share)[:, None] * columns[:, length > 0] / length[length > 0]
+    left, size, _ = np.linalg.svd(root, full_matrices=False)
+    left = left[:, size**2 > NO_VARIANCE * size[0] ** 2]
+    leverage, d = np.square(left).sum(axis=1) / copies, left.shape[1]
+    return d * (d + 2) / 3 / accurate_sum(copies * leverage**2 * (1 - 3 * variance) / variance)
 
 
 def limit_gain(groups: Groups) -> float:
@@ -98,7 +147,10 @@ def _gain_of_one(groups: Groups, feature: Floats, offset: Floats) -> float:
     return gain_over_scores(groups, offset + fit.coefficients[0] * feature)
 
 
-@own_test("cox_intercept", "cox_slope", method="profile", sides=ANY_SIDE, off=counts_rows)
+LINE = few_terms_of(_line_columns, LEAST_TERMS_OF_RATIO)
+
+
+@own_test("cox_intercept", "cox_slope", method="profile", sides=ANY_SIDE, form=counts_rows, off=LINE)
 def _cox_profile(asked: Asked) -> Found:
     """The metric's own coefficient, the other one being free: the signed root of the likelihood ratio."""
     groups = groups_of(asked.view)
@@ -121,7 +173,7 @@ def _cox_profile(asked: Asked) -> Found:
     return replace(found, detail=detail, hypothesis=f"the {what[0]} is {what[1]} whatever the {what[2]}")
 
 
-@own_test("cox_intercept", "cox_slope", method="lr", sides=("two-sided",))
+@own_test("cox_intercept", "cox_slope", method="lr", sides=("two-sided",), off=LINE)
 def _cox_likelihood_ratio(asked: Asked) -> Found:
     """How much likelier the fitted line makes the outcomes than the diagonal."""
     refuse_importance(asked.view, asked.metric.id, "use method='sandwich'")
@@ -146,12 +198,12 @@ def _wald(asked: Asked, robust: bool) -> Found:
     return _cox_found(asked, float(away @ np.linalg.solve(covariance, away)), fit=fit, covariance=covariance)
 
 
-@own_test("cox_intercept", "cox_slope", method="wald", sides=("two-sided",))
+@own_test("cox_intercept", "cox_slope", method="wald", sides=("two-sided",), off=LINE)
 def _cox_wald(asked: Asked) -> Found:
     return _wald(asked, robust=False)
 
 
-@own_test("cox_intercept", "cox_slope", method="score", sides=("two-sided",))
+@own_test("cox_intercept", "cox_slope", method="score", sides=("two-sided",), off=LINE)
 def _cox_score(asked: Asked) -> Found:
     """The slope of the likelihood at the diagonal, which needs no fit."""
     groups = groups_of(asked.view)
@@ -167,20 +219,24 @@ def _cox_score(asked: Asked) -> Found:
     return _cox_found(asked, *quadratic_form(drift, columns.T @ (variance[:, None] * columns)))
 
 
-@own_test("cox_intercept", "cox_slope", method="sandwich", sides=("two-sided",))
+@own_test("cox_intercept", "cox_slope", method="sandwich", sides=("two-sided",), off=LINE)
 def _cox_sandwich(asked: Asked) -> Found:
     """Wald's test without trust in the line or in weights as numbers of rows."""
     return _wald(asked, robust=True)
 
 
-@own_test("pws", method="chi_square")
+@own_test("pws", method="chi_square", off=few_terms_of(_parabola_columns))
 def _pws(asked: Asked) -> Found:
     return chi_square_found(asked, asked.statistic, min(3, len(np.unique(asked.view.score))))
 
 
-@own_test("sbct", method="chi_square")
+def _not_a_ratio(asked: Asked) -> str:
+    return "" if asked.options["statistic"] == "lr" else "it is that of the likelihood ratio"
+
+
+@own_test("sbct", method="chi_square", form=_not_a_ratio, off=few_terms_of(_beta_columns, LEAST_TERMS_OF_RATIO))
 def _sbct(asked: Asked) -> Found:
-    if asked.options["statistic"] != "lr":
+    if _not_a_ratio(asked):
         raise UndefinedMetricError(
             "sbct", "has a known law only as a likelihood ratio", "use method='consistency' or statistic='lr'"
         )

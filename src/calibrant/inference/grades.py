@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._checks import check_whole
 from .._convert import is_number
 from .._gather import views_of
 from .._partition import bin_of_each
@@ -19,9 +20,11 @@ from .._signature import check_words
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..predictions import Predictions
 from ..view import VectorView, View
-from .belt import view_to_test
+from .belt import check_method, simulated, view_to_test
 from .closed import too_few
+from .draws import generator, many, seed_of
 from .fitted import refuse_importance
+from .owntests import few_events
 from .significance import _check_alpha, adjust, read_source, refuse_rows_by_label
 from .verdicts import SignificanceResult
 
@@ -257,14 +260,17 @@ def hosmer_lemeshow_multinomial(
     reference: Any = 0,
     fitted_here: bool = False,
     alpha: float = 0.05,
+    method: Literal["auto", "chi_square", "consistency"] = "auto",
+    n_resamples: int = 999,
+    rng: Any = None,
     where: Any = None,
     **keywords: Any,
 ) -> SignificanceResult:
     """Hosmer and Lemeshow's test for several classes (Fagerland, Hosmer and Bofin 2008).
 
     Rows are grouped by how unlikely the reference class is; in each group the labels of all classes are compared with the
-    sums of their probabilities. The law is chi-square with one degree of freedom for each group and class but one. It rejects
-    somewhat too rarely, for inside a group the probabilities of the other classes differ.
+    sums of their probabilities. The null distribution is chi-square with one degree of freedom for each group and class but one. It
+    rejects too rarely, for inside a group the probabilities of the other classes differ; simulated labels keep the level.
 
     Parameters
     ----------
@@ -278,6 +284,11 @@ def hosmer_lemeshow_multinomial(
         Whether the probabilities were fitted to these very rows: two groups then count as used up.
     alpha
         Level at which `threshold` and `verdict` are given.
+    method
+        ``"chi_square"``, which needs five expected labels in most groups; ``"consistency"`` compares the statistic with those of simulated
+        labels. ``"auto"`` simulates where expected labels are few or the sum of p(1 - p) is below 30, unless `fitted_here`.
+    n_resamples, rng
+        How many times labels are simulated, and from which seed or Generator.
     where
         Which rows.
 
@@ -299,38 +310,73 @@ def hosmer_lemeshow_multinomial(
     chosen = source.class_index(reference, "reference")
     view: Any = views_of(source, "canonical")[0]
     refuse_importance(view, "hosmer_lemeshow_multinomial", "drop them, or use assess(metric='skce_uq')")
-    statistic, expected = _chi_square_of_table(view, chosen, bins)
-    groups = len(expected)
-    df = (groups - (2 if fitted_here else 0)) * (source.k - 1)
-    few = "" if math.isinf(statistic) else too_few(expected)
-    if df <= 0:
+    check_method(method, ("auto", "chi_square", "consistency"))
+    check_whole(n_resamples, "n_resamples")
+    table = _Table(view, chosen, bins)
+    statistic = table.statistic(table.observed)
+    # A class that no row of a group can have, or that all have, leaves nothing to compare.
+    varying = int((table.varies.sum(axis=1) - 1).clip(0).sum())
+    df = varying - (2 * (source.k - 1) if fitted_here else 0)
+    few = "" if math.isinf(statistic) else few_events(view) or too_few(table.expected)
+    groups = len(table.expected)
+    if fitted_here and method == "consistency":
+        raise ArgumentError("method", "'consistency' simulates labels, to which nothing is fitted", "use 'chi_square'")
+    if not math.isinf(statistic) and df <= 0 and (method == "chi_square" or fitted_here):
         raise UndefinedMetricError("hosmer_lemeshow_multinomial", "leaves no degree of freedom for a test")
-    return SignificanceResult(
+    pvalue = 0.0 if math.isinf(statistic) else float(chdtrc(max(df, 1), statistic))
+    result = SignificanceResult(
         metric="hosmer_lemeshow_multinomial",
         statistic=statistic,
-        pvalue=0.0 if math.isinf(statistic) else float(chdtrc(df, statistic)),
-        threshold=float(chdtri(df, alpha)),
+        pvalue=pvalue,
+        threshold=float(chdtri(df, alpha)) if df > 0 else None,
         lower_threshold=None,
         alpha=alpha,
         alternative="greater",
         hypothesis="the labels are drawn from the probabilities given",
         method="chi_square",
-        law=f"chi-square with {df} degrees of freedom" + (f", which is rough: {few}" if few else ""),
+        law=f"chi-square with {df} degrees of freedom",
         n=int(view.total),
         lens="canonical",
         detail={"chi_square": statistic, "df": float(df), "groups": float(groups)},
     )
+    if method == "chi_square" or fitted_here or not (few or method == "consistency"):
+        return replace(result, law=f"{result.law}, which is rough: {few}") if few else result
+    seed = seed_of(rng)
+    null = np.array(many(lambda number: table.statistic(table.drawn(generator(seed, number))), n_resamples))
+    return simulated(result, np.asarray(chdtrc(max(df, 1), null)), few if method == "auto" else "")
 
 
-def _chi_square_of_table(view: VectorView, reference: int, bins: Any) -> tuple[float, Floats]:
-    """Squared differences of labels seen and expected over what is expected, and what is expected in each group with rows."""
-    block = view.block(0, view.n)
-    cell, count = bin_of_each(view, np.clip(1 - block.probs[:, reference], 0, 1), "equal_mass", bins)
-    expected, observed = (
-        np.array([np.bincount(cell, view.weights * column, count) for column in table.T])
-        for table in (block.probs, block.targets)
-    )
-    with np.errstate(over="ignore"):
-        never = np.where(observed > 0, np.inf, 0.0)  # what could not happen did
-        terms = np.divide(np.square(observed - expected), expected, out=never, where=expected > 0)
-    return float(terms.sum()), expected.T[np.bincount(cell, minlength=count) > 0]
+class _Table:
+    """Labels of each class, expected and observed, in groups of equal weight by how unlikely the reference class is."""
+
+    def __init__(self, view: VectorView, reference: int, bins: Any) -> None:
+        block = view.block(0, view.n)
+        cell, count = bin_of_each(view, np.clip(1 - block.probs[:, reference], 0, 1), "equal_mass", bins)
+        full = np.bincount(cell, minlength=count) > 0
+        self.cell, self.count = (np.cumsum(full) - 1)[cell], int(full.sum())
+        self.probs, self.weights = block.probs, view.weights
+        self.expected = self._sums(block.probs)
+        self.observed = self._sums(block.targets)
+        # Sums of p and of 1 - p, for the difference of two large sums would miss 0 by rounding.
+        self.varies = (self.expected > 0) & (self._sums(1 - block.probs) > 0)
+
+    def _sums(self, columns: Floats) -> Floats:
+        return np.array([np.bincount(self.cell, self.weights * column, self.count) for column in columns.T]).T
+
+    def drawn(self, rng: np.random.Generator) -> Floats:
+        """Labels drawn from the probabilities; a row with a count draws so many."""
+        rows = np.repeat(np.arange(len(self.cell)), self.weights.astype(np.int64))
+        k = self.probs.shape[1]
+        path = np.cumsum(self.probs, axis=1)
+        labels = (path[rows] <= rng.random(len(rows))[:, None] * path[rows, -1:]).sum(axis=1)
+        # A draw at the very end belongs to the last class that can occur.
+        labels = np.minimum(labels, k - 1 - (self.probs[rows, ::-1] > 0).argmax(axis=1))
+        return np.bincount(self.cell[rows] * k + labels, minlength=self.count * k).reshape(self.count, k).astype(float)
+
+    def statistic(self, observed: Floats) -> float:
+        """Squared differences of observed and expected labels over what is expected."""
+        with np.errstate(over="ignore"):
+            never = np.where(observed > 0, np.inf, 0.0)  # an outcome of probability 0 occurred
+            away = np.square(observed - self.expected)
+            terms = np.divide(away, self.expected, out=never, where=self.expected > 0)
+        return float(terms.sum())

@@ -28,7 +28,8 @@ from ..view import VectorView
 from .closed import in_units_of, normal_found, vector_view
 from .draws import generator
 from .fitted import refuse_importance
-from .owntests import ANY_SIDE, Asked, Found, own_test
+from .owntests import ANY_SIDE, Asked, Found, own_test, row_variance
+from .tails import critical_value
 
 __all__ = ["Line", "graph_variance"]
 
@@ -41,6 +42,8 @@ MOST_EDGES = 30_000_000
 ENTRIES = 1 << 20
 # Pairs times permutations; some minutes on one core.
 MOST_PAIR_WORK = 1e12
+# The fewest neighbourhoods that do not overlap for a sum over them to be nearly normal.
+LEAST_NEIGHBOURHOODS = 10.0
 # Equal values that differ by rounding count as equal.
 SAME = 1e-12
 
@@ -211,7 +214,24 @@ def _part(distance: Floats, radius: Floats, share: Floats) -> Floats:
     return np.where(inner, 1.0, np.where(distance <= radius * (1 + SAME_DISTANCE), share, 0.0))
 
 
-@own_test("ecmmd", method="normal", sides=ANY_SIDE)
+def _labels_are_drawn(asked: Asked) -> str:
+    return "" if asked.options["derandomised"] else "it is that of the residuals themselves"
+
+
+def _few_places(asked: Asked) -> str:
+    """Whether the sum is one over a few neighbourhoods, each of them squared: rows are few, share their place, or are mostly sure."""
+    q, view = _question(asked), vector_view(asked)
+    place, code = distinct_rows(q.position)
+    share = np.bincount(code, q.weights * row_variance(view), len(place))
+    if not share.any():
+        return ""
+    worth = float(share.sum() ** 2 / np.square(share).sum()) / q.k
+    if worth >= LEAST_NEIGHBOURHOODS:
+        return ""
+    return f"the rows are worth {worth:.3g} neighbourhoods of {q.k}, fewer than {LEAST_NEIGHBOURHOODS:g}"
+
+
+@own_test("ecmmd", method="normal", sides=ANY_SIDE, form=_labels_are_drawn, off=_few_places)
 def _normal(asked: Asked) -> Found:
     """z = sqrt(N k) ECMMD^2 / sigma with sigma^2 from the products that entered (Chatterjee, Niu and Bhattacharya 2024)."""
     q = _question(asked)
@@ -228,7 +248,7 @@ def _normal(asked: Asked) -> Found:
     return replace(found, detail={**found.detail, "variance": variance})
 
 
-@own_test("ecmmd", method="pseudo_labels", sides=ANY_SIDE)
+@own_test("ecmmd", method="pseudo_labels", sides=ANY_SIDE, exact=True)
 def _pseudo_labels(asked: Asked) -> Found:
     """The same statistic of labels drawn from the probabilities, with the same neighbours."""
     q = _question(asked)
@@ -289,7 +309,7 @@ def _compared(asked: Asked, null: Floats, own: float, law: str) -> Found:
         null, own = np.abs(null), abs(own)
     elif asked.alternative == "less":
         null, own = -null, -own
-    limit = float(np.quantile(null, 1 - asked.alpha))
+    limit = critical_value(null, asked.alpha)
     pvalue = (1 + int((null >= own - slack).sum())) / (1 + len(null))
     lower = -limit if asked.alternative == "two-sided" else None
     return Found(pvalue, -limit if asked.alternative == "less" else limit, law, lower_threshold=lower)

@@ -20,7 +20,7 @@ from . import dyadic, near  # noqa: F401  (they enter their tests)
 from .closed import chi_square_found, vector_view
 from .draws import generator
 from .fitted import NO_VARIANCE, quadratic_form, refuse_importance
-from .owntests import ANY_SIDE, Asked, Found, counts_rows, own_test
+from .owntests import ANY_SIDE, Asked, Found, counts_rows, effective_terms, few_events, own_test, too_few_terms
 
 __all__ = ["bootstrap_sums", "multinomial_counts"]
 
@@ -36,6 +36,10 @@ MOST_BOOTSTRAP_WORK = 1e12
 LARGEST_TERM = 2.0
 # A covariance of more locations than this would be a large matrix to take apart.
 MOST_LOCATIONS = 2000
+# The fewest equal products that a mean of them must be worth: products have heavier tails than residuals.
+LEAST_PRODUCTS = 30.0
+# The least variance of the labels for each degree of freedom, and the fewest equal terms at each location.
+LEAST_PER_DEGREE, LEAST_AT_LOCATION = 5.0, 5.0
 
 
 class Terms(NamedTuple):
@@ -114,7 +118,7 @@ def _sums_on_a_line(terms: Terms, width: float, counts: Floats) -> tuple[Floats,
     return 2 * squares, counts @ push
 
 
-@own_test("skce_uq", method="bootstrap", off=counts_rows)
+@own_test("skce_uq", method="bootstrap", form=counts_rows)
 def _bootstrap(asked: Asked) -> Found:
     """Bootstrap of a degenerate U-statistic (Arcones and Gine 1992), as in Widmann, Lindsten and Zachariah 2019.
 
@@ -152,7 +156,21 @@ def _kernel_of(asked: Asked, view: VectorView) -> Kernel:
     return choose_kernel(cloud_of(view), words["kernel"], words["distance"], words["bandwidth"])
 
 
-@own_test("skce_ul", method="asymptotic", sides=ANY_SIDE)
+def _few_products(asked: Asked) -> str:
+    """Whether a few products of residuals decide, by their moments under calibration; the fourth is bounded by those of each row."""
+    at = _pairs_in_blocks(asked)
+    variance, fourth = np.zeros(0), np.zeros(0)
+    for first, second, kernel in at.pairs:
+        p, q = at.probs[first], at.probs[second]
+        both = np.einsum("ij,ij->i", p, q)
+        # The trace of the product of two covariances diag(p) - pp'.
+        trace = both - np.einsum("ij,ij->i", p, q**2) - np.einsum("ij,ij->i", p**2, q) + both**2
+        variance = np.append(variance, kernel**2 * trace)
+        fourth = np.append(fourth, kernel**4 * at.fourth[first] * at.fourth[second])
+    return too_few_terms(effective_terms(np.maximum(variance, 0.0), fourth), LEAST_PRODUCTS)
+
+
+@own_test("skce_ul", method="asymptotic", sides=ANY_SIDE, off=_few_products)
 def _blocks_of_rows(asked: Asked) -> Found:
     """Blocks of rows are independent, so their mean is normal; its error is seen from how they differ."""
     from .closed import in_units_of, normal_found
@@ -168,23 +186,44 @@ def _blocks_of_rows(asked: Asked) -> Found:
     return replace(found, detail={**found.detail, "error": error, "blocks": len(values)})
 
 
-def _block_values(asked: Asked) -> Floats:
-    """The value of each block of consecutive rows, mixed as the metric mixes them."""
+class PairsInBlocks(NamedTuple):
+    """Rows as `skce_ul` mixes them, cut to whole blocks, and the pairs inside blocks, lag by lag."""
+
+    probs: Floats
+    residual: Floats
+    fourth: Floats
+    """Mean fourth power of the length of a residual, the label being drawn from the probabilities."""
+    size: int
+    pairs: list[tuple[NDArray[np.intp], NDArray[np.intp], Floats]]
+    """First rows, second rows and the kernel between them."""
+
+
+def _pairs_in_blocks(asked: Asked) -> PairsInBlocks:
     view, words = one_column(vector_view(asked)), asked.options
     size = words["block"]
     order = np.arange(view.n) if words["rng"] is None else np.random.default_rng(words["rng"]).permutation(view.n)
     order = order[: view.n // size * size]
     near_by = _kernel_of(asked, view)
     block = view.block(0, view.n)
-    points, residual = as_points(block.probs)[order], (block.targets - block.probs)[order]
+    points, probs = as_points(block.probs)[order], block.probs[order]
+    square = np.einsum("ij,ij->i", probs, probs)[:, None]
+    fourth = np.einsum("ij,ij->i", probs, np.square(1 - 2 * probs + square))
     place = np.arange(len(order)) % size
-    values = np.zeros(len(order) // size)
+    pairs = []
     for lag in range(1, size):
         first = np.flatnonzero(place < size - lag)
-        product = np.einsum("ij,ij->i", residual[first], residual[first + lag])
-        product *= near_by.beside(points[first], points[first + lag])
-        values += product.reshape(len(values), size - lag).sum(axis=1)
-    return values / (size * (size - 1) / 2)
+        pairs.append((first, first + lag, near_by.beside(points[first], points[first + lag])))
+    return PairsInBlocks(probs, (block.targets - block.probs)[order], fourth, size, pairs)
+
+
+def _block_values(asked: Asked) -> Floats:
+    """The value of each block of consecutive rows, mixed as the metric mixes them."""
+    at = _pairs_in_blocks(asked)
+    values = np.zeros(len(at.probs) // at.size)
+    for number, (first, second, kernel) in enumerate(at.pairs, 1):
+        product = kernel * np.einsum("ij,ij->i", at.residual[first], at.residual[second])
+        values += product.reshape(len(values), at.size - number).sum(axis=1)
+    return values / (at.size * (at.size - 1) / 2)
 
 
 def _bound(asked: Asked, pairs: int) -> Found:
@@ -197,20 +236,20 @@ def _bound(asked: Asked, pairs: int) -> Found:
 BOUND = "a bound that holds for all predictions and any number of rows (Hoeffding)"
 
 
-@own_test("skce_uq", method="distribution_free")
+@own_test("skce_uq", method="distribution_free", exact=True)
 def _unbiased_bound(asked: Asked) -> Found:
     view = vector_view(asked)
     refuse_importance(view, "skce_uq", "use method='consistency'")
     return _bound(asked, int(view.total) // 2)
 
 
-@own_test("skce_ul", method="distribution_free")
+@own_test("skce_ul", method="distribution_free", exact=True)
 def _linear_bound(asked: Asked) -> Found:
     size = asked.options["block"]
     return _bound(asked, vector_view(asked).n // size * (size // 2))
 
 
-@own_test("skce_b", method="distribution_free", default=False)
+@own_test("skce_b", method="distribution_free", default=False, exact=True)
 def _biased_bound(asked: Asked) -> Found:
     """McDiarmid's inequality, after what each row gives with itself has been allowed for."""
     view = vector_view(asked)
@@ -254,29 +293,57 @@ def _weighed_columns(at: Locations, points: Floats) -> tuple[Floats, Floats]:
     return at.kernel.between(points, unique)[:, back.ravel()], _all_classes(points)[:, at.classes]
 
 
-@own_test("ucme", method="chi_square")
-def _mean_embedding(asked: Asked) -> Found:
-    """The deviations at all locations together, by the covariance that the predictions imply for them."""
-    whole = vector_view(asked)
-    view = one_column(whole)
+class Embedding(NamedTuple):
+    """Deviations at all locations, their covariance under calibration, and how many equal terms each is a sum of."""
+
+    drift: Floats
+    spread: Floats
+    terms: Floats
+
+
+def _embedding(asked: Asked) -> Embedding:
+    view = one_column(vector_view(asked))
     at = _locations(asked, view)
-    assert view.labels is not None
-    chance = view.each_row(lambda block: block.expect(block.probs))
-    if (chance == 0).any():  # what could not happen did
-        return Found(0.0, None, "a label that was given no probability", {"chi_square": math.inf})
     count, step = len(at.places), max(1, COUNT_ENTRIES // 4 // len(at.places))
-    drift, spread = np.zeros(count), np.zeros((count, count))
+    drift, spread, fourth = np.zeros(count), np.zeros((count, count)), np.zeros(count)
     same = at.classes[:, None] == at.classes
+    rows = at.cloud.share**2 / at.cloud.own  # how many each point stands for
     for start in range(0, len(at.cloud.points), step):
         part = slice(start, start + step)
         near_by, probs = _weighed_columns(at, at.cloud.points[part])
         drift += (near_by * at.cloud.residual[part][:, at.classes]).sum(axis=0)
         weighed = near_by * np.sqrt(at.cloud.own[part])[:, None]
+        variance = probs * (1 - probs)
+        fourth += (weighed**4 / rows[part, None] * variance * (1 - 3 * variance)).sum(axis=0)
         root = weighed * np.sqrt(probs)
         spread += np.where(same, root.T @ root, 0.0)
         weighed *= probs
         spread -= weighed.T @ weighed
-    return _embedding_found(asked, drift, spread)
+    terms = np.divide(np.diag(spread) ** 2, fourth, out=np.full(count, np.inf), where=fourth > 0)
+    return Embedding(drift, spread, terms)
+
+
+def _few_at_locations(asked: Asked) -> str:
+    """Whether there are too few outcomes for a chi-square with so many degrees of freedom, or at one of the locations."""
+    found = _embedding(asked)
+    if why := too_few_terms(float(found.terms.min()), LEAST_AT_LOCATION):
+        return why
+    _, rank = quadratic_form(found.drift, found.spread)
+    if few_events(asked.view, LEAST_PER_DEGREE * rank):
+        return f"{rank} degrees of freedom are many for so few outcomes that can vary"
+    return ""
+
+
+@own_test("ucme", method="chi_square", off=_few_at_locations)
+def _mean_embedding(asked: Asked) -> Found:
+    """The deviations at all locations together, by the covariance that the predictions imply for them."""
+    view = one_column(vector_view(asked))
+    assert view.labels is not None
+    chance = view.each_row(lambda block: block.expect(block.probs))
+    if (chance == 0).any():  # what could not happen did
+        return Found(0.0, None, "a label that was given no probability", {"chi_square": math.inf})
+    found = _embedding(asked)
+    return _embedding_found(asked, found.drift, found.spread)
 
 
 @own_test("ucme", method="chi_square_sample")

@@ -12,16 +12,28 @@ from numpy.typing import NDArray
 
 from .._checks import check_whole
 from .._convert import is_number
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_lines, html_table, number
 from .._signature import unknown_word
 from .._warps import Warp, as_warp
 from ..errors import ArgumentError, UndefinedMetricError
 from ..registry import Metric, catalogue
-from .deviations import SLIGHT, Case, Plan, law_is_off, named_deviation, nodes_of, normal_quantile, plan_of
-from .draws import generator, many, seed_of
-from .owntests import DEFAULT_TESTS, OWN_TESTS
+from .deviations import (
+    SLIGHT,
+    Case,
+    Nodes,
+    Plan,
+    law_is_off,
+    named_deviation,
+    nodes_of,
+    normal_quantile,
+    plan_of,
+    simulates_at,
+)
+from .draws import generator, given_in_vain, many, not_used, seed_of
+from .owntests import DEFAULT_TESTS
 from .sequential import check_level
 from .significance import assess
+from .tails import critical_value
 
 __all__ = ["PowerResult", "detectable_shift", "power", "sample_size"]
 
@@ -72,7 +84,7 @@ class PowerResult:
 
     def _repr_html_(self) -> str:
         row = [self.test, f"{self.n:,}", number(self.power), number(self.low), number(self.high), f"{self.alpha:g}"]
-        return html_table(["test", "rows", "power", "low", "high", "level"], [row], self.deviation)
+        return html_lines(repr(self)) + html_table(["test", "rows", "power", "low", "high", "level"], [row])
 
 
 def power(
@@ -120,7 +132,7 @@ def power(
         ``"analytic"`` is known for means over rows, ``hosmer_lemeshow`` and, as a lower bound, for ``ecce_mad`` and ``ecce_r``;
         ``"simulated"`` does for all. ``"auto"`` prefers the former, unless groups are too small for the law of its test.
     repeats, rng, workers
-        Number of simulated data sets, their seed, and threads.
+        Number of simulated data sets, their seed, and threads; the result says so where a formula made them superfluous.
 
     Examples
     --------
@@ -133,8 +145,8 @@ def power(
     case = _case(power, test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
     plan = plan_of(case, method)
     if plan is not None and not (method == "auto" and law_is_off(case, n)):
-        found = plan.power(n)
-        return _analytic(case, plan, n, found, None)
+        unused = given_in_vain(power, repeats=repeats, rng=rng, workers=workers)
+        return _analytic(case, plan, n, plan.power(n), None, unused)
     draws = _Draws(case, seed_of(rng), workers)
     return draws.result(n, check_whole(repeats, "repeats"), None)
 
@@ -176,14 +188,27 @@ def sample_size(
     if plan is not None:
         n = max(1, math.ceil(plan.rows(power) * (1 - SLIGHT)))
         if not (method == "auto" and law_is_off(case, n)):
-            return _analytic(case, plan, n, plan.power(n), power)
+            unused = given_in_vain(sample_size, repeats=repeats, rng=rng, workers=workers)
+            return _analytic(case, plan, n, plan.power(n), power, unused)
     check_whole(repeats, "repeats")
     return _search(_Draws(case, seed_of(rng), workers), power, repeats)
 
 
 def detectable_shift(n: int, *, scores: Any = None, power: float = 0.8, alpha: float = 0.05) -> float:
-    """The smallest difference of the mean score from the event rate that `n` rows show with a probability of `power`.
+    """Minimum detectable effect: the smallest difference of event rate and mean score that `n` rows show with probability `power`.
 
+    The test is `calibration_in_the_large`, two-sided; the events are everywhere as much more, or less, frequent than the scores
+    say, within [0, 1], as in ``power(deviation=)``. The larger of the two differences is given, each with the variance that the
+    outcomes have if it is there; a direction in which no shift is large enough (the rate of a rare event can fall no further
+    than 0) is left out.
+
+    Raises
+    ------
+    UndefinedMetricError
+        Where no shift at all is found with this probability.
+
+    Examples
+    --------
     >>> from calibrant.inference.power import detectable_shift
     >>> round(detectable_shift(1000, scores=(2, 2)), 4)
     0.0396
@@ -191,9 +216,35 @@ def detectable_shift(n: int, *, scores: Any = None, power: float = 0.8, alpha: f
     check_level(alpha)
     if not (is_number(power) and alpha < power < 1):
         raise ArgumentError("power", f"must lie between alpha and 1; got {power!r}", "for example 0.8")
+    check_whole(n, "n")
     at = nodes_of(scores, as_warp(lambda s: s))
-    variance = math.fsum(at.share * at.score * (1 - at.score))
-    return (normal_quantile(1 - alpha / 2) + normal_quantile(power)) * math.sqrt(variance / check_whole(n, "n"))
+    found = [shift for side in (1, -1) if (shift := _smallest_shift(at, n, side, power, alpha)) is not None]
+    if not found:
+        raise UndefinedMetricError(
+            "detectable_shift", f"{n:,} rows show no shift with probability {power:g}", "take more rows"
+        )
+    return max(found)
+
+
+def _smallest_shift(at: Nodes, n: int, side: int, power: float, alpha: float) -> float | None:
+    """The mean difference in one direction; None where even the largest is not found often enough."""
+    from scipy.optimize import brentq
+
+    limit = normal_quantile(1 - alpha / 2) * math.sqrt(math.fsum(at.share * at.score * (1 - at.score)) / n)
+
+    def gap(shift: float) -> float:
+        return abs(math.fsum(at.share * (np.clip(at.score + side * shift, 0, 1) - at.score)))
+
+    def excess(shift: float) -> float:
+        truth = np.clip(at.score + side * shift, 0, 1)
+        spread = math.sqrt(math.fsum(at.share * truth * (1 - truth)) / n)
+        return gap(shift) - limit - normal_quantile(power) * spread
+
+    steps = np.linspace(0, 1, 1001)
+    enough = next((place for place, shift in enumerate(steps) if excess(float(shift)) >= 0), None)
+    if enough is None:
+        return None
+    return gap(float(brentq(excess, steps[enough - 1], steps[enough], xtol=1e-12))) if enough else 0.0
 
 
 def _case(
@@ -232,10 +283,13 @@ def _usual_side(metric: Metric | None) -> str:
     return "two-sided" if metric.proper == "strictly" else metric.alternative
 
 
-def _analytic(case: Case, plan: Plan, n: int, found: float, target: float | None) -> PowerResult:
+def _analytic(
+    case: Case, plan: Plan, n: int, found: float, target: float | None, unused: tuple[str, ...]
+) -> PowerResult:
     note = "fewer may do: the formula counts one way of crossing" if plan.is_bound else ""
     if plan.is_bound and target is None:
         note = "a lower bound: the formula counts one way of crossing"
+    note = "; ".join(filter(None, [note, not_used(unused, "a formula gives the power")]))
     high = 1.0 if plan.is_bound else found
     return PowerResult(case.name, n, found, found, high, case.alpha, case.words, "analytic", target, note=note)
 
@@ -266,10 +320,7 @@ class _Draws:
     def _own_test(self, n: int) -> str | None:
         """The test that `assess` takes for so many rows; None where it would draw outcomes."""
         case = self.case
-        default = DEFAULT_TESTS.get(case.name) if case.metric is not None else None
-        if default is None or case.alternative not in OWN_TESTS[case.name][default].sides or law_is_off(case, n):
-            return None
-        return default
+        return None if simulates_at(case, n) else DEFAULT_TESTS[case.name]
 
     def _rejects(self, number_: int, n: int) -> bool:
         y, s = self.sample(number_, n)
@@ -304,9 +355,9 @@ class _Draws:
         if len(null) < 0.9 * count:
             raise UndefinedMetricError(self.case.name, f"has no value in most samples of {n} rows", "take more rows")
         alpha, side = self.case.alpha, self.case.alternative
-        low = {"greater": 0.0, "less": alpha, "two-sided": alpha / 2}[side]
-        ends = np.quantile(null, [low, 1 - alpha + low])
-        return (-math.inf if side == "greater" else float(ends[0])), (math.inf if side == "less" else float(ends[1]))
+        tail = alpha / 2 if side == "two-sided" else alpha
+        low = -math.inf if side == "greater" else -critical_value(-null, tail)
+        return low, math.inf if side == "less" else critical_value(null, tail)
 
     def result(self, n: int, repeats: int, target: float | None, hits: int | None = None) -> PowerResult:
         hits = self.rejections(n, 0, repeats) if hits is None else hits

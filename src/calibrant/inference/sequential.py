@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._checks import check_whole
 from .._convert import is_number
 from .._gather import views_of
-from .._results import frame_of, html_table, number, pvalue_text
+from .._results import frame_of, html_lines, html_table, number, pvalue_text
 from .._signature import PREDICTION_WORDS, check_words, unknown_word
 from ..errors import ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
 from ..lenses import AnyView, Lens
@@ -124,11 +124,9 @@ class EValue:
         return f"{self.verdict}\n  e-value {number(self.value)}, p-value {pvalue_text(self.pvalue)}, {look}\n  method {self.method}"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         row = [self.method, number(self.value), number(self.best), pvalue_text(self.pvalue), self.lens, f"{self.n:,}"]
         table = html_table(["method", "e-value", "largest", "p-value", "lens", "rows"], [row])
-        return f"<p>{escape(self.verdict)}</p>" + table
+        return html_lines(repr(self)) + table
 
 
 def safe_hosmer_lemeshow(

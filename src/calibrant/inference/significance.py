@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,12 +21,12 @@ from ..sketch import Sketch
 from ..sketches import Sketches
 from ..view import VectorView, View
 from . import closed, fitted, pairs  # noqa: F401  (they enter their tests)
-from .draws import Sampler, choose_sampler, generator, many, refuse_options_of_rows, seed_of, view_words
+from .draws import Sampler, choose_sampler, generator, given_in_vain, many, refuse_options_of_rows, seed_of, view_words
 from .owntests import DEFAULT_TESTS, OWN_TESTS, Asked, Found, OwnTest
 from .tails import MOST_UNDEFINED, SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .verdicts import SignificanceResult, SignificanceTable
 
-__all__ = ["adjust", "assess", "assess_many", "read_source", "refuse_rows_by_label"]
+__all__ = ["adjust", "assess", "assess_many", "read_source", "refuse_rows_by_label", "simulates"]
 
 Floats = NDArray[np.float64]
 Source = Predictions | View | VectorView
@@ -34,6 +35,8 @@ Correction = Literal["holm", "benjamini_hochberg", "min_p", "none"]
 # Up to this many rows every outcome is gone through.
 ENUMERATED_ROWS = 12
 MOST_ENUMERATED_ROWS = 20
+# Tests of metrics that simulate by themselves, with their own seed and number.
+SIMULATING = ("bootstrap", "pseudo_labels", "permutation", "adaptive", "adaptive_joint")
 
 
 def assess(
@@ -61,9 +64,10 @@ def assess(
     metric
         Id or alias; its options (``bins=``, ``lens=``) are taken as keywords.
     method
-        ``"auto"`` goes through every outcome of up to 12 rows, takes the metric's own test where it has one whose law holds for
-        such rows and for the alternative, and draws outcomes otherwise. ``"consistency"`` draws, ``"enumeration"`` goes through
-        all, further names are tests of the metric.
+        ``"auto"`` enumerates every outcome of up to 12 rows, takes the metric's own test where it has one whose null distribution
+        holds for such rows and for the alternative, and simulates labels otherwise: where the sum of p(1 - p) is below 30, a few
+        rows decide, or there are too few distinct scores. The result says which. ``"consistency"`` simulates, ``"enumeration"``
+        goes through all outcomes, further names are tests of the metric.
     alpha
         Level at which `threshold` (of two sides `lower_threshold` too) and `verdict` are given.
     alternative
@@ -97,22 +101,37 @@ def assess(
     source, options = read_source(y_true, y_prob, where, keywords)
     check_words(assess, options, chosen)
     asked = _asked(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
-    why = ""
+    given = {"n_resamples": n_resamples, "rng": rng, "fixed_design": fixed_design, "exact": exact, "workers": workers}
+
+    def simulated(why: str = "") -> SignificanceResult:
+        sampler = choose_sampler([(chosen, options)], _plain(source), exact, "outcomes" if fixed_design else "scores")
+        null = _draw([(chosen, options)], sampler, asked, fixed_design, workers)[:, 0]
+        return _result(asked, compared_with_draws(asked, null), "consistency", null, _law(sampler, fixed_design) + why)
+
     if method == "auto":
         method, why = _automatic(asked)
-        if _is_tiny(asked):
-            try:
-                return _enumerated(asked)
-            except UndefinedMetricError:
-                if method == "consistency":
-                    raise
+        try:
+            if _is_tiny(asked):
+                return _without(_enumerated(asked), given)
+            if method == "consistency":
+                return simulated(why)
+        except UndefinedMetricError:
+            # The metric has no value for many labels; what its own test says is rough then, and says so.
+            method = DEFAULT_TESTS.get(chosen.id, "consistency") if _own_is_for(asked) else "consistency"
+            if method == "consistency":
+                raise
     if method == "enumeration":
-        return _enumerated(asked)
-    if method != "consistency":
-        return _result(asked, _own(asked, method)(asked), method)
-    sampler = choose_sampler([(chosen, options)], _plain(source), exact, "outcomes" if fixed_design else "scores")
-    null = _draw([(chosen, options)], sampler, asked, fixed_design, workers)[:, 0]
-    return _result(asked, compared_with_draws(asked, null), "consistency", null, _law(sampler, fixed_design) + why)
+        return _without(_enumerated(asked), given)
+    if method == "consistency":
+        return simulated()
+    return _without(_result(asked, _own(asked, method)(asked), method), given)
+
+
+def _without(result: SignificanceResult, given: dict[str, Any]) -> SignificanceResult:
+    """The result, with the arguments named that its test did not use."""
+    simulates = ("n_resamples", "rng") if result.method in SIMULATING else ()
+    unused = given_in_vain(assess, **{word: value for word, value in given.items() if word not in simulates})
+    return replace(result, unused=unused)
 
 
 def assess_many(
@@ -132,8 +151,10 @@ def assess_many(
 ) -> SignificanceTable:
     """Assess several metrics by consistency resampling, all on the same draws, and correct for their number.
 
-    ``correction="min_p"`` compares the smallest p-value with the smallest ones that chance gives over all metrics at once;
-    ``"holm"`` and ``"benjamini_hochberg"`` need no joint law, ``"none"`` leaves the p-values as they are.
+    ``correction="min_p"`` compares the smallest p-value with the smallest ones that chance gives over all metrics at once: if the
+    probabilities are right, any of them rejects with probability at most `alpha`. It says nothing of which metrics are off where
+    some are, and needs ``n_resamples`` well above the number of metrics over `alpha`, for the smallest of few p-values are tied.
+    ``"holm"`` and ``"benjamini_hochberg"`` need no joint distribution, ``"none"`` leaves the p-values as they are.
 
     >>> import calibrant as cal
     >>> found = cal.assess_many([0, 1] * 50, [0.3, 0.7] * 50, metrics=["ece", "ecce_r"], rng=0)
@@ -243,16 +264,28 @@ def _asked(
 
 
 def _automatic(asked: Asked) -> tuple[str, str]:
-    """The metric's own test where it can tell, else to draw outcomes, and why."""
+    """The metric's own test where its null distribution holds, else to simulate labels, and why."""
     default = DEFAULT_TESTS.get(asked.metric.id)
-    # The laws of the metrics' own tests are those of one question; the mean over several classes has none of them.
+    # The metrics' own tests are tests of one question; the mean over several classes has none of their distributions.
     if default is None or len(asked.views) > 1:
         return "consistency", ""
     own = OWN_TESTS[asked.metric.id][default]
     if asked.alternative not in own.sides:
-        return "consistency", f"; the law of {default!r} is for {own.sides[0]!r} only"
+        return "consistency", f"; {default!r} is not used: it is for {own.sides[0]!r} only"
     why = own.off(asked)
-    return ("consistency", f"; the law of {default!r} {why}") if why else (default, "")
+    return ("consistency", f"; {default!r} is not used: {why}") if why else (default, "")
+
+
+def _own_is_for(asked: Asked) -> bool:
+    """Whether the metric's own test is made for this question, side and form, be its null distribution near or not."""
+    own = OWN_TESTS.get(asked.metric.id, {}).get(DEFAULT_TESTS.get(asked.metric.id, ""))
+    return own is not None and len(asked.views) == 1 and asked.alternative in own.sides and own.is_for(asked)
+
+
+def simulates(source: Source, metric: Metric, options: dict[str, Any]) -> bool:
+    """Whether `assess` would simulate labels for a metric, its own test having no null distribution for such rows."""
+    asked = _asked(metric, source, options, 0.05, None, 1, 0)
+    return _automatic(asked)[0] == "consistency" and not _is_tiny(asked)
 
 
 def _own(asked: Asked, method: str) -> OwnTest:
@@ -270,18 +303,24 @@ def _has_two_outcomes(asked: Asked) -> bool:
     """Whether one question is asked whose outcome, drawn for each row, is all that changes for the metric."""
     view = asked.view
     two = isinstance(view, View) or (view.k == 2 and view.labels is not None)
-    return len(asked.views) == 1 and two and view.weight is None and "labels" not in asked.metric.needs
+    # A row with a count is written out as so many, which have no other data.
+    alone = view.weight_kind != "counts" or not asked.metric.needs
+    return len(asked.views) == 1 and two and alone and "labels" not in asked.metric.needs
+
+
+def _rows_of(asked: Asked) -> int:
+    return int(asked.view.total) if asked.view.weight_kind == "counts" else asked.view.n
 
 
 def _is_tiny(asked: Asked) -> bool:
-    return _has_two_outcomes(asked) and asked.view.n <= ENUMERATED_ROWS
+    return _has_two_outcomes(asked) and _rows_of(asked) <= ENUMERATED_ROWS
 
 
 def _enumerated(asked: Asked) -> SignificanceResult:
     if not _has_two_outcomes(asked):
-        problem = "'enumeration' needs one score for each row, no weights, and a metric that does not ask for the class"
+        problem = "'enumeration' needs one score for each row, and a metric that does not ask for the class"
         raise ArgumentError("method", problem, "use 'consistency'")
-    rows = asked.view.n
+    rows = _rows_of(asked)
     if rows > MOST_ENUMERATED_ROWS:
         raise ArgumentError("method", f"'enumeration' goes through 2^{rows} outcomes", "use 'consistency'")
     found, null = compared_with_every_outcome(asked, asked.view)
@@ -331,7 +370,7 @@ def _result(asked: Asked, found: Found, method: str, null: Floats | None = None,
         hypothesis=found.hypothesis or usual,
         method=method,
         law=found.law or law,
-        n=int(view.total) if view.weight_kind == "counts" else view.n,
+        n=_rows_of(asked),
         lens=view.lens if len(asked.views) == 1 else "classwise",
         n_resamples=0 if null is None or method == "enumeration" else len(null),
         null=null,

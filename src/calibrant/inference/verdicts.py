@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import frame_of, html_table, json_values, number, pvalue_text, text_table
+from .._results import frame_of, html_lines, html_table, json_values, number, pvalue_text, text_table
 from ..errors import ArgumentError
 from ..registry import catalogue
+from .draws import not_used
 
 __all__ = ["SignificanceResult", "SignificanceTable"]
 
@@ -42,6 +43,8 @@ class SignificanceResult:
     null: Floats | None = field(default=None, repr=False, compare=False)
     """The values that chance gave, where they were drawn."""
     detail: Mapping[str, float] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
+    """Arguments that were given and made no difference, for nothing was simulated."""
 
     @property
     def rejected(self) -> bool:
@@ -55,6 +58,14 @@ class SignificanceResult:
         if self.rejected:
             return f"{self.metric} = {number(self.statistic)} is unlikely to be chance ({chance}): the hypothesis that {self.hypothesis} is rejected."
         reach = ""
+        if 0 < self.n_resamples < round(1 / self.alpha, 9) - 1:
+            least = math.ceil(round(1 / self.alpha, 9)) - 1
+            return (
+                f"{self.metric} = {number(self.statistic)} cannot be significant at {self.alpha:g}: {self.n_resamples} resamples give no "
+                f"p-value below {1 / (1 + self.n_resamples):.3g}, and it takes at least {least}."
+            )
+        if self.pvalue >= 1 and math.isinf(self.statistic):
+            return f"{self.metric} = {number(self.statistic)} is not significant (p = 1): calibrated labels always give this value."
         if sides := [f"{side} {number(value)}" for side, value in self._sides() if math.isfinite(value)]:
             reach = f" {self.n:,} rows would have shown a value {' or '.join(sides)}."
         return f"{self.metric} = {number(self.statistic)} could be chance ({chance}); no deviation was found.{reach}"
@@ -70,12 +81,12 @@ class SignificanceResult:
         return " or ".join(number(value) if len(sides) == 1 else f"{side} {number(value)}" for side, value in sides)
 
     def _fields(self) -> dict[str, Any]:
-        names = [name for name in self.__dataclass_fields__ if name not in ("null", "detail")]
+        names = [name for name in self.__dataclass_fields__ if name not in ("null", "detail", "unused")]
         return {**{name: getattr(self, name) for name in names}, "verdict": self.verdict}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as JSON knows them: what is infinite is the text ``"inf"``; the drawn sample is left out."""
-        return {**json_values(self._fields()), "detail": json_values(self.detail)}
+        return {**json_values(self._fields()), "detail": json_values(self.detail), "unused": list(self.unused)}
 
     def to_frame(self) -> Any:
         """One row, as a frame of the library at hand."""
@@ -91,12 +102,14 @@ class SignificanceResult:
             f"  threshold at {self.alpha:g}: {self._limits() or 'unknown'}",
             f"  method {self.method}: {self.law}",
         ]
-        return "\n".join(lines)
+        note = self._note()
+        return "\n".join([*lines, *([f"  note: {note}"] if note else [])])
+
+    def _note(self) -> str:
+        return not_used(self.unused, f"the test by {self.method!r} does not simulate with them")
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<p>{escape(self.verdict)}</p>" + html_table(HEADINGS, [self._cells()])
+        return html_lines(repr(self)) + html_table(HEADINGS, [self._cells()])
 
 
 HEADINGS = ["metric", "value", "p-value", "threshold", "method", "lens"]

@@ -18,6 +18,9 @@ from .norms import norm_root, weighted_power
 
 Floats = NDArray[np.float64]
 
+# The mean of |x| is at least |mean of x|: of noise, which raises the value, and of the rows of a bin, which lowers it.
+PLUG_IN = "sampling noise raises it, most where bins hold few rows; depends on the bins; errors of opposite sign inside a bin cancel"
+
 
 @metric(
     "Expected calibration error",
@@ -34,12 +37,11 @@ Floats = NDArray[np.float64]
         "estimated calibration error",
         "empirical calibration error",
         "mean absolute calibration error",
-        "top-label calibration error",
     ),
     cite="naeini2015",
     finish=norm_root,
     pros="simple; familiar",
-    cons="biased upwards for small N; depends on the bins; 0 for a constant forecast at the base rate",
+    cons=f"{PLUG_IN}; 0 for a constant forecast at the base rate",
 )
 def ece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", norm: float = 1) -> float:
     """Mean gap between confidence and accuracy over bins, weighted by how full each bin is."""
@@ -53,14 +55,14 @@ ce_p = preset(
     ece,
     "ce_p",
     "l_p calibration error",
-    summary="The l_p norm over bins of the gap between confidence and accuracy; norm=2 unless told otherwise.",
+    summary="The l_p norm over bins of the gap between confidence and accuracy, with norm=2 by default.",
     norm=2,
     recommended=False,
     use_cases=(),
     aliases=("mean calibration error", "lp calibration error", "CE_p", "MCE"),
     cite="kumar2019",
-    pros="one family from the mean to the maximum",
-    cons="biased upwards for small N; depends on the bins",
+    pros="one family from the mean over bins (norm 1, `ece`) to the largest gap (norm inf, `mce`)",
+    cons=PLUG_IN,
 )
 rmsce = preset(
     ece,
@@ -72,8 +74,8 @@ rmsce = preset(
     use_cases=(),
     aliases=("RMSCE", "l2 calibration error", "plug-in estimator", "RMS calibration error"),
     cite="kumar2019",
-    pros="its square is the reliability term of the Brier score",
-    cons="biased upwards for small N; depends on the bins",
+    pros="for one score its square is the reliability term of the binned Brier score, `smbs`",
+    cons=PLUG_IN,
 )
 ece_em = preset(
     ece,
@@ -86,8 +88,9 @@ ece_em = preset(
     use_cases=(),
     aliases=("ECE-EM", "adaptive ECE", "equal-mass ECE"),
     cite="roelofs2022",
-    pros="no bin is nearly empty; less biased than equal width",
-    cons="bins move with the data, so two models are compared on different bins",
+    pros="where scores are not tied, bins hold equally many rows (up to one), so that none has much more sampling noise than another",
+    cons="bins move with the data, so two models are compared on different bins; ties make bins unequal or leave fewer of them; where "
+    "scores are sparse a bin is wide, and errors of opposite sign inside it cancel; not less biased than equal width in general",
 )
 cwce = preset(
     ece,
@@ -101,14 +104,13 @@ cwce = preset(
     aliases=(
         "SCE",
         "static calibration error",
-        "marginal calibration error",
         "classwise ECE",
         "CWCE",
         "binned multiclass CE",
     ),
     cite="kull2019",
     pros="looks at every class, not only the predicted one",
-    cons="many classes that are nearly always near 0 wash it out",
+    cons="at most 2 / K by arithmetic, so it is small where there are many classes; sampling noise raises it; depends on the bins",
 )
 ace = preset(
     ece,
@@ -122,8 +124,8 @@ ace = preset(
     use_cases=("classwise",),
     aliases=("ACE",),
     cite="nixon2019",
-    pros="looks at every class; no bin is nearly empty",
-    cons="bins move with the data; classes that are nearly always near 0 wash it out",
+    pros="looks at every class; where scores are not tied, bins hold equally many rows",
+    cons="at most 2 / K by arithmetic, so it is small where there are many classes; bins move with the data; sampling noise raises it",
 )
 
 
@@ -138,8 +140,8 @@ ace = preset(
     use_cases=("safety", "familiar"),
     aliases=("MCE", "l_inf calibration error"),
     cite="naeini2015",
-    pros="the worst case, where one bad region matters",
-    cons="decided by one bin, often the emptiest",
+    pros="the worst bin, where one bad region matters",
+    cons="decided by one bin, which may hold a handful of rows: sampling noise alone then makes it large",
     explain={"min_count": "Bins with fewer rows than this are left out; a row counts as many times as `counts` says."},
 )
 def mce(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_count: float = 0) -> float:
@@ -171,8 +173,8 @@ def gaps_of_full_bins(table: BinTable, min_count: float) -> Floats:
     use_cases=("direction",),
     aliases=("ESCE", "miscalibration score", "MCS"),
     cite="ao2023",
-    pros="says whether the model is over- or underconfident",
-    cons="over- and underconfidence cancel",
+    pros="one signed number: for the top label over- or underconfidence, for one class probabilities that are too high or too low",
+    cons="errors of opposite sign cancel",
     notes="With the mean score of each bin (the default) the value is mean score minus mean outcome whatever the bins are, so averaging "
     "over bin widths changes nothing; only ``representative='midpoint'`` depends on them.",
     explain={
@@ -186,7 +188,7 @@ def esce(
     binning: Binning = "equal_width",
     representative: Literal["mean", "midpoint"] = "mean",
 ) -> float:
-    """Mean of confidence minus accuracy over bins: positive for overconfidence, negative for underconfidence."""
+    """Mean over bins of mean score minus outcome rate: positive where scores are too high on average, negative where too low."""
     table = bin_table(view, binning, bins)
     if representative == "midpoint":
         middle = (table.low + table.high) / 2
@@ -204,8 +206,8 @@ def esce(
     use_cases=("direction",),
     aliases=("ABC above", "ABC", "integrated calibration error", "underconfidence error"),
     cite="hagopian2023",
-    pros="the underconfident part of the expected calibration error on its own",
-    cons="biased upwards for small N; depends on the bins",
+    pros="the part of `ece` from bins whose outcome rate is above their mean score; `abc_above` and `abc_below` add up to `ece`",
+    cons=PLUG_IN,
     certainty="fairly sure: the survey's words, with the density weights that make above + below the expected calibration error",
     explain={"measure": "``'density'`` weighs bins by their rows; ``'lebesgue'`` is the area in the plotted diagram."},
 )
@@ -216,7 +218,7 @@ def abc_above(
     binning: Binning = "equal_width",
     measure: Literal["density", "lebesgue"] = "density",
 ) -> float:
-    """The part of the expected calibration error that comes from underconfident bins."""
+    """The part of the expected calibration error from bins whose outcome rate is above their mean score (top label: underconfident)."""
     return _area(bin_table(view, binning, bins), -1, measure)
 
 
@@ -230,8 +232,8 @@ def abc_above(
     use_cases=("direction", "safety"),
     aliases=("ABC below", "ABC", "integrated calibration error", "overconfidence error"),
     cite="hagopian2023",
-    pros="the overconfident part of the expected calibration error on its own",
-    cons="biased upwards for small N; depends on the bins",
+    pros="the part of `ece` from bins whose outcome rate is below their mean score; `abc_above` and `abc_below` add up to `ece`",
+    cons=PLUG_IN,
     certainty="fairly sure: the survey's words, with the density weights that make above + below the expected calibration error",
     explain={"measure": "``'density'`` weighs bins by their rows; ``'lebesgue'`` is the area in the plotted diagram."},
 )
@@ -242,7 +244,7 @@ def abc_below(
     binning: Binning = "equal_width",
     measure: Literal["density", "lebesgue"] = "density",
 ) -> float:
-    """The part of the expected calibration error that comes from overconfident bins."""
+    """The part of the expected calibration error from bins whose outcome rate is below their mean score (top label: overconfident)."""
     return _area(bin_table(view, binning, bins), 1, measure)
 
 

@@ -31,8 +31,8 @@ Floats = NDArray[np.float64]
     use_cases=("classwise",),
     aliases=("TACE",),
     cite="nixon2019",
-    pros="the many scores near 0 of rare classes do not wash it out",
-    cons="one more parameter; a class without scores above the threshold counts 0",
+    pros="leaves out scores at or below the threshold, which are most of them where there are many classes",
+    cons="one more parameter; a class without scores above the threshold counts 0; sampling noise raises it",
     explain={
         "threshold": "Only scores above this count.",
         "mode": "``'drop'`` leaves the other rows out; ``'zero'`` keeps them with score 0.",
@@ -75,7 +75,7 @@ def tace(
     aliases=("top-k ECE",),
     cite="gupta2021",
     pros="looks at the second and further choices too",
-    cons="two readings share the name",
+    cons="two definitions share the name; probabilities of low ranks are small, which makes the mean over ranks small",
     certainty="fairly sure of both readings; which is the survey's is reconstructed",
     explain={
         "k": "How many ranks; None is 5, or all classes where there are fewer.",
@@ -123,14 +123,15 @@ multiclass_ce = preset(
     aliases=("canonical calibration error", "strong calibration error", "full ECE", "simplex ECE"),
     cite="vaicenavicius2019",
     pros="looks at the whole distribution on fixed cells",
-    cons="with more than a few classes nearly every row is alone in its cell, and the value is the mean of 1 - probability of the truth",
+    cons="with more than a few classes most rows are alone in their cell; a row alone adds 1 minus the probability of its true class, "
+    "calibrated or not",
     notes="`bins` is the number of bins of every class; a rule such as `KDTree()` may stand as `binning`.",
 )
 ece_ea = preset(
     ece,
     "ece_ea",
     "Expected calibration error, equal area",
-    summary="Expected calibration error over bins for which width times number of rows is the same.",
+    summary="Expected calibration error over bins for which width times number of rows is about the same.",
     binning="equal_area",
     cost="N log N",
     recommended=False,
@@ -138,14 +139,14 @@ ece_ea = preset(
     aliases=("ECE-EA", "equiareal ECE"),
     cite="roechner2024",
     certainty="certain rule, reconstructed algorithm",
-    pros="between equal width and equal mass: neither empty bins nor very wide ones",
-    cons="bins move with the data",
+    pros="between equal width and equal mass: bins are narrow where scores are dense and wide where they are sparse",
+    cons="bins move with the data; ties and gaps between scores leave bins of unequal area; sampling noise raises it",
 )
 ece_sweep = preset(
     ece,
     "ece_sweep",
     "Monotonic sweep expected calibration error",
-    summary="Expected calibration error over as many equal-mass bins as keep the outcome rates rising.",
+    summary="Expected calibration error over the most equal-mass bins up to which outcome rates never fall.",
     binning="equal_mass",
     bins="sweep",
     cost="N log N",
@@ -153,7 +154,8 @@ ece_sweep = preset(
     use_cases=(),
     aliases=("ECE-sweep", "monotonic sweep calibration error"),
     cite="roelofs2022",
-    pros="no number of bins to choose; less biased than a fixed number",
-    cons="assumes that a larger score never means a smaller chance",
+    pros="the number of bins follows from the data",
+    cons="where the outcome rate falls along the score few bins are left, whose errors cancel; bins move with the data; sampling noise "
+    "raises it, and its bias can be above or below that of a fixed number of bins",
     notes="The published code uses norm 2; the survey treats it as an expected calibration error, so the default here is 1.",
 )

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 SIGN = (
     "The sign of the paper is kept: an intercept above 0 says that forecasts are too low at a score of 0.5, a slope below 1 that they are "
-    "too extreme (overconfident). Scores are kept within 1e-12 of 0 and 1."
+    "too extreme: their log-odds vary more than those of the outcomes. Scores are kept within 1e-12 of 0 and 1."
 )
 PENALTY = (
     "None for plain maximum likelihood; ``'firth'`` adds Firth's penalty, which keeps the coefficients finite where a threshold "
@@ -43,15 +43,16 @@ def line_of(view: View, penalty: str | None) -> LogisticFit:
     subfamily="regression coefficient",
     range=(-math.inf, math.inf),
     ideal=0,
-    has_test=True,
+    signed=True,
+    sign_of="midpoint",
+    above="under",
     alternative="two-sided",
     cost="N log N per step",
     aliases=("CIS", "calibration intercept", "logistic calibration intercept"),
     cite="cox1958",
-    pros="familiar in clinical work; says on the scale of log-odds how far forecasts are off",
-    cons="read together with the slope only; sees nothing but a straight line in log-odds",
-    notes=SIGN + " Whether they are too low on average is asked by the intercept at slope 1, "
-    "``calibration_in_the_large(form='logit')``.",
+    pros="familiar in clinical work; in log-odds, how far a forecast of 0.5 is off",
+    cons="has a meaning only beside the slope; a curved deviation can leave the intercept at 0 and the slope at 1",
+    notes=SIGN + " Whether they are too low on average is the intercept at slope 1, `fixed_slope_intercept`.",
     explain={"penalty": PENALTY},
 )
 def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None) -> float:
@@ -65,14 +66,16 @@ def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None) -> floa
     subfamily="regression coefficient",
     range=(-math.inf, math.inf),
     ideal=1,
-    has_test=True,
+    signed=True,
+    sign_of="spread",
+    above="under",
     alternative="two-sided",
     cost="N log N per step",
     use_cases=("direction",),
     aliases=("CIS", "calibration slope", "logistic calibration slope"),
     cite="cox1958",
-    pros="one number for too extreme (below 1) or too timid (above 1)",
-    cons="a few wrong forecasts near 0 or 1 pull hard; sees nothing but a straight line in log-odds",
+    pros="one number for forecasts that are too extreme (below 1) or too moderate (above 1)",
+    cons="a single wrong forecast near 0 or 1 can move it far; a curved deviation can leave the intercept at 0 and the slope at 1",
     notes=SIGN,
     explain={"penalty": PENALTY},
 )
@@ -87,16 +90,16 @@ def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None) -> float:
     subfamily="test statistic",
     range=(0, math.inf),
     ideal=0,
-    has_test=True,
     soft=False,
     importance=False,
     cost="N log N per step",
     aliases=("SBCT", "beta calibration test"),
     cite="kull2017",
-    pros="chi-square with 3 degrees of freedom under calibration; sees shifts, slopes and skewness in log-odds",
-    cons="a test statistic, not a size of error: it grows with the number of rows; far from its law where outcomes hardly overlap",
+    pros="asymptotically chi-square with 3 degrees of freedom under calibration; detects shifts, slopes and skewness in log-odds",
+    cons="a test statistic, not a size of error: for miscalibrated forecasts it grows with the number of rows; far from chi-square with "
+    "few events or few non-events",
     certainty="the idea is certain, the statistic reconstructed",
-    notes="The beta curve is fitted without constraints. With fewer than three different scores the terms that cannot be told apart are left "
+    notes="The beta curve is fitted without constraints. With fewer than three distinct scores the terms that are not identifiable are left "
     "out, and the degrees of freedom fall with them. Where a curve separates the outcomes the likelihood has no maximum, and its limit is taken.",
     explain={
         "statistic": "``'lr'`` is twice the gain in log-likelihood over the scores as they are, ``'l2'`` the mean squared distance between the "
@@ -147,23 +150,23 @@ Covariance = Literal["null", "HC0", "HAC", "ols"]
     subfamily="test statistic",
     range=(0, math.inf),
     ideal=0,
-    has_test=True,
     soft=False,
     cost="N log N",
     aliases=("PWS", "Mincer-Zarnowitz test with a square"),
     cite="galbraith2011",
-    pros="chi-square with 3 degrees of freedom under calibration; no iterations and no bins",
-    cons="a test statistic, not a size of error; a parabola sees only broad shapes",
+    pros="asymptotically chi-square with 3 degrees of freedom under calibration; no iterations and no bins",
+    cons="a test statistic, not a size of error: for miscalibrated forecasts it grows with the number of rows; a deviation that is "
+    "orthogonal to parabolas goes unseen",
     certainty="the form is fairly sure, the choice of covariance reconstructed",
-    notes="With fewer than three different scores the terms that cannot be told apart are left out, and the degrees of freedom fall with them.",
+    notes="With fewer than three distinct scores the terms that are not identifiable are left out, and the degrees of freedom fall with them.",
     explain={
-        "covariance": "``'null'`` is the variance p(1-p) that calibrated forecasts promise; ``'HC0'`` the residuals of the fitted parabola, "
+        "covariance": "``'null'`` is the variance p(1-p) of calibrated forecasts; ``'HC0'`` the residuals of the fitted parabola, "
         "``'HAC'`` the same with neighbouring rows correlated (in the order given), ``'ols'`` equal variances.",
         "lags": "How many neighbours ``'HAC'`` looks at; None is 4 (N / 100)^(2/9), rounded down.",
     },
 )
 def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None) -> float:
-    """Distance of a parabola fitted to the outcomes from the diagonal, in units of chance."""
+    """Squared distance of a parabola fitted to the outcomes from the diagonal, in units of its covariance."""
     if covariance == "HAC" and view.weight is not None and not (view.weight == 1).all():
         word = "counts" if view.weight_kind == "counts" else "sample_weight"
         raise WeightsNotSupportedError(word, "covariance='HAC' looks at neighbouring rows", "use covariance='HC0'")

@@ -37,14 +37,14 @@ def null_scale(view: View) -> float:
     subfamily="path",
     range=(0, 1),
     ideal=0,
-    has_test=True,
     cost="N log N",
     recommended=True,
     use_cases=("parameter-free",),
-    aliases=("ECCE-MAD", "KS", "KS calibration error", "Kolmogorov-Smirnov calibration error"),
+    aliases=("ECCE-MAD", "ECCE", "KS", "KS calibration error", "Kolmogorov-Smirnov calibration error"),
     cite="arrieta2022",
-    pros="no bins and no parameters; a test with a known law",
-    cons="anchored at the lowest score, so it is not the same seen from the other class; see `ecce_r`",
+    pros="no bins and no parameters; a test whose large-sample distribution does not depend on the scores",
+    cons="the path starts at the lowest score, so the value for the other class differs (see `ecce_r`); errors of alternating sign at "
+    "neighbouring scores cancel",
 )
 def ecce_mad(view: View) -> float:
     """Largest distance from zero of the cumulative differences between scores and outcomes."""
@@ -58,11 +58,10 @@ ecce_r = preset(
     summary="Distance between the highest and the lowest point of the cumulative differences between scores and outcomes.",
     family="cumulative",
     subfamily="path",
-    has_test=True,
     aliases=("ECCE-R", "Kuiper", "Kuiper calibration error", "ECCE"),
     cite="arrieta2022",
-    pros="no bins and no parameters; the same seen from either class; a test with a known law",
-    cons="small errors everywhere can hide below one large interval",
+    pros="no bins and no parameters; the same for either of two classes; a test whose large-sample distribution does not depend on the scores",
+    cons="errors of alternating sign at neighbouring scores cancel; the worst interval alone decides",
 )
 
 
@@ -94,7 +93,7 @@ def _mean_along(view: View, power: int) -> float:
     aliases=("area under the cumulative difference",),
     cite="arrieta2022",
     pros="looks at the whole path, not only its peak",
-    cons="its law under calibration depends on the scores, so a test must resample",
+    cons="its null distribution depends on the scores, so that a test simulates; errors of alternating sign cancel",
 )
 def ecce_mean_abs(view: View) -> float:
     """Mean over rows of the absolute cumulative difference."""
@@ -111,7 +110,7 @@ def ecce_mean_abs(view: View) -> float:
     aliases=("Cramer-von Mises calibration error",),
     cite="arrieta2022",
     pros="looks at the whole path, not only its peak",
-    cons="squared, so small errors vanish; its law under calibration depends on the scores",
+    cons="on a squared scale; its null distribution depends on the scores, so that a test simulates",
 )
 def ecce_l2(view: View) -> float:
     """Mean over rows of the squared cumulative difference."""
@@ -143,14 +142,13 @@ def _check_rank(r: int, view: VectorView) -> int:
     subfamily="path",
     range=(0, 1),
     ideal=0,
-    has_test=True,
     lens="canonical",
     sketch=False,
     cost="N K log N",
-    aliases=("KS top-r", "KS"),
+    aliases=("KS top-r", "KS", "KS calibration error", "Kolmogorov-Smirnov calibration error"),
     cite="gupta2021",
     pros="no bins; looks at any choice of the model, not only its first",
-    cons="one rank at a time",
+    cons="one rank at a time; errors of alternating sign at neighbouring scores cancel",
     explain={"r": "Which choice of the model: 1 is the predicted class."},
 )
 def ks_top_r(view: VectorView, *, r: int = 1) -> float:
@@ -165,14 +163,13 @@ def ks_top_r(view: VectorView, *, r: int = 1) -> float:
     subfamily="path",
     range=(0, 1),
     ideal=0,
-    has_test=True,
     lens="canonical",
     sketch=False,
     cost="N K log N",
     aliases=("KS within-top-r",),
     cite="gupta2021",
-    pros="no bins; asks what a short list of answers is worth",
-    cons="0 by construction when r is the number of classes",
+    pros="no bins; judges the probability that the true class is in a short list",
+    cons="0 by construction where r is the number of classes; errors of alternating sign at neighbouring scores cancel",
     explain={"r": "How many choices of the model are taken together."},
 )
 def ks_within_top_r(view: VectorView, *, r: int = 1) -> float:
@@ -187,13 +184,13 @@ def ks_within_top_r(view: VectorView, *, r: int = 1) -> float:
     range=(0, math.inf),
     ideal=0,
     ideal_for="nothing",
-    has_test=True,
     soft=False,
     cost="N log N",
     aliases=("BBT", "BB"),
     cite="sadatsafavi2024",
-    pros="separates the mean from the shape: both must be right; chi-square with 4 degrees of freedom under calibration",
-    cons="a test statistic, not a size of error: it grows with the number of rows",
+    pros="combines two tests, of the mean and of the shape of the path; asymptotically chi-square with 4 degrees of freedom under calibration",
+    cons="a test statistic, not a size of error: for miscalibrated forecasts it grows with the number of rows; far from chi-square with few "
+    "events",
     certainty="certain; that the survey means this combination is fairly sure",
     explain={
         "form": "``'fisher'`` combines the tests of mean and bridge, ``'bridge'`` is the largest bridge value alone, ``'mean'`` the "

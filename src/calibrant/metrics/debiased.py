@@ -55,14 +55,15 @@ SINGLE = "What a bin of one row adds: ``'keep'`` its squared gap uncorrected, ``
     "Debiased squared calibration error",
     family="bin",
     subfamily="debiased",
-    range=(-1, 1),
+    range=(-0.5, 1),  # two rows, one of them with nearly all importance; with counts -1/4
     ideal=0,
     cost="N log N",
     soft=False,
-    aliases=("CE2-DB", "debiased l2 calibration error", "verified calibration error"),
+    aliases=("CE2-DB", "debiased squared l2 calibration error"),
     cite="kumar2019",
-    pros="what bins add by chance is taken away; nearly unbiased",
-    cons="slightly too low when scores vary inside a bin; can be negative",
+    pros="unbiased for the squared gap of given bins of at least two rows each where true probabilities are equal inside a bin",
+    cons="too low by the variance of the true probabilities inside a bin over its rows; errors of opposite sign inside a bin cancel; can "
+    "be negative",
     explain={"single": SINGLE},
 )
 def ce2_db(
@@ -88,11 +89,11 @@ def _clipped_root(value: float, options: Mapping[str, Any]) -> float:
     ideal=0,
     cost="N log N",
     soft=False,
-    aliases=("DRMSCE",),
+    aliases=("DRMSCE", "debiased l2 calibration error"),
     cite="petersen2023",
     finish=_clipped_root,
-    pros="on the scale of a probability; what bins add by chance is taken away",
-    cons="cut at 0, so it is biased upwards again near 0",
+    pros="on the scale of a probability; the variance of the outcome rates is subtracted",
+    cons="cut at 0, so its mean is above 0 for calibrated forecasts; errors of opposite sign inside a bin cancel",
     notes="Classes are averaged as squares, cut at 0 once, then the root is taken; ``clip_each=True`` cuts each class first, as published code does.",
     explain={"single": SINGLE, "clip_each": "Cut each class at 0 before averaging."},
 )
@@ -113,14 +114,14 @@ drmsce_bcs = preset(
     drmsce,
     "drmsce_bcs",
     "Debiased root mean squared calibration error, bin count search",
-    summary="Debiased root mean squared calibration error with as many equal-mass bins as keep the outcome rates rising.",
+    summary="Debiased root mean squared calibration error with a number of equal-mass bins at which outcome rates do not fall.",
     bins="search",
     recommended=True,
     use_cases=("classwise",),
     aliases=("DRMSCE-BCS",),
     cite="petersen2023",
-    pros="recommended by the survey: chooses its bins, and takes away what they add by chance",
-    cons="cut at 0; needs at least 10 rows",
+    pros="recommended by the survey: the number of bins follows from the data, and the variance of the outcome rates is subtracted",
+    cons="cut at 0, so its mean is above 0 for calibrated forecasts; needs at least 10 rows",
 )
 
 
@@ -128,17 +129,17 @@ drmsce_bcs = preset(
     "Debiased expected calibration error",
     family="bin",
     subfamily="debiased",
-    range=(-1, 1),
+    range=(-0.5 / math.sqrt(math.pi), 1),  # two rows, an event and none, at a score of one half
     ideal=0,
     cost="N log N",
     soft=False,
     aliases=("ECE-DB", "ECE-DEBIAS", "debiased ECE"),
     cite="kumar2019",
-    pros="what bins add by chance is taken away; computed exactly, where the reference draws 1000 samples",
-    cons="can be slightly negative; assumes normal rates in each bin",
+    pros="takes away part of what sampling noise adds to `ece_em`; computed in closed form, where the reference simulates 1000 samples",
+    cons="not unbiased: with few rows a bin a part of the noise stays; can be negative; assumes normal rates in each bin",
 )
 def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> float:
-    """Twice the expected calibration error minus what it would be with each bin's rate drawn again."""
+    """Twice the expected calibration error minus its mean over resampled outcome rates of the bins."""
     from scipy.special import ndtr
 
     table = bin_table(view, binning, bins)
@@ -158,13 +159,13 @@ def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> f
     subfamily="test statistic",
     range=(0, math.inf),
     ideal=0,
-    has_test=True,
     cost="N log N",
     soft=False,
-    aliases=("HL", "Hosmer-Lemeshow C", "hl_c", "Hosmer-Lemeshow H", "hl_h", "HL C-statistic", "HL H-statistic"),
+    aliases=("HL", "Hosmer-Lemeshow C", "hl_c", "HL C-statistic"),
     cite="hosmer1980",
-    pros="the classical test of clinical models: chi-square with one degree of freedom per bin on new data",
-    cons="a test statistic, not a size of error: it grows with the number of rows; depends on the bins",
+    pros="the classical test of clinical models; compared with chi-square, one degree of freedom for each bin that holds rows of new data",
+    cons="a test statistic, not a size of error: for miscalibrated forecasts it grows with the number of rows; depends on the bins; far from "
+    "chi-square where few events are expected in a bin",
     notes="``binning='equal_mass'`` (deciles of risk) is the C statistic, ``'equal_width'`` the H statistic. ``variance='exact'`` is the "
     "statistic of Pigeon and Heyse.",
     explain={
@@ -179,22 +180,32 @@ def hosmer_lemeshow(
     variance: Literal["binomial", "exact"] = "binomial",
 ) -> float:
     """Squared differences of expected and observed events over bins, each divided by its variance."""
-    table = bin_table(view, binning, bins)
-    full = ~table.empty
-    excess, score = table.excess[full], table.mean_score[full]
-    if variance == "binomial":
-        size = table.square[full] if table.weight_kind == "importance" else table.weight[full]
-        spread = size * score * (1 - score)
-        spread[spread < 1e-12 * size] = 0  # the mean of sure scores misses 1 by rounding
-    else:
-        cell, count = bin_cells(view, binning, bins)
-        w = view.weights if view.weight_kind != "importance" else view.weights**2
-        spread = np.bincount(cell, w * view.score * (1 - view.score), count)[full].astype(np.float64)
-    with np.errstate(over="ignore"):  # a sure forecast that fails is infinitely unlikely
-        terms = np.divide(
-            np.square(excess), spread, out=np.where(np.abs(excess) > 1e-12, np.inf, 0.0), where=spread > 0
-        )
+    excess, spread = group_moments(view, binning, bins, variance)
+    with np.errstate(over="ignore"):  # an event of probability next to 0 may be off by more than a double holds
+        terms = np.divide(np.square(excess), spread, out=np.where(excess == 0, 0.0, np.inf), where=spread > 0)
     return float(terms.sum())
+
+
+def group_moments(view: View, binning: Binning, bins: Bins, variance: str) -> tuple[Floats, Floats]:
+    """Expected minus observed events of each bin that holds rows, and the variance of the latter under calibration.
+
+    Both are exactly 0 in a bin of scores 0 and 1 that were all right: they are summed row by row, for the difference of two large
+    sums would leave its rounding error, which is not small beside the variance of very sure scores.
+    """
+    cell, count = bin_cells(view, binning, bins)
+    weight, score = view.weights, view.score
+
+    def sums(values: Floats) -> Floats:
+        return np.bincount(cell, values, count).astype(np.float64)
+
+    full = np.bincount(cell, minlength=count) > 0
+    own = weight if view.weight_kind != "importance" else weight**2
+    if variance == "exact":
+        spread = sums(own * score * (1 - score))[full]
+    else:
+        mass = sums(weight)[full]
+        spread = sums(own)[full] * (sums(weight * score)[full] / mass) * (sums(weight * (1 - score))[full] / mass)
+    return sums(weight * (score - view.outcome))[full], spread
 
 
 def debiased_cells(view: VectorView, bins: Any, smoothness: float) -> tuple[NDArray[np.intp], int]:
@@ -212,14 +223,13 @@ def debiased_cells(view: VectorView, bins: Any, smoothness: float) -> tuple[NDAr
     subfamily="debiased",
     range=(-1, 2),
     ideal=0,
-    has_test=True,
     cost="N K",
     soft=False,
     aliases=("T-Cal", "DPE", "debiased plug-in estimator", "TCal"),
     cite="lee2023",
-    pros="its mean is exactly 0 for calibrated forecasts; the basis of a test of optimal rate",
-    cons="squared, so small errors vanish; can be negative",
-    notes="The number of bins follows the smoothness of the calibration curve that one would see; the adaptive version is a test only.",
+    pros="its mean is exactly 0 for calibrated forecasts; the basis of a test of optimal rate (Lee et al.)",
+    cons="on a squared scale; can be negative; errors of opposite sign inside a bin cancel",
+    notes="The number of bins follows from the smoothness of the calibration curves to be detected; the adaptive version is a test only.",
     explain={
         "bins": "Number of equal-width bins (cells per class for the whole vector); None follows from `smoothness`.",
         "smoothness": "Hoelder smoothness that sets the number of bins.",
@@ -293,12 +303,12 @@ l2ce_interval = preset(
     t_cal,
     "l2ce_interval",
     "l2 calibration error with an interval",
-    summary="Debiased squared calibration error whose interval holds for calibrated and miscalibrated models alike.",
+    summary="Debiased squared calibration error, with a large-sample interval for calibrated and miscalibrated models alike.",
     aliases=("l2-ECE interval",),
     cite="sun2024",
     certainty="reconstructed: the paper is known, its formulas were not read",
-    pros="the estimator of `t_cal`, made for an interval that is valid in both regimes",
-    cons="squared, so small errors vanish; can be negative",
+    pros="the estimator of `t_cal`, with an interval made for both regimes",
+    cons="on a squared scale; can be negative; errors of opposite sign inside a bin cancel",
 )
 
 
@@ -315,8 +325,8 @@ l2ce_interval = preset(
     cost="N log N",
     aliases=("TCE", "tce_test"),
     cite="matsubara2023",
-    pros="reads as a percentage: how many forecasts the data reject",
-    cons="grows with the number of rows; calibrated forecasts are rejected too, some by chance and more where a block spans distant scores",
+    pros="a percentage: how many forecasts a binomial test rejects",
+    cons="for miscalibrated forecasts it grows with the number of rows; calibrated forecasts are rejected too, some by chance and more where a block spans distant scores",
     notes="Neighbouring rows are pooled while their block has at most `min_block` rows, or at most `max_block` and rates that do not rise; rows "
     "of one score are never parted, however many. The last `min_block` rows, and all of their scores, join the block before them, or are one of "
     "their own where `max_block` is below twice `min_block`; where more rows than that share the last score, they are pooled like any others. The "

@@ -86,8 +86,8 @@ NODES_PER_WIDTH = 12
     aliases=("BKDE", "ECE-KDE", "ECE^KDE"),
     cite="popordanoska2022",
     certainty="certain; ``debiased='ratio'`` is reconstructed from the paper",
-    pros="no bins, and kernels that stay inside [0, 1]; leaving the row out takes away much of the bias",
-    cons="depends on the bandwidth; the likelihood picks tiny ones where scores are tied",
+    pros="no bins, and kernels that stay inside [0, 1]; no row counts in the mean it is compared with",
+    cons="depends on the bandwidth; where scores are tied the likelihood favours tiny ones; above 0 for calibrated forecasts",
     notes="The authors' `get_ece_kde` gives twice this for one column: ``scale=2``; its own search for the bandwidth has an extra factor that favours "
     "tiny ones, and is not followed. Their marginal variant is ``lens='classwise', combine='sum'``. Under counts one copy of a row is left out, under "
     "importance the row. Up to 2,048 distinct scores all pairs are summed; above that kernels are evaluated on a lattice of 12 nodes per kernel "
@@ -231,11 +231,11 @@ def _ratio_debiased(view: View, score: Floats, ties: Ties, kernel: DirichletKern
     lens="canonical",
     sketch=False,
     cost="N^2 K",
-    use_cases=("canonical",),
+    use_cases=("multiclass",),
     aliases=("DKDE", "ECE-KDE", "ECE^KDE", "canonical ECE-KDE"),
     cite="popordanoska2022",
-    pros="canonical calibration without bins: compares the whole vector, and leaving the row out takes away much of the bias",
-    cons="needs many rows as classes grow; depends on the bandwidth, and time grows with the square of the rows",
+    pros="canonical calibration without bins: compares the whole vector, and no row counts in the mean it is compared with",
+    cons="needs many rows as classes grow; depends on the bandwidth; above 0 for calibrated forecasts; time grows with the square of the rows",
     notes="For two classes and ``norm=1`` it is twice `bkde`. Under counts one copy of a row is left out, under importance the row. The likelihood of "
     "a bandwidth is judged at up to 500 distinct forecasts, evenly spaced in the order of their sorted entries, against all rows.",
     explain={"bandwidth": BANDWIDTH, "norm": NORM},
@@ -299,8 +299,8 @@ GRID = np.linspace(-0.6, 1.6, 1 << 14)
     aliases=("SKDE", "Mix-n-Match ECE", "ECE^KDE", "ECE-KDE", "smoothed KDE ECE"),
     cite="zhang2020",
     certainty="certain for the authors' code; fairly sure of the paper's bandwidth",
-    pros="no bins; an integral over the density of the scores, mirrored at 0 and 1; fast",
-    cons="one bandwidth for all scores blurs sharp peaks near 0 and 1",
+    pros="no bins; an integral over the density of the scores, mirrored at 0 and 1; time grows with the rows",
+    cons="one bandwidth for all scores blurs sharp peaks near 0 and 1; above 0 for calibrated forecasts",
     notes="Triweight kernels, mirrored at the nearer end, on 16,384 points from -0.6 to 1.6; scores are shared between the two nearest points, which "
     "changes the value by less than 1e-7 unless the bandwidth comes near their distance of 1.3e-4. Where both densities are at most 1e-6 nothing is "
     "added; the authors' code repeats the previous point there. For two classes in two columns their code reads the second, as here. With one "

@@ -79,8 +79,8 @@ CHOICE = (
     "piecewise linear",
     ("PL", "FOTT-PL"),
     "kaengsepp2025",
-    pros="chooses how fine a curve the data bear; no iterations",
-    cons="curves finer than its pieces are missed; few rows give a straight line",
+    pros="the number of pieces is chosen by cross-validation; least squares, without iterations",
+    cons="deviations finer than its pieces are missed; below 200 rows the curve is a straight line",
     notes=CHOICE,
     explain={"knots": KNOTS, "clipped": "Keep the curve within [0, 1]."},
 )
@@ -94,8 +94,8 @@ def fott_pl(view: View, *, knots: int | Sequence[float] | None = None, clipped: 
     "piecewise linear in log-odds",
     ("PL3", "FOTT-PL3"),
     "kaengsepp2025",
-    pros="resolves scores near 0 and 1; without interior knots it is the logistic curve",
-    cons="curves finer than its pieces are missed",
+    pros="resolves scores near 0 and 1; without interior knots it is the logistic curve of `fott_platt`",
+    cons="deviations finer than its pieces are missed",
     notes=CHOICE
     + " With interior knots a price of 0.0005 rows for each squared log-odd off the diagonal keeps the curve finite. "
     + LIMIT,
@@ -192,7 +192,7 @@ fott_em = preset(
     aliases=("FOTT-EM",),
     cite="kaengsepp2025",
     pros="says what bins assume: a calibration map of slope 1 inside each; ``bins='cv'`` chooses their number by cross-validation",
-    cons="equal to `ece_em` for the same bins; biased upwards for small N",
+    cons="equal to `ece_em` for the same bins: sampling noise raises it, and errors of opposite sign inside a bin cancel",
     notes="The fitted map differs from the score by the bin's gap, so the value is the binned error exactly, with its root for other norms.",
 )
 
@@ -204,7 +204,7 @@ fott_ew = preset(
     binning="equal_width",
     cost="N",
     aliases=("FOTT-EW",),
-    cons="equal to `ece` for the same bins; biased upwards for small N",
+    cons="equal to `ece` for the same bins: sampling noise raises it, and errors of opposite sign inside a bin cancel",
 )
 
 
@@ -212,8 +212,8 @@ fott_ew = preset(
     "Platt",
     ("FOTT-Platt", "Platt-fitted ECE"),
     "platt1999",
-    pros="two parameters only, so little noise; exact where log-odds are off by a line",
-    cons="sees nothing but a straight line in log-odds",
+    pros="two parameters, so little noise; consistent where the calibration curve is a line in log-odds",
+    cons="a deviation that is not a line in log-odds is missed or distorted",
     notes="The logistic curve of `cox_slope` and `cox_intercept`: plain outcomes, no smoothed targets. " + LIMIT,
 )
 def fott_platt(view: View, *, norm: float = 1) -> float:
@@ -225,8 +225,8 @@ def fott_platt(view: View, *, norm: float = 1) -> float:
     "beta",
     ("FOTT-beta", "beta-fitted ECE"),
     "kull2017",
-    pros="three parameters that also bend an S into its inverse",
-    cons="rises by construction, so that falling parts are not seen",
+    pros="three parameters: S-shaped, inversely S-shaped and skewed curves",
+    cons="the fitted curve never falls, so that falling parts of the truth are missed",
     notes="A term whose coefficient comes out negative is left out, and what is left is kept from falling. " + LIMIT,
 )
 def fott_beta(view: View, *, norm: float = 1) -> float:
@@ -236,10 +236,11 @@ def fott_beta(view: View, *, norm: float = 1) -> float:
 
 @_fott(
     "isotonic",
-    ("FOTT-isotonic", "isotonic ECE", "CORP calibration error"),
+    ("FOTT-isotonic", "isotonic ECE"),
     "zadrozny2002",
-    pros="no parameters; any rising curve",
-    cons="follows the noise of few rows, so it is biased upwards",
+    pros="no parameters; any curve that never falls",
+    cons="follows the noise of few rows: above 0 for calibrated forecasts; falling parts of the truth are missed",
+    notes="With ``norm=2`` it is at most the miscalibration term of the CORP decomposition of the Brier score, `decompose`, which uses the same curve.",
 )
 def fott_isotonic(view: View, *, norm: float = 1) -> float:
     """Mean distance between the score and the isotonic curve fitted on these rows."""
@@ -251,7 +252,7 @@ def fott_isotonic(view: View, *, norm: float = 1) -> float:
     ("FOTT-spline", "spline-fitted ECE"),
     "gupta2021",
     pros="smooth, and fitted to cumulative differences, which need no bins",
-    cons="wiggles with few rows; the number of knots is a choice",
+    cons="follows the noise of few rows; the number of knots is a choice",
     notes="Tied rows share their outcome rate and lie evenly, so that their order does not matter.",
     explain={"knots": "Number of equispaced knots of the natural cubic spline; no fewer rows than that."},
 )
@@ -267,7 +268,7 @@ def fott_spline(view: View, *, knots: int = 6, norm: float = 1) -> float:
     lens="canonical",
     sketch=False,
     pros="one rising function for all classes, so that the ranking of the classes is kept",
-    cons="the same function for every class, so that a shift of one class is not seen",
+    cons="the same function for every class, so that a shift of one class alone is missed",
     certainty="fairly sure: the diagonal form, with straight pieces in place of a monotone network",
     notes="The log-probabilities of all classes go through one rising function of straight pieces with knots at their quantiles, fitted by "
     "likelihood; a price of 0.0005 rows for each squared step of a slope away from 1 keeps it finite. The distance of a row is half the sum "

@@ -58,8 +58,8 @@ def _features(view: View) -> Floats:
     use_cases=("local",),
     aliases=("PCE",),
     cite="yang2023",
-    pros="recommended by the survey for local calibration: errors inside groups do not cancel; says where",
-    cons="the partition must mean something, and every cell needs rows",
+    pros="recommended by the survey for local calibration: errors of opposite sign in two groups do not cancel; at least `ece` over the same bins",
+    cons="the groups must mean something; cells of few rows are mostly sampling noise",
     notes="``bins`` cuts the scores inside each group as well, with bins common to all groups; None compares the means of each group, which is "
     "`fece`. The general form averages over several partitions: ``partitions``, each an array with a group for each row.",
     explain={
@@ -102,15 +102,15 @@ def pce(
     "Field-level expected calibration error",
     family="bin",
     subfamily="groups and features",
-    range=(0, math.inf),
+    range=(0, 1),
     ideal=0,
     needs=("groups",),
     sketch=False,
     use_cases=("local",),
     aliases=("FECE", "Field-ECE"),
     cite="pan2020",
-    pros="one number per value of a field: is the mean right for every one?",
-    cons="one bin of scores per group, so errors inside a group cancel",
+    pros="compares the mean forecast with the observed rate in every group; errors of opposite sign in two groups do not cancel",
+    cons="one bin of scores per group, so errors of opposite sign inside a group cancel; sampling noise raises it",
     notes="``relative=True`` is the paper's Field-RCE: each group's error is divided by its events, and a group without events makes it infinite "
     "unless `eps` is above 0.",
     explain={"relative": "Divide each group's error by its number of events.", "eps": "Added to the number of events."},
@@ -142,8 +142,8 @@ def fece(view: View, *, relative: bool = False, eps: float = 0.0) -> float:
     use_cases=("local",),
     aliases=("VECE",),
     cite="kelly2023",
-    pros="shows where along a variable the model is off, even where confidence bins look fine",
-    cons="one variable at a time; errors inside a bin of the variable cancel",
+    pros="finds errors along a variable that cancel inside bins of the score",
+    cons="one variable at a time; errors of opposite sign inside a bin of the variable cancel; sampling noise raises it",
     explain={"feature": "Which column of the features.", "bins": "Number of bins of the variable, of equal weight."},
 )
 def vece(view: View, *, feature: int = 0, bins: int = 10) -> float:
@@ -168,8 +168,8 @@ def vece(view: View, *, feature: int = 0, bins: int = 10) -> float:
     use_cases=("local",),
     aliases=("PIECE",),
     cite="xiong2023",
-    pros="separates rows in dense from rows in sparse regions, where models tend to be overconfident",
-    cons="depends on the features and their scale",
+    pros="sets apart rows in sparse regions, where the paper finds overconfidence; at least `ece` over the same bins",
+    cons="depends on the features and their scale; cells of few rows are mostly sampling noise",
     notes="Both bins hold equally many rows, as in the survey; the authors' code cuts confidence by width. Neighbours are sought among these "
     "rows, the row itself excluded.",
     explain={
@@ -225,14 +225,14 @@ def _proximity(features: Floats, neighbours: int) -> Floats:
     aliases=("MVCE",),
     cite="huang2022",
     pros="looks along every feature in turn",
-    cons="one feature at a time; which views count is a choice",
+    cons="one feature at a time; errors of opposite sign inside a bin of a feature cancel; which views count is a choice",
     certainty="reconstructed, with low confidence: the formula was not readable",
-    notes="The paper draws random views. Each view here is one feature cut into bins of equal weight; ``views=None`` takes every feature once, "
-    "which is what random draws tend to, and a number draws that many with `rng`.",
+    notes="The paper takes random views. Each view here is one feature cut into bins of equal weight; ``views=None`` takes every feature once, "
+    "which is what many random views tend to, and a number takes that many at random with `rng`.",
     explain={
-        "views": "How many features to draw, or None for each once.",
+        "views": "How many features to take at random, or None for each once.",
         "bins": "Number of bins of each feature.",
-        "rng": "Seed or Generator for the draw.",
+        "rng": "Seed or Generator for the choice.",
     },
 )
 def mvce(view: View, *, views: int | None = None, bins: int = 10, rng: Any = None) -> float:

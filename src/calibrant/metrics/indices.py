@@ -89,7 +89,7 @@ EXPLAIN = {
     "spline of the log-odds) or ``'logistic'`` (on the log-odds alone).",
     "span": "Share of the rows in each neighbourhood; None for 0.75, or 2/3 with ``'lowess'``.",
     "degree": "Degree of the local polynomials of ``'loess'``: 0, 1 or 2.",
-    "surface": "``'direct'`` fits everywhere, ``'interpolate'`` at the cells of R's k-d tree and blends, as R does unless told otherwise.",
+    "surface": "``'direct'`` fits everywhere, ``'interpolate'`` at the cells of R's k-d tree and blends, which is the default in R.",
     "exact": "Fit at every score, however many; otherwise above 2,000 distinct ones at 500 of them, with cubics between, which moves the curve by "
     "less than 1e-4 on ordinary data. The time then grows with the square of the rows.",
     "delta": "Fits of ``'lowess'`` are at least about this share of the range of scores apart, with straight lines between.",
@@ -111,8 +111,8 @@ CURVE: dict[str, Any] = {
     **CURVE,
     aliases=("ICI", "Eavg"),
     cite="austin2019",
-    pros="no bins; reads as a mean difference of probabilities; the standard of clinical prediction",
-    cons="depends on the span of the smoother; above 0 by chance in small samples",
+    pros="no bins; a mean difference of probabilities; widely used in clinical prediction",
+    cons="depends on the span of the smoother; above 0 for calibrated forecasts in small samples",
     notes="Neighbourhoods are counted in rows, and weights multiply the kernel inside them. ``smoother='lowess'`` is Harrell's Eavg.",
 )
 def ici(
@@ -147,8 +147,8 @@ def ici(
     **CURVE | {"explain": {**EXPLAIN, "q": "Which quantile, from 0 to 1."}},
     aliases=("EP", "EX"),
     cite="austin2019",
-    pros="says how large the error is for most rows; no bins",
-    cons="depends on the span of the smoother; above 0 by chance in small samples",
+    pros="the error that a share q of the rows does not exceed; no bins",
+    cons="depends on the span of the smoother; above 0 for calibrated forecasts in small samples",
     notes="Straight lines between order statistics (type 7). Of importance weights, normalised to sum to the number of rows, the r-th smallest "
     "value is the first up to which they sum to r.",
 )
@@ -194,7 +194,7 @@ e90 = preset(
     ep,
     "e90",
     "90th percentile of the calibration error",
-    summary="Distance between score and a smooth curve through the outcomes that nine rows in ten do not exceed.",
+    summary="90th percentile over rows of the distance between score and a smooth curve through the outcomes.",
     q=0.9,
     aliases=("E90",),
 )
@@ -209,7 +209,7 @@ emax = preset(
     aliases=("Emax",),
     cite="harrell2015",
     pros="the worst case along the scores; no bins",
-    cons="decided by the ends of the curve, where it is least certain",
+    cons="decided by one score, even where few rows are near it, as at the ends of the curve",
 )
 
 
@@ -225,7 +225,7 @@ emax = preset(
     aliases=("ECI", "expected calibration index"),
     cite="vanhoorde2015",
     pros="one number for all classes at once; no bins",
-    cons="squared, so small errors vanish; the curve of several classes has many coefficients",
+    cons="on a squared scale; the curve of several classes has many coefficients",
     certainty="certain for two classes; the constant for more is fairly sure, and their smoother is a choice",
     notes="Two classes: 100 times the mean squared distance of a loess curve. Three to five: multinomial logistic regression on natural cubic splines "
     "(five knots) of the log-ratio of each class to the geometric mean of all, so that the order of the classes does not matter, shrunk towards "

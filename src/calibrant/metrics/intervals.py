@@ -37,8 +37,8 @@ def shifted_error(view: View, width: float) -> float:
     cost="N log N",
     aliases=("RICE",),
     cite="blasiok2023",
-    pros="no place of the bin edges is favoured; computed exactly, where the reference draws 100 random shifts",
-    cons="still depends on the width",
+    pros="does not depend on where bin edges lie; computed exactly, where the reference takes 100 random shifts",
+    cons="depends on the width; sampling noise raises it",
     explain={"width": "Width of the bins."},
 )
 def rice(view: View, *, width: float = 1 / 15) -> float:
@@ -57,7 +57,7 @@ def rice(view: View, *, width: float = 1 / 15) -> float:
     cost="N log N",
     aliases=("SICE", "interval calibration error"),
     cite="blasiok2023",
-    pros="chooses the width itself and pays for it; bounds the distance to calibration",
+    pros="the width is part of the minimum; an upper bound of `dce_lower`, the lower distance to calibration",
     cons="never below the smallest width, 2^-9 by default",
     notes="The exact average over shifts replaces the reference's random shifts, whose minimum is biased downwards.",
     explain={"levels": "Widths 1, 1/2, ... 2^-(levels - 1) are tried."},
@@ -77,8 +77,8 @@ def sice(view: View, *, levels: int = 10) -> float:
     cost="N log N",
     aliases=("CCE",),
     cite="rossellini2025",
-    pros="no bins at all: the worst interval is found, weighed by its rows",
-    cons="small errors everywhere can hide below one large interval",
+    pros="no bins: the worst interval of scores, weighed by its rows",
+    cons="the worst interval alone decides; errors of alternating sign inside it cancel",
     notes="Equal to the range of the cumulative differences (ECCE-R, Kuiper).",
 )
 def cce(view: View) -> float:

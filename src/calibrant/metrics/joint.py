@@ -72,11 +72,11 @@ def _sums_by_bin(
     aliases=("VCE",),
     cite="thompson2026",
     pros="looks at the whole distribution; falls to 0 for calibrated forecasts as rows are added",
-    cons="classes are exchanged for ranks, so errors between classes of one rank cancel",
+    cons="classes are replaced by ranks, so errors between classes of one rank cancel; mean vectors that differ but vary equally count as equal",
     notes="With ``variation='confidence'`` the value is the top-label expected calibration error. The paper calls it the maximum; taken "
     "literally the maximum of a mean rank vector need not be its first entry, and the identity would fail.",
     explain={
-        "variation": "What is compared: normalised ``'entropy'``, ``'confidence'``, Wilcox's ``'variation_ratio'``, index of qualitative variation ``'iqv'``, or ``'gini'``.",
+        "variation": "What is compared: normalised ``'entropy'``, ``'confidence'``, Freeman's ``'variation_ratio'`` (1 minus the largest), index of qualitative variation ``'iqv'``, or ``'gini'``.",
         "bins": "Number of bins of the variation on [0, 1], or rising edges.",
     },
     finish=norm_root,
@@ -107,13 +107,14 @@ def vce(
     subfamily="whole distribution",
     range=(0, 1),
     ideal=None,
+    alternative="two-sided",
     lens="canonical",
     sketch=False,
     cost="N K",
     aliases=("UCE",),
     cite="laves2019",
     pros="relates entropy to the error rate directly",
-    cons="not 0 for calibrated forecasts, however many rows there are; use vce",
+    cons="in general not 0 for calibrated forecasts, however many rows there are, and overconfidence can lower it; use vce",
     explain={"bins": "Number of bins of the entropy on [0, 1], or rising edges."},
 )
 def uce(view: VectorView, *, bins: Bins = 10, binning: Binning = "equal_width") -> float:
@@ -143,7 +144,7 @@ Distance = Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"]
     aliases=("GECE", "generalized ECE"),
     cite="vaicenavicius2019",
     pros="any lens, selection, binning and distance in one",
-    cons="bins of many dimensions hold few rows each, so the value is biased upwards",
+    cons="cells in many dimensions hold few rows each, and sampling noise raises the value",
     notes="One score per row (binary, top label, one class) is cut into 15 equal-width bins, as in `ece`, to which it is then equal; a vector "
     "into the cells of a k-d tree. The stopping rule of the tree (no cell under `min_size` rows) is ours.",
     explain={
@@ -152,7 +153,7 @@ Distance = Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"]
         "norm": "Exponent of ``distance='lp'``.",
         "matrix": "Positive semi-definite (K, K) matrix of ``distance='mahalanobis'``.",
         "indefinite": "Take `matrix` even if it is not positive semi-definite.",
-        "interval": "The promise of ``distance='interval'``, as (low, high): a Likert category, for one score per row.",
+        "interval": "The interval of ``distance='interval'``, as (low, high): a Likert category, for one score per row.",
         "binning": "``'auto'``, a rule for scores when there is one score per row, or a `KDTree`.",
         "gamma": "Cells of the k-d tree with more than this part of all rows are split.",
         "min_size": "A split that would leave fewer rows than this on one side is not made.",

@@ -54,7 +54,6 @@ SCALE_NOTE = (
     subfamily="groups and features",
     range=(-2, 2),
     ideal=0,
-    has_test=True,
     lens="canonical",
     needs=("features",),
     sketch=False,
@@ -62,8 +61,9 @@ SCALE_NOTE = (
     use_cases=("local",),
     aliases=("KLCE",),
     cite="vashistha2025",
-    pros="no bins: sees errors that share a sign among rows alike in forecast and features; its mean is 0 for calibrated forecasts",
-    cons="squared, so small errors vanish; depends on both kernel widths and the scale of the features; can be negative",
+    pros="no bins: finds errors that share a sign among rows alike in forecast and features; its mean is 0 where forecasts are calibrated "
+    "given the features",
+    cons="on a squared scale; depends on both kernel widths and the scale of the features; can be negative",
     notes="Gaussian kernels exp(-d^2 / width^2), without the factor 2. " + SCALE_NOTE,
     explain={
         "bandwidth": "Width of the kernel of the features: ``'median'`` (of the distances of their standardised rows), a number in units "
@@ -130,12 +130,11 @@ def _gaussian_products(place: Floats, gaps: Floats, weights: Floats) -> tuple[fl
 
 
 @metric(
-    "Expected conditional mean discrepancy",
+    "Expected conditional maximum mean discrepancy",
     family="kernel",
     subfamily="neighbours",
     range=(-2, 2),
     ideal=0,
-    has_test=True,
     alternative="two-sided",
     lens="canonical",
     importance=False,
@@ -144,16 +143,16 @@ def _gaussian_products(place: Floats, gaps: Floats, weights: Floats) -> tuple[fl
     use_cases=("local",),
     aliases=("ECMMD",),
     cite="chatterjee2024",
-    pros="no bins: each row is compared with its nearest ones; its mean is near 0 for calibrated forecasts; a test with a normal law",
-    cons="squared, so small errors vanish; depends on the number of neighbours; can be negative",
-    notes="A row is no neighbour of itself. Rows as near as the last neighbour share the places that are left. "
+    pros="no bins: each row is compared with its nearest ones; its mean is 0 for calibrated forecasts; an asymptotically normal test",
+    cons="on a squared scale; depends on the number of neighbours; can be negative",
+    notes="A row is not its own neighbour. With ``space='features'`` the mean is 0 where forecasts are calibrated given the features. Rows as near as the last neighbour share the places that are left. "
     + SCALE_NOTE,
     explain={
         "neighbours": "How many nearest rows; None is the root of the number of rows, at least 5.",
         "space": "Where rows are near: in their ``'prediction'``, or in their ``'features'`` as given.",
-        "derandomised": "Use residuals from the probabilities; False draws labels from them instead, as published.",
-        "n_draws": "How many draws to average, where labels are drawn.",
-        "rng": "Seed or Generator, where labels are drawn.",
+        "derandomised": "Use residuals from the probabilities; False simulates labels from them instead, as published.",
+        "n_draws": "How many simulations to average, where labels are simulated.",
+        "rng": "Seed or Generator, where labels are simulated.",
     },
 )
 def ecmmd(
@@ -283,8 +282,8 @@ def lce(
 @metric(
     "Maximum local calibration error",
     aliases=("MLCE",),
-    pros="the place of the features where the model is most wrong about itself",
-    cons="one sparse place decides; depends on the features, their scale and the kernel width",
+    pros="the largest error around any row, among rows of its bin with similar features",
+    cons="one row decides, even where no other is near it; depends on the features, their scale and the kernel width",
     notes="A wide kernel gives `mce`, a narrow one the largest absolute residual.",
     **LOCAL,
 )
@@ -307,7 +306,6 @@ def mlce(
     range=(0, math.inf),
     ideal=0,
     ideal_for="nothing",
-    has_test=True,
     lens="canonical",
     importance=False,
     soft=False,
@@ -316,10 +314,10 @@ def mlce(
     use_cases=("local",),
     aliases=("Gweon's chi-square",),
     cite="gweon2023",
-    pros="judges the whole distribution at chosen forecasts, with as many rows as a wanted power asks for",
+    pros="tests the whole distribution at chosen forecasts, with the number of neighbours that a given power takes",
     cons="a test statistic, not a size of error; says nothing of forecasts between the anchors",
     certainty="reconstructed: of the paper the idea is known, the prior of deviations and the summary over anchors are ours",
-    notes="The anchors are centres of the forecasts, found without drawing. The value is the statistic of the anchor with the smallest "
+    notes="The anchors are centres of the forecasts, found without random numbers. The value is the statistic of the anchor with the smallest "
     "p-value. Rows as near as the last neighbour share the places that are left.",
     explain={
         "anchors": "How many centres of the forecasts to judge, or the vectors themselves.",
@@ -340,7 +338,7 @@ def knn_chi2(
     alpha: float = 0.05,
     min_expected: float = 5,
 ) -> float:
-    """Evidence against the labels around a typical forecast following that forecast, where it is strongest."""
+    """Chi-square statistic of the labels near a typical forecast against that forecast, at the anchor with the smallest p-value."""
     tests = anchor_tests(view, anchors, neighbours, eps, power, alpha, min_expected)
     judged = [test for test in tests if test.degrees > 0]
     if not judged:

@@ -31,10 +31,10 @@ FLOOR = "Probabilities are moved into [floor, 1 - floor] first; None leaves 0 an
     cost="N K",
     aliases=("FL",),
     cite="lin2017",
-    pros="looks away from rows that are already right",
-    cons="not proper for gamma above 0: the best forecast is less sure than the truth",
+    pros="rows whose true class has a high probability weigh less",
+    cons="not proper for gamma above 0: for two classes the best forecast is less confident than the truth, for many it can be more confident",
     explain={
-        "gamma": "How much sure and right rows are played down; 0 gives the negative log likelihood.",
+        "gamma": "How much less confident and correct rows weigh; 0 gives the negative log likelihood.",
         "class_weight": "One factor per class for the rows of that class; None for none.",
     },
 )
@@ -102,7 +102,6 @@ def ranked_probability(block: Block) -> Floats:
     ideal=1,
     signed=True,
     sign_of="confidence",
-    has_test=True,
     alternative="greater",
     lens="canonical",
     cost="N K",
@@ -110,13 +109,14 @@ def ranked_probability(block: Block) -> Floats:
     use_cases=("direction",),
     aliases=("NSES",),
     cite="moore2022",
-    pros="its expected value is 1 for every calibrated forecast; above 1 is overconfident",
-    cons="one sure mistake dominates it, or makes it infinite",
+    pros="its expected value is 1 for calibrated forecasts strictly between 0 and 1; above 1 is overconfident",
+    cons="a forecast of exactly 0 or 1 that is right counts 0, which lowers the expected value; one wrong forecast near 0 or 1 dominates it, "
+    "or makes it infinite",
     notes="N times the value is the ungrouped Pearson chi-square. More than two classes: mean over all entries (reconstructed).",
     explain={"floor": FLOOR},
 )
 def nses(block: Block, *, floor: float | None = None) -> Floats:
-    """Squared error over the variance that the forecast promises: above 1 for overconfidence."""
+    """Squared error over the variance that the forecast implies: above 1 for overconfidence."""
     probs, rest = _floored(block, floor)
     return _normalised(probs, rest, block.targets).mean(axis=1)
 
@@ -133,14 +133,14 @@ def nses(block: Block, *, floor: float | None = None) -> Floats:
     soft=False,
     aliases=("DSS",),
     cite="dawid1999",
-    pros="strictly proper for two classes; needs only mean and variance",
-    cons="unbounded on both sides; a sure forecast makes it infinite",
+    pros="strictly proper; needs only mean and variance",
+    cons="unbounded on both sides; a forecast of exactly 0 or 1 makes it infinite",
     notes="More than two classes: mean over all entries, since the covariance of a one-hot label is singular (reconstructed).",
     certainty="certain for two classes; the form for more is reconstructed",
     explain={"floor": FLOOR},
 )
 def dawid_sebastiani(block: Block, *, floor: float | None = None) -> Floats:
-    """Squared error over the promised variance, plus the logarithm of that variance."""
+    """Squared error over the variance that the forecast implies, plus the logarithm of that variance."""
     probs, rest = _floored(block, floor)
     spread = block.log_probs() + block.log_rest() if floor is None else np.log(probs) + np.log(rest)
     wrong = _normalised(probs, rest, block.targets)
@@ -179,12 +179,13 @@ def _normalised(probs: Floats, rest: Floats, targets: Floats) -> Floats:
     lens="canonical",
     cost="N K",
     soft=False,
-    aliases=("Lp error", "mean absolute error", "MAE", "Chebyshev error"),
+    aliases=("Lp error", "mean absolute error", "MAE"),
     cite="survey",
     finish=norm_root,
-    pros="no bins; every binned error is at most this",
-    cons="not proper except the square of norm 2; norm 1 rewards rounding to 0 and 1",
-    notes="More than two classes: over all entries (reconstructed). The default norm is 1, since 2 is the root Brier score.",
+    pros="no bins; for two classes `ece` with the same norm is at most this, whatever the bins",
+    cons="mixes calibration with discrimination; not proper except the square of norm 2; norm 1 rewards rounding to 0 and 1",
+    notes="More than two classes: over all entries (reconstructed). The default norm is 1, since 2 is the root Brier score; ``norm=inf`` is the "
+    "Chebyshev error.",
     certainty="certain for two classes; the form for more is reconstructed",
     explain={"norm": "Exponent over entries: 1, 2, any number from 1 up, or ``inf``."},
 )
@@ -207,7 +208,7 @@ def lp_error(view: VectorView, *, norm: float = 1) -> float:
     soft=False,
     aliases=("L1eps", "L1-eps"),
     cite="deleeuw2009",
-    pros="differentiable everywhere",
+    pros="differentiable everywhere for eps above 0",
     cons="its smallest value is sqrt(eps), not 0; not proper",
     notes="As in the package isotone, eps itself is added under the root, not its square; the mean replaces that package's sum.",
     explain={"eps": "Added under the root; 0 gives the mean absolute error."},

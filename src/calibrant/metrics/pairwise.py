@@ -29,7 +29,7 @@ WIDTH = "Distance between scores at which the kernel has fallen to 1/e."
     aliases=("MMCE", "kernel calibration error"),
     cite="kumar2018",
     pros="no bins; exact in the time of a sort, where the double sum takes N^2",
-    cons="its size depends on the width of the kernel, and chance alone gives about sqrt(mean p(1-p) / N)",
+    cons="its size depends on the width of the kernel; not 0 for calibrated forecasts: the mean of its square is then mean p(1-p) / N",
     notes="The root is taken as in the paper, for each class on its own; the authors' training code leaves it out.",
     explain={"bandwidth": WIDTH},
 )
@@ -48,9 +48,10 @@ lkce = preset(
     bandwidth=1.0,
     aliases=("LKCE", "kCE-Lap", "Laplace kernel calibration error"),
     cite="blasiok2023",
-    pros="no bins and no parameter; within constant factors of the distance to the nearest calibrated predictor",
-    cons="chance alone gives about sqrt(mean p(1-p) / N)",
-    notes="Exact, where published code draws random pairs.",
+    pros="no bins and no parameter; bounds the smooth calibration error: `smce` is at least its square and at most sqrt(2) times it",
+    cons="not within constant factors of the distance to calibration: for small distances it can grow like the root; not 0 for calibrated "
+    "forecasts: the mean of its square is then mean p(1-p) / N",
+    notes="Exact, where published code takes random pairs.",
 )
 
 
@@ -61,12 +62,13 @@ lkce = preset(
     range=(0, math.sqrt(2)),
     ideal=0,
     ideal_for="nothing",
+    alternative="two-sided",
     cost="N log N",
     soft=False,
     aliases=("MMCE-W", "weighted MMCE"),
     cite="kumar2018",
     pros="events and non-events weigh the same, however rare one of them is",
-    cons="not 0 for calibrated forecasts: the mean residuals of both outcomes are balanced only where both are as frequent",
+    cons="in general not 0 for calibrated forecasts: the residuals of the two outcomes are balanced only where both are equally frequent",
     notes="0 where only one outcome occurs. Published code divides by the number of rows of each outcome twice: ``normalisation='code'``.",
     explain={
         "bandwidth": WIDTH,

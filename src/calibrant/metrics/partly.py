@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
     aliases=("RBECE", "average calibration error", "ACE"),
     cite="dawkins2022",
     pros="every region of confidence counts the same, however few rows it has",
-    cons="nearly empty bins weigh as much as full ones",
+    cons="nearly empty bins weigh as much as full ones, so that sampling noise can dominate",
     certainty="fairly sure: the number of bins and the smallest region were not seen",
     explain={"min_count": "Bins with fewer rows than this are left out; a row counts as many times as `counts` says."},
 )
@@ -48,7 +48,7 @@ def rbece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_
     aliases=("SMBS", "Murphy's Brier score"),
     cite="sanders1963",
     pros="the Brier score of binned forecasts: reliability minus resolution plus uncertainty, exactly",
-    cons="close to the Brier score on real data; mixes calibration with discrimination",
+    cons="mixes calibration with discrimination; depends on the bins",
 )
 def smbs(view: View, *, bins: Bins = 15, binning: Binning = "equal_width") -> float:
     """Mean squared distance between each label and the mean score of its bin."""
@@ -67,8 +67,9 @@ def smbs(view: View, *, bins: Bins = 15, binning: Binning = "equal_width") -> fl
     aliases=("DCE", "distance-from-calibration estimate"),
     cite="survey",
     ideal_for="nothing",
-    pros="built to bound the distance to the nearest calibrated forecast",
-    cons="only ``bound=True`` truly bounds it; depends on the number of bins",
+    alternative="two-sided",
+    pros="with ``bound=True`` an upper bound of `dce_lower`, the lower distance to calibration",
+    cons="without ``bound=True`` not a bound; above 0 for calibrated forecasts, since the largest score stands for its bin; depends on the bins",
     certainty="reconstructed from the survey's words; the paper was not found",
     explain={
         "bins": "Number of bins; None is the cube root of the number of rows, rounded up.",
@@ -136,6 +137,6 @@ ece_fott = preset(
     aliases=("ECE-FOTT", "tilted-roof ECE"),
     cite="kaengsepp2025",
     pros="says what bins assume: a calibration map of slope 1 inside each; ``bins='cv'`` chooses their number by cross-validation",
-    cons="equal to `ece_em` for the same bins; biased upwards for small N",
+    cons="equal to `ece_em` for the same bins: sampling noise raises it, and errors of opposite sign inside a bin cancel",
     notes="With a tilted roof the fitted map differs from the score by the bin's gap, so the value is the binned error exactly.",
 )

@@ -18,7 +18,7 @@ Scale = Literal["auto", "half", "sum", "per_class"]
 
 
 def scaled(total: Floats, k: int, scale: str) -> Floats:
-    """Half the sum for two classes and the sum for more, unless told otherwise."""
+    """Half the sum for two classes and the sum for more, by default."""
     divisor = {"auto": 2 if k == 2 else 1, "half": 2, "sum": 1, "per_class": k}[scale]
     return total / divisor
 
@@ -62,8 +62,8 @@ root_brier = preset(
     use_cases=(),
     aliases=("RBS", "RMSE"),
     cite="gruber2022",
-    pros="an upper bound on calibration error that does not drift with the number of rows",
-    cons="mixes calibration with discrimination",
+    pros="for two classes `rmsce` is at most this, whatever the bins; its square is unbiased for any number of rows",
+    cons="mixes calibration with discrimination, so that the bound is loose",
 )
 
 
@@ -90,7 +90,8 @@ root_brier = preset(
     ),
     cite="good1952",
     pros="strictly proper; local; what most models are trained on",
-    cons="one confident mistake can dominate; infinite where the true class got probability 0",
+    cons="one confident mistake can dominate; infinite where the true class has probability 0",
+    notes="The ignorance is given in bits, ``base=2``; a deviance is twice the sum over rows.",
     explain={
         "floor": "Smallest probability that counts for the true class; None leaves 0 at infinity, as the definition does.",
         "base": "Base of the logarithm; None is the natural one, 2 gives bits.",
@@ -119,7 +120,6 @@ def nll(block: Block, *, floor: float | None = None, base: float | None = None) 
     ideal=0,
     signed=True,
     sign_of="confidence",
-    has_test=True,
     alternative="greater",
     lens="canonical",
     cost="N K",
@@ -127,8 +127,8 @@ def nll(block: Block, *, floor: float | None = None, base: float | None = None) 
     use_cases=("direction", "safety"),
     aliases=("ECD",),
     cite="sumler2025",
-    pros="tells over- from underconfidence; no bins; its null mean is 0 for every number of classes",
-    cons="infinite where the true class got probability 0; also 0 for a forecast that is always uniform",
+    pros="distinguishes over- from underconfidence; no bins; its mean is 0 for calibrated forecasts of any number of classes",
+    cons="infinite where the true class has probability 0; also 0 for a forecast that is always uniform; over- and underconfident rows cancel",
     notes="The default is equation 11 of the paper. ``multiclass='true_vs_rest'`` is equation 15, used in its tables; for more than two "
     "classes that form is not centred at 0 for calibrated forecasts, so its sign alone means nothing.",
     explain={
@@ -136,7 +136,7 @@ def nll(block: Block, *, floor: float | None = None, base: float | None = None) 
     },
 )
 def ecd(block: Block, *, multiclass: Literal["full", "true_vs_rest"] = "full") -> Floats:
-    """Mean of surprise minus expected surprise: positive for overconfidence, negative for underconfidence."""
+    """Mean of -log probability of the true class minus its expectation: positive for overconfidence, negative for underconfidence."""
     log_probs = block.log_probs()
     if multiclass == "true_vs_rest":
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -156,8 +156,8 @@ def ecd(block: Block, *, multiclass: Literal["full", "true_vs_rest"] = "full") -
     cost="N K",
     aliases=("MDCA",),
     cite="hebbalaguppe2022",
-    pros="looks at every class; differentiable; no bins",
-    cons="errors of opposite sign within a class cancel",
+    pros="looks at every class; differentiable almost everywhere; no bins",
+    cons="errors of opposite sign within a class cancel; at most 2 / K by arithmetic",
 )
 def mdca(view: VectorView) -> float:
     """Mean over classes of the gap between the mean probability and the frequency of the class."""

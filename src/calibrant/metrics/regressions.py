@@ -76,8 +76,8 @@ def msce(view: View, *, bandwidth: float | str = "default", adaptive: bool = Fal
     aliases=("SECE", "smooth ECE", "smooth expected calibration error"),
     cite="wang2024",
     certainty="formula fairly sure; the paper's bandwidth is not known, 0.05 is a choice made here",
-    pros="no bins, and on the scale of the expected calibration error; differentiable",
-    cons="depends on the bandwidth; small ones follow the noise",
+    pros="no bins, and on the scale of the expected calibration error; differentiable almost everywhere",
+    cons="depends on the bandwidth: small ones follow the noise, large ones move the curve of calibrated forecasts",
     notes=NOTES,
     explain={"bandwidth": BANDWIDTH, "adaptive": ADAPTIVE, "exact": EXACT},
 )
@@ -103,14 +103,15 @@ SIX = np.array([11, -93, 802, 802, -93, 11]) / 1440
     range=(0, 1),
     ideal=0,
     ideal_for="nothing",
+    alternative="two-sided",
     cost="N log N",
     aliases=("LS-ECE", "logit-smoothed ECE"),
     cite="chidambaram2024",
     certainty="fairly sure",
-    pros="continuous in the scores, with nothing cut; the expectation over the noise is taken exactly, so nothing is drawn",
+    pros="continuous in the scores; the expectation over the noise is taken exactly, without random numbers",
     cons="depends on the bandwidth, for which the paper gives no default; the noise makes calibrated forecasts look off, so 0 is not what "
     "calibration gives",
-    notes="The paper adds Gaussian noise to the logits, one draw or so per row, and leaves its size to the user; 1 is a choice made here. The "
+    notes="The paper adds simulated Gaussian noise to the logits and leaves its size to the user; 1 is a choice made here. The "
     "expectation is an integral over the logit, taken between the zeros of the signed gap with an error below 1e-10. Above 2,048 distinct scores "
     "the logits are first moved to a lattice of 64 nodes per width, which changes the value by less than 1e-7; `exact` does without. Scores are "
     "kept 1e-12 away from 0 and 1.",

@@ -19,6 +19,8 @@ from ..view import View
     range=(-math.inf, math.inf),
     ideal=0,
     ideal_for="sure",
+    signed=True,
+    sign_of="nothing",
     alternative="two-sided",
     lens="top_label",
     needs=("labels",),
@@ -26,7 +28,7 @@ from ..view import View
     sketch=False,
     aliases=("WSMCS",),
     cite="ao2023",
-    pros="shows which true classes the model is over- or underconfident on",
+    pros="looks at each true class on its own, so that errors of two classes cancel only in part",
     cons="given the true class, a calibrated model is underconfident on the rows it gets right and overconfident on the others, so "
     "0 is not what calibration gives",
     certainty="fairly sure: from the authors' code",
@@ -53,16 +55,17 @@ def wsmcs(view: View) -> float:
     range=(-1, 1),
     ideal=0,
     signed=True,
+    sign_of="nothing",
     alternative="two-sided",
     cost="N log N",
     aliases=("DICI", "directional interpretable calibration index"),
     cite="cabitza2022",
-    pros="relative to the largest gap possible at each confidence; says the direction",
-    cons="over- and underconfident sides are averaged on their own, so a few bins can decide a side",
+    pros="relative to the largest gap possible at each score; the sign says which side has the larger mean relative gap",
+    cons="each side is averaged on its own, so one bin can decide a side, and the sign can differ from that of mean score minus mean outcome",
     certainty="reconstructed from the authors' later package; the original formulas were not seen",
 )
 def dici(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> float:
-    """Mean relative gap of overconfident bins minus that of underconfident bins."""
+    """Mean relative gap of bins whose scores are too high minus that of bins whose scores are too low."""
     table = bin_table(view, binning, bins)
     full = ~table.empty
     gap, weight, score = table.gap[full], table.weight[full], table.mean_score[full]

@@ -34,8 +34,9 @@ MOST_SCORES, CELLS = 2000, 1000
     use_cases=("parameter-free",),
     aliases=("SMECE", "smECE", "SmoothECE", "convolved ECE", "smooth ECE"),
     cite="blasiok2024",
-    pros="no bins and no parameter; changes smoothly with the scores; near the distance to the nearest calibrated predictor",
-    cons="chance alone gives about N^(-1/3)",
+    pros="no bins and no parameter; continuous in the scores; at least half of the lower distance to calibration and at most twice its root "
+    "(Blasiok and Nakkiran)",
+    cons="not within constant factors of the distance to calibration; for calibrated forecasts of the order N^(-1/3), not 0",
     notes="The width s is where the smoothed error equals s, as in the paper, found to 1e-12; the smoothed error of given scores is exact to about "
     "1e-9 at any number of rows, so no coarser form is needed for many. Widths below 1e-4 are not tried: a smaller value is reported as "
     "the error smoothed with 1e-4. relplot keeps ten bits of the width and cuts its kernel; it differs by some 1e-4, and by far more where "
@@ -75,9 +76,11 @@ def _log_odds(score: Floats) -> Floats:
     cost="N log N",
     aliases=("SCE", "smCE", "smooth calibration error", "weak calibration error"),
     cite="blasiok2023",
-    pros="no bins and no parameter; within constant factors of the distance to the nearest calibrated predictor; exact in the time of a sort",
-    cons="small by construction: weights between -1 and 1 that change slowly see little of what is local",
-    notes="Found by dynamic programming over the sorted scores; a linear program of as many variables as rows gives the same.",
+    pros="no bins and no parameter; between half of the lower distance to calibration and twice that distance (Blasiok et al.); exact in the time "
+    "of a sort",
+    cons="errors of opposite sign at nearby scores cancel, since the weights change no faster than the scores; not 0 for calibrated forecasts "
+    "of finitely many rows",
+    notes="The value has no sign. Found by dynamic programming over the sorted scores; a linear program of as many variables as rows gives the same.",
 )
 def smce(view: View) -> float:
     """Largest mean of residuals against weights between -1 and 1 that change no faster than the score."""
@@ -94,7 +97,7 @@ def smce(view: View) -> float:
     cost="a linear program",
     aliases=("dCE", "DCE", "lower distance from calibration"),
     cite="blasiok2023",
-    pros="says how far scores must be moved to be calibrated: the yardstick of the other errors",
+    pros="how far scores must be moved on average to be calibrated: the reference for other errors",
     cons="a linear program on a grid; above 2000 distinct scores they are first rounded to cells",
     certainty="definition certain, grid ours",
     notes="Scores may move to multiples of ``1 / grid`` and to each other's places. Solved in its dual form, which has two unknowns for each place. "

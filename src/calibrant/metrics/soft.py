@@ -49,8 +49,8 @@ def _softmax(logits: Floats) -> Floats:
     aliases=("SBECE", "SB-ECE", "soft-binned ECE"),
     cite="karandikar2021",
     finish=norm_root,
-    pros="differentiable; no jump when a score crosses an edge",
-    cons="one more parameter; the default norm is 2, as published, so compare with `rmsce`",
+    pros="differentiable almost everywhere; no jump where a score crosses an edge",
+    cons="one more parameter; the default norm is 2, as published, so compare with `rmsce`; sampling noise raises it",
     explain={
         "temperature": "Width of the memberships: towards 0 they become hard bins.",
         "form": "``'soft'`` compares mean score and rate of each soft bin; ``'label_binned'`` each score with the soft bins' rates.",
@@ -104,7 +104,7 @@ def sbece(
     sketch=False,
     aliases=("DECE",),
     cite="bohdal2023",
-    pros="differentiable in bins and in accuracy",
+    pros="differentiable almost everywhere, in the bins and in the accuracy",
     cons="two temperatures; a soft accuracy is not an accuracy",
     notes="The authors' code adds 1e-6 to each membership; this does not. With a yes-or-no lens the outcome is taken as it is and only the "
     "bins are soft.",
@@ -157,7 +157,7 @@ def _soft_accuracy(block: Block, sharp: float) -> Floats:
     aliases=("LSE-ECE", "LogSumExp ECE"),
     cite="wang2023",
     pros="a smooth confidence, so that gradients reach every class",
-    cons="the smooth maximum is larger than the maximum, so near-ties look overconfident",
+    cons="the smooth maximum is larger than the maximum, most where classes are nearly tied, which raises the confidence",
     certainty="reconstructed: the formula was not seen",
     explain={
         "temperature": "How smooth the maximum is: towards 0 the value is the top-label expected calibration error."
@@ -195,7 +195,7 @@ def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_widt
     aliases=("FCE",),
     cite="bihani2023",
     pros="rows near an edge count for both bins",
-    cons="rows near 0 and 1 count half",
+    cons="rows within a quarter of a bin of 0 or 1 count less, down to half; sampling noise raises it",
     notes="The paper's formula. The authors' code sums the confidence over correct rows only and rounds memberships to three decimals.",
 )
 def fce(view: View, *, bins: int = 15) -> float:

@@ -31,7 +31,6 @@ COMBINED = 3
     subfamily="groups and features",
     range=(0, math.inf),
     ideal=0,
-    has_test=True,
     needs=("groups",),
     instead=("features",),
     soft=False,
@@ -40,8 +39,8 @@ COMBINED = 3
     use_cases=("local",),
     aliases=("MCM", "multicalibration error", "MCE"),
     cite="guy2025",
-    pros="the worst group relative to what chance allows there, in units of the whole; finds subpopulations by itself",
-    cons="small groups are noisy; with many groups the largest is large by chance",
+    pros="the worst group relative to its own standard deviation, on the scale of all rows; forms subpopulations from features by itself",
+    cons="the largest of many groups is large for calibrated forecasts too; the worst group alone decides",
     certainty="certain for the authors' code; that the printed formula is the same is fairly sure",
     notes="Subpopulations are the given groups or, where only features are given, all combinations of up to three features, each "
     "cut into three parts. Features given beside groups count only where ``subpopulations=`` asks for them.",
@@ -63,7 +62,7 @@ def mcm(
     cuts: int = 3,
     min_size: int = 10,
 ) -> float:
-    """Largest range of cumulative differences over all rows and each subpopulation, in units of its own chance."""
+    """Largest range of cumulative differences over all rows and each subpopulation, in units of its own standard deviation."""
     worst = own = 0.0
     sorted_rows = _SortedRows(view)
     for number, (cell, least) in enumerate(_partitions(view, subpopulations, depth, cuts, min_size)):

@@ -1,4 +1,4 @@
-"""Comparisons of sums over all rows: is the mean right, and is the score what the forecast promised."""
+"""Comparisons of sums over all rows: is the mean right, and is the score what the forecast implies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._sums import accurate_sum
 from ..errors import UndefinedMetricError
-from ..registry import metric
+from ..registry import metric, preset
 from ..view import Block, VectorView, View
 from .points import Scale, scaled
 
@@ -27,8 +27,8 @@ Floats = NDArray[np.float64]
     cost="N K",
     aliases=("GSB",),
     cite="galbraith2011",
-    pros="a part of the Brier score: how far the mean forecast is from the frequency",
-    cons="errors of opposite sign cancel; squared, so small biases vanish",
+    pros="the part of the Brier score that a wrong mean adds: never above `brier` of the same scale",
+    cons="errors of opposite sign cancel; on a squared scale",
     certainty="fairly sure: the survey's constant was not visible",
     explain={"scale": "Divisor of the sum over classes, as in `brier`."},
 )
@@ -44,7 +44,6 @@ def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
     range=(0, math.inf),
     ideal=1,
     signed=True,
-    has_test=True,
     alternative="two-sided",
     use_cases=("direction",),
     aliases=("EO", "E/O", "E/O ratio", "expected-to-observed ratio"),
@@ -53,11 +52,11 @@ def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
     cons="errors of opposite sign cancel; some texts print the inverse, O/E",
 )
 def expected_observed_ratio(view: View) -> float:
-    """Number of events the forecasts expect over the number that happened."""
+    """Number of events expected from the forecasts over the number observed."""
     expected, observed = accurate_sum(view.score * view.weights), accurate_sum(view.outcome * view.weights)
     if observed == 0:
         if expected == 0:
-            raise UndefinedMetricError("expected_observed_ratio", "no event happened and none was expected")
+            raise UndefinedMetricError("expected_observed_ratio", "no event was observed and none was expected")
         return math.inf
     return expected / observed
 
@@ -71,24 +70,45 @@ def _residuals(view: View, form: str = "mean") -> Floats | None:
     "Calibration in the large",
     family="point",
     subfamily="mean difference",
-    range=(-math.inf, math.inf),
+    range=(-1, 1),
     ideal=0,
     signed=True,
+    reversed_by={"form": "logit"},
     alternative="two-sided",
     row_form=_residuals,
-    aliases=("CITL", "mean calibration", "calibration intercept at slope 1"),
+    aliases=("CITL", "mean calibration"),
     cite="cox1958",
-    pros="the simplest question: is the mean forecast right?",
+    pros="compares the mean forecast with the observed rate, with nothing to choose; the mean residual is unbiased",
     cons="errors of opposite sign cancel",
-    notes="The default is mean score minus mean outcome: positive when forecasts are too high. ``form='logit'`` keeps the clinical sign: "
-    "the shift a in log-odds that would make the mean right, positive when forecasts are too low.",
-    explain={"form": "``'mean'`` difference, or the ``'logit'`` shift of clinical texts."},
+    notes="Mean score minus mean outcome: positive where forecasts are too high on average. Clinical texts also call the intercept of a "
+    "logistic regression with slope 1 by this name; that is `fixed_slope_intercept`, or ``form='logit'``, and it has the opposite sign.",
+    explain={
+        "form": "``'mean'`` difference, or ``'logit'``: the shift of all log-odds that makes the mean forecast equal to the observed rate."
+    },
 )
 def calibration_in_the_large(view: View, *, form: Literal["mean", "logit"] = "mean") -> float:
     """Mean score minus mean outcome."""
     if form == "mean":
         return view.mean(view.score - view.outcome)
     return logit_shift(view.score, view.weights, accurate_sum(view.weights * view.outcome), view.rest)
+
+
+fixed_slope_intercept = preset(
+    calibration_in_the_large,
+    "fixed_slope_intercept",
+    "Calibration intercept at slope 1",
+    summary="The shift of all log-odds that makes the mean forecast equal to the observed rate.",
+    form="logit",
+    range=(-math.inf, math.inf),
+    row_form=None,
+    cost="N log N per step",
+    aliases=("CITL", "calibration in the large", "calibration intercept", "intercept with the logit as offset"),
+    pros="the intercept of clinical validation: a shift of all log-odds by this much makes the mean forecast right",
+    cons="errors of opposite sign cancel; a score of exactly 0 or 1 does not move, whatever the shift",
+    notes="The intercept of a logistic regression of the outcome with the log-odds of the score as an offset. Above 0 forecasts are too low on "
+    "average, below 0 too high. Fitted together with a slope it is `cox_intercept`, a different number that some papers also call the calibration "
+    "intercept. Infinite where no outcome, or every outcome, of the scores inside (0, 1) is an event.",
+)
 
 
 def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | None = None) -> float:
@@ -130,7 +150,6 @@ def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | Non
     ideal=0,
     signed=True,
     sign_of="confidence",
-    has_test=True,
     alternative="two-sided",
     lens="canonical",
     cost="N K",
@@ -138,8 +157,8 @@ def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | Non
     use_cases=("direction",),
     aliases=("Spiegelhalter z", "Spiegelhalter Z statistic", "Brier z"),
     cite="spiegelhalter1986",
-    pros="a test without bins: standard normal for calibrated forecasts; positive is overconfident",
-    cons="blind to shifts that cancel in the Brier score; forecasts near one half carry no weight",
+    pros="a test without bins: asymptotically standard normal for calibrated forecasts; positive is overconfident",
+    cons="over- and underconfident rows cancel; forecasts near one half carry little weight",
     notes="For K classes the same test of the K-class Brier score. Under counts the variance is the weighted sum, under sample_weight "
     "the sum with squared weights.",
 )
@@ -152,14 +171,14 @@ def spiegelhalter_z(view: VectorView) -> float:
     if spread <= 0:
         if abs(numerator) <= 1e-12 * view.total:
             raise UndefinedMetricError(
-                "spiegelhalter_z", "every forecast is 0, one half or 1 (or uniform), which tells nothing"
+                "spiegelhalter_z", "every forecast is 0, one half or 1 (or uniform), which carries no information"
             )
         return math.inf if numerator > 0 else -math.inf
     return numerator / math.sqrt(spread)
 
 
 def _surprise_and_variance(block: Block) -> Floats:
-    """How far the label's probability is below its mean, labels drawn from the forecast, and its variance; a sum of squares, so never negative."""
+    """How far the label's probability is below its mean, labels following the forecast, and its variance; a sum of squares, so never negative."""
     mean = np.einsum("ij,ij->i", block.probs, block.probs)  # rows are short, and a sum along them slow
     away = block.probs - mean[:, None]
     away[np.abs(away) < 1e-14] = 0  # a uniform row, up to rounding

@@ -60,8 +60,9 @@ def _sums(values: Floats) -> Floats:
     cost="N K log N",
     aliases=("CalB", "CAL", "calibration by overlapping bins"),
     cite="bella2013",
-    pros="no bin edges: every run of neighbouring rows is looked at",
-    cons="rows at the ends are in fewer windows; depends on the window size",
+    pros="no bin edges: every run of `size` neighbouring rows is a window",
+    cons="rows at the ends are in fewer windows; depends on the window size; in general above 0 for calibrated forecasts, since scores differ "
+    "inside a window",
     certainty="fairly sure of the normalisation: with 1/s inside, and every window",
     explain={
         "size": "Rows in a window; None is a tenth of the rows.",
@@ -98,7 +99,7 @@ def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "a
     aliases=("ECE-KNN", "KNN-ECE"),
     cite="peng2023",
     pros="no bin edges: each row has its own neighbourhood",
-    cons="depends on the number of neighbours",
+    cons="depends on the number of neighbours; sampling noise raises it",
     certainty="fairly sure: that the row itself counts beside its k neighbours is ours",
     explain={"neighbours": "How many nearest scores beside the row's own; None is the root of the number of rows."},
 )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Any
 
 from .._results import number
 from ..sketch import Sketch
 from .arrivals import ALL_ROWS
 from .book import Book, Part, Stream, Window
-from .changepoint import locate_change
+from .changepoint import goes_on, locate_change
 from .counting import completed
 from .detectors import EDetector, start_detector
 from .eprocess import EProcess, start_eprocess
@@ -81,15 +80,32 @@ def _bet_on(book: Book, settings: Settings, window: Window, clock: int | None) -
         book.add_bet(window.place, part.stream, fingerprint(rows), rows.n, *logs)
         book.save_stream(stream._replace(eprocess=process.to_dict(), detector=detector.to_dict()))
         if process.rejected and not before.rejected:
-            _alarm(book, settings, part, "calibration", process.value, process.verdict, clock, since=None)
+            past = _labelled(book, settings, part.stream, clock, 0)
+            words, onset = _dated(process.verdict, past, settings)
+            book.add_event(part.place, part.stream, "calibration", process.value, words, onset)
         if detector.alarmed:
-            words = (
-                f"The labels stopped being drawn from the scores: bets that could begin at any window reached "
-                f"{number(detector.run_length)}, as chance does at most every {number(detector.run_length)} windows on average."
-            )
-            since = detector.alarms[-2] if len(detector.alarms) > 1 else 0
-            _alarm(book, settings, part, "change", detector.run_length, words, clock, since=since)
+            _note_change(book, settings, part, detector, clock)
     book.save_window(book.window(window.place)._replace(bet=1))
+
+
+def _note_change(book: Book, settings: Settings, part: Part, detector: EDetector, clock: int | None) -> None:
+    """Record an alarm of the detector: a new change, or the last one that goes on, with its onset and acknowledgement."""
+    *earlier, started = (0, *detector.alarms[:-1])
+    past = _labelled(book, settings, part.stream, clock, started)
+    onset, seen = book.last_event(part.stream, "change")
+    if onset is not None and earlier:
+        before = _labelled(book, settings, part.stream, clock, earlier[-1], started)
+        if before and past and goes_on([s for _, s in before], [s for _, s in past], detector.run_length):
+            change = locate_change([sketch for _, sketch in past])
+            words = f"The change that began at {settings.rule.name(onset)} by estimate goes on: {_plainly(change.alternative)}."
+            book.add_event(part.place, part.stream, "change", detector.run_length, words, onset, seen)
+            return
+    words = (
+        f"The labels stopped being drawn from the scores: bets that could begin at any window reached "
+        f"{number(detector.run_length)}, as chance does at most every {number(detector.run_length)} windows on average."
+    )
+    words, onset = _dated(words, past, settings)
+    book.add_event(part.place, part.stream, "change", detector.run_length, words, onset)
 
 
 def _finite(value: float) -> float | None:
@@ -97,28 +113,23 @@ def _finite(value: float) -> float | None:
     return None if value == -math.inf else min(value, 1e6)
 
 
-def _alarm(
-    book: Book,
-    settings: Settings,
-    part: Part,
-    kind: str,
-    evidence: float,
-    words: str,
-    clock: int | None,
-    *,
-    since: int | None,
-) -> None:
-    """Record an alarm with an estimate of when the change began, from the windows bet on since the last start."""
-    places = [place for place, *_ in book.bets(part.stream)][since or 0 :]
-    parts = (book.part(place, part.stream, settings.lens) for place in places)
+def _labelled(
+    book: Book, settings: Settings, stream: str, clock: int | None, start: int, stop: int | None = None
+) -> list[tuple[int, Sketch]]:
+    """Windows of a stream that were bet on, from one number to another in the order of the bets, where they have labels."""
+    places = [place for place, *_ in book.bets(stream)][start:stop]
+    parts = (book.part(place, stream, settings.lens) for place in places)
     rows = ((past.place, judged(past, settings, clock)) for past in parts)
-    found = [(place, sketch) for place, sketch in rows if sketch.n]
-    onset = None
-    if found:
-        change: Any = locate_change([sketch for _, sketch in found])
-        onset = found[change.index][0]
-        words += f" By estimate it began at {settings.rule.name(onset)}: {_plainly(change.alternative)}."
-    book.add_event(part.place, part.stream, kind, evidence, words, onset)
+    return [(place, sketch) for place, sketch in rows if sketch.n]
+
+
+def _dated(words: str, past: list[tuple[int, Sketch]], settings: Settings) -> tuple[str, int | None]:
+    """Words of an alarm with an estimate of when the change began, and that window."""
+    if not past:
+        return words, None
+    change = locate_change([sketch for _, sketch in past])
+    onset = past[change.index][0]
+    return words + f" By estimate it began at {settings.rule.name(onset)}: {_plainly(change.alternative)}.", onset
 
 
 def _plainly(alternative: str) -> str:

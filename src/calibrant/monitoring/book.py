@@ -116,11 +116,23 @@ class Book:
 
     # Windows
 
-    def windows(self, last: int | None = None) -> list[Window]:
-        """Windows in order; the last ones only where that is asked."""
-        query = "SELECT place, closed, bet, examined, late_rows, late_labels, revised FROM windows ORDER BY place DESC"
-        found = self.connection.execute(query + ("" if last is None else " LIMIT ?"), () if last is None else (last,))
+    def windows(self, stream: str, last: int | None = None) -> list[Window]:
+        """Windows in which a stream has rows, in order; the last ones only where that is asked."""
+        query = (
+            "SELECT place, closed, bet, examined, late_rows, late_labels, revised FROM windows "
+            "WHERE place IN (SELECT place FROM parts WHERE stream = ? AND n > 0) ORDER BY place DESC LIMIT ?"
+        )
+        found = self.connection.execute(query, (stream, -1 if last is None else last))
         return [Window(r[0], bool(r[1]), r[2], bool(r[3]), *r[4:]) for r in found][::-1]
+
+    def newest_over(self, stream: str, labelled: int) -> list[Window]:
+        """The newest window that is over and has at least so many labels of a stream; none or one."""
+        query = (
+            "SELECT place, closed, bet, examined, late_rows, late_labels, revised FROM windows JOIN parts USING (place) "
+            "WHERE stream = ? AND closed = 1 AND n > 0 AND labelled >= ? ORDER BY place DESC LIMIT 1"
+        )
+        found = self.connection.execute(query, (stream, labelled))
+        return [Window(r[0], bool(r[1]), r[2], bool(r[3]), *r[4:]) for r in found]
 
     def waiting(self) -> list[Window]:
         """Windows that were neither bet on nor passed over, in order."""
@@ -154,8 +166,10 @@ class Book:
         found: tuple[int | None] = self.connection.execute("SELECT max(place) FROM windows WHERE bet = 1").fetchone()
         return found[0]
 
-    def count_windows(self) -> int:
-        return int(self.connection.execute("SELECT count(*) FROM windows").fetchone()[0])
+    def count_windows(self, stream: str) -> int:
+        """In how many windows a stream has rows."""
+        query = "SELECT count(*) FROM parts WHERE stream = ? AND n > 0"
+        return int(self.connection.execute(query, (stream,)).fetchone()[0])
 
     # Parts
 
@@ -197,8 +211,11 @@ class Book:
         self.connection.execute(query, (json.dumps(content), place, stream))
 
     def last_drift(self, stream: str) -> float | None:
-        """The smallest corrected p-value of the newest window of a stream that was compared with the reference."""
-        query = "SELECT drift FROM parts WHERE stream = ? AND drift IS NOT NULL ORDER BY place DESC LIMIT 1"
+        """The smallest corrected p-value of the newest window of a stream that is over and was compared with the reference."""
+        query = (
+            "SELECT drift FROM parts JOIN windows USING (place) "
+            "WHERE stream = ? AND closed = 1 AND drift IS NOT NULL ORDER BY place DESC LIMIT 1"
+        )
         found = self.connection.execute(query, (stream,)).fetchone()
         drift = None if found is None else json.loads(found[0])["drift"]
         return None if drift is None else float(min(drift["adjusted"]))
@@ -250,14 +267,27 @@ class Book:
         return list(self.connection.execute(query, (stream,)))
 
     def add_event(
-        self, place: int, stream: str, kind: str, evidence: float, words: str, onset: int | None = None
+        self,
+        place: int,
+        stream: str,
+        kind: str,
+        evidence: float,
+        words: str,
+        onset: int | None = None,
+        seen: bool = False,
     ) -> bool:
         """An alarm; false where it was raised before."""
         done = self.connection.execute(
-            "INSERT OR IGNORE INTO events (place, stream, kind, evidence, words, onset) VALUES (?, ?, ?, ?, ?, ?)",
-            (place, stream, kind, evidence, words, onset),
+            "INSERT OR IGNORE INTO events (place, stream, kind, evidence, words, onset, seen) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (place, stream, kind, evidence, words, onset, int(seen)),
         )
         return done.rowcount > 0
+
+    def last_event(self, stream: str, kind: str) -> tuple[int | None, bool]:
+        """Onset of the last alarm of a kind in a stream, and whether it was acknowledged."""
+        query = "SELECT onset, seen FROM events WHERE stream = ? AND kind = ? ORDER BY sequence DESC LIMIT 1"
+        found = self.connection.execute(query, (stream, kind)).fetchone()
+        return (None, False) if found is None else (found[0], bool(found[1]))
 
     def events(self) -> list[tuple[int, int, str, str, float, str, int | None, bool]]:
         """All alarms in order: number, window, stream, kind, evidence, words, onset, whether it was acknowledged."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from .detectors import HUGE, EDetector, Kind, check_bets, check_detector, start_
 from .learning import Memory
 from .wagers import RULED_OUT, Wagers, as_counted
 
-__all__ = ["ChangePoint", "Detections", "EDetector", "detect_changes", "locate_change", "start_detector"]
+__all__ = ["ChangePoint", "Detections", "EDetector", "detect_changes", "goes_on", "locate_change", "start_detector"]
 
 Floats = NDArray[np.float64]
 # Steps whose paths are found together.
@@ -174,6 +174,37 @@ def _onset(gains: Floats) -> tuple[int, int | None]:
     return int(step), int(member)
 
 
+def goes_on(before: Sequence[Sketch], since: Sequence[Sketch], run_length: float) -> bool:
+    """Whether an alarm reports the change of the alarm before it, and not another one.
+
+    The alternatives that explained the last alarm must still explain the windows since, from the first of them on, and no change
+    that began later may explain these better by a factor of `run_length`. After a recovery, or a change of direction, that fails.
+
+    Parameters
+    ----------
+    before, since
+        Labelled windows up to the last alarm since the detector started, and those from there to the new alarm.
+    run_length
+        That of the detector.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> low, right, high = (cal.Sketch.of(y, [0.5] * 40) for y in ([0] * 40, [0, 1] * 20, [1] * 40))
+    >>> goes_on([right, low], [low], 1000), goes_on([low], [right, right, right, low], 1000), goes_on([low], [high], 1000)
+    (True, False, False)
+    """
+    chosen = check_bets(None)
+    old, new = (np.array([_step(window, chosen) for window in windows]) for windows in (before, since))
+    impossible = [bool((gains >= HUGE).any()) for gains in (old, new)]
+    if any(impossible):
+        return all(impossible)
+    won = old[_onset(old)[0] :].sum(axis=0) > 0
+    tail = np.cumsum(new[::-1], axis=0)[::-1]
+    still = float(tail[0, won].max(initial=-math.inf))
+    return still > 0 and float(tail.max()) - still < math.log(run_length)
+
+
 @dataclass(frozen=True)
 class ChangePoint:
     """The likeliest beginning of a change, by estimate: there is no guarantee, and there may have been none."""
@@ -205,7 +236,7 @@ class ChangePoint:
         return f"If there was a change, it began about {where}, of {self.n:,}: {self.alternative}, log evidence {number(self.log_evidence)}"
 
     def _repr_html_(self) -> str:
-        return html_table(list(self.to_dict()), [[str(v) for v in self.to_dict().values()]])
+        return html_table(list(self.to_dict()), [[str(v) for v in self.to_dict().values()]], repr(self))
 
 
 def locate_change(

@@ -59,7 +59,7 @@ class Alarm:
 
     def _repr_html_(self) -> str:
         names = ["kind", "group", "when", "evidence", "words"]
-        return html_table(names, [[self.kind, self.group, self.when, number(self.evidence), self.words]])
+        return html_table(names, [[self.kind, self.group, self.when, number(self.evidence), self.words]], repr(self))
 
 
 def combine_evalues(evalues: Any, *, method: Literal["mean", "product"] = "mean") -> float:
@@ -222,7 +222,8 @@ def drift_alarms(
 ) -> tuple[Alarm, ...]:
     """Alarms for the groups whose scores or confidence have changed in one window, corrected for how many groups are watched.
 
-    Each window tested adds its own false alarms: for w windows a year expect w times alpha of them.
+    Each window tested adds its own false alarms: over w windows, w times alpha of them are expected on average over references. Windows
+    that share one reference do not err independently, so a given reference can see several times more, or fewer.
 
     Parameters
     ----------

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._binsums import BinSums
+from .._binsums import CellSums
 from .._grid import cell_sums
-from .._kernels import LOW_BITS, LOW_MASK
 from ..errors import InputError
 from ..sketch import Sketch
 from ..view import View
@@ -44,11 +43,11 @@ def minus(sketch: Sketch, other: Sketch) -> Sketch:
     parts = [part.copy() for part in sketch._kept]
     for part, less in zip(parts, other._kept, strict=True):
         part[place] -= less
-    rows, positives, high, low = parts
+    rows, positives = parts[:2]
     if (rows < 0).any() or (positives < 0).any() or (positives > rows).any():
         raise InputError("other", "holds rows that are not in the sketch")
-    high, low, left = high + (low >> LOW_BITS), low & LOW_MASK, rows > 0
-    return Sketch(sketch._cells[left], BinSums(rows[left], positives[left], high[left], low[left]), sketch.lens)
+    left = rows > 0
+    return Sketch(sketch._cells[left], CellSums.carried(*(part[left] for part in parts)), sketch.lens)
 
 
 def completed(scores: Sketch, outcomes: Sketch) -> Sketch:
@@ -57,7 +56,7 @@ def completed(scores: Sketch, outcomes: Sketch) -> Sketch:
     positives = np.zeros(len(scores._cells), np.int64)
     positives[place] = outcomes._kept.positives
     kept = scores._kept
-    return Sketch(scores._cells, BinSums(kept.rows, positives, kept.high, kept.low), scores.lens)
+    return Sketch(scores._cells, kept._replace(positives=positives), scores.lens)
 
 
 def top_view(sketch: Sketch) -> View | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._results import frame_of, html_table, number, pvalue_text, text_table
+from .._results import frame_of, html_lines, html_table, number, pvalue_text, text_table
 from ..errors import ArgumentError
 
 __all__ = ["DriftReport", "DriftResult"]
@@ -70,8 +70,6 @@ class DriftResult:
         return f"{self.verdict}\n  {found}\n  p-value {pvalue_text(self.pvalue)} by {self.method}"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         row = [
             NAMES[self.statistic],
             number(self.value),
@@ -80,7 +78,7 @@ class DriftResult:
             number(self.threshold),
             self.effect,
         ]
-        return f"<p>{escape(self.verdict)}</p>" + html_table(HEADINGS, [row])
+        return html_lines(repr(self)) + html_table(HEADINGS, [row])
 
 
 @dataclass(frozen=True)
@@ -119,10 +117,12 @@ class DriftReport:
             for r, p in pairs
         ]
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         first = self.results[0]
-        title = f"Scores of {first.n_window:,.6g} rows against {first.n_reference:,.6g}"
-        return "\n".join([title, *text_table(HEADINGS, self._cells())])
+        return f"Scores of {first.n_window:,.6g} rows against {first.n_reference:,.6g}"
+
+    def __repr__(self) -> str:
+        return "\n".join([self._title(), *text_table(HEADINGS, self._cells())])
 
     def _repr_html_(self) -> str:
-        return html_table(HEADINGS, self._cells())
+        return html_table(HEADINGS, self._cells(), self._title())

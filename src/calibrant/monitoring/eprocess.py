@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._cached import cached_property
-from .._results import frame_of, html_table, number, pvalue_text
+from .._results import frame_of, html_lines, html_table, number, pvalue_text
 from ..errors import InputError, LensError
 from ..inference.sequential import check_level
 from .learning import Memory
@@ -154,7 +154,7 @@ class EProcess:
 
     def _repr_html_(self) -> str:
         row = [number(self.value), pvalue_text(self.pvalue), f"{self.windows:,}", f"{self.rows:,}", self.lens]
-        return html_table(["e-value", "p-value", "windows", "rows", "lens"], [row], self.verdict)
+        return html_lines(repr(self)) + html_table(["e-value", "p-value", "windows", "rows", "lens"], [row])
 
 
 def _plain(value: float) -> float | str:

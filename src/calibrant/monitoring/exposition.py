@@ -19,8 +19,9 @@ def exposed(status: MonitorStatus) -> str:
     Parameters
     ----------
     status
-        What `Monitor.status` gave. Gauges of a window are those of the newest one that is over, and of calibration those of the
-        newest one with labels. A number that is not known yet has no line.
+        What `Monitor.status` gave; of a group, every gauge of rows, windows and evidence bears its name as a label. Gauges of a
+        window are those of the newest one that is over, and of calibration those of the newest one with labels, which is over too
+        where any is. A number that is not known yet has no line.
     """
     lines: list[str] = []
     for name, help, rows in [*_totals(status), *_newest(status), *_labelled(status)]:
@@ -35,41 +36,43 @@ def _totals(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
     kinds = ("calibration", "change", "scores")
     open_: Rows = [({"kind": kind}, sum(a.kind == kind for a in s.open_alarms)) for kind in kinds]
     groups: Rows = [({"group": g.group}, g.e_value) for g in s.groups]
+    own = _own(s)
     return [
-        ("rows", "Predictions seen.", [({}, s.n)]),
-        ("labels", "Labels seen.", [({}, s.labelled)]),
-        ("windows", "Windows begun.", [({}, s.total_windows)]),
+        ("rows", "Predictions seen.", [(own, s.n)]),
+        ("labels", "Labels seen.", [(own, s.labelled)]),
+        ("windows", "Windows begun.", [(own, s.total_windows)]),
         ("alarms_open", "Alarms that nobody acknowledged.", open_),
-        ("e_value", "Capital of the bets against the scores.", [({}, s.process.value)]),
-        ("p_value", "One over the largest capital so far.", [({}, s.process.pvalue)]),
+        ("e_value", "Capital of the bets against the scores.", [(own, s.process.value)]),
+        ("p_value", "One over the largest capital so far.", [(own, s.process.pvalue)]),
         ("group_e_value", "Capital of the bets against the scores of a group.", groups),
         ("group_named", "Whether the bets named the group.", [({"group": g.group}, int(g.rejected)) for g in s.groups]),
     ]
+
+
+def _own(s: MonitorStatus) -> dict[str, Any]:
+    """Labels that tell the gauges of a group from those of all rows."""
+    return {} if s.group is None else {"group": s.group}
 
 
 def _newest(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
     w = s.last_closed
     if w is None:
         return []
-    c, drift = w.scores.confidence, w.scores.drift
-    mean: Rows = [({"statistic": name}, getattr(c, name)) for name in ("mean", "median", "p90", "p99")]
+    c, drift, own = w.scores.confidence, w.scores.drift, _own(s)
+    mean: Rows = [({**own, "statistic": name}, getattr(c, name)) for name in ("mean", "median", "p90", "p99")]
     results = [] if drift is None else list(zip(drift.results, drift.adjusted, strict=True))
+    distances: Rows = [({**own, "statistic": r.statistic}, r.value) for r, _ in results]
+    pvalues: Rows = [({**own, "statistic": r.statistic}, p) for r, p in results]
+    estimates: Rows = [({**own, "method": found.method}, found.estimate) for found in w.scores.accuracy]
+    where = "the newest window that is over"
     return [
-        ("window_end", "End of the newest window that is over: seconds since 1970, or rows.", [({}, _end(s, w.end))]),
-        ("window_rows", "Predictions in it.", [({}, w.n)]),
-        ("window_labelled_share", "Share of its labels that came.", [({}, w.share_labelled)]),
-        ("window_confidence", "Confidence in it.", mean),
-        (
-            "window_drift",
-            "Distance of its scores from the reference.",
-            [({"statistic": r.statistic}, r.value) for r, _ in results],
-        ),
-        ("window_drift_p_value", "Corrected p-value of that.", [({"statistic": r.statistic}, p) for r, p in results]),
-        (
-            "window_accuracy_estimate",
-            "Accuracy by estimate, without labels.",
-            [({"method": found.method}, found.estimate) for found in w.scores.accuracy],
-        ),
+        ("window_end", f"End of {where}: seconds since 1970, or rows.", [(own, _end(s, w.end))]),
+        ("window_rows", f"Predictions in {where}.", [(own, w.n)]),
+        ("window_labelled_share", f"Share of labels known in {where}.", [(own, w.share_labelled)]),
+        ("window_confidence", f"Confidence in {where}.", mean),
+        ("window_drift", f"Distance of the scores of {where} from the reference.", distances),
+        ("window_drift_p_value", f"Corrected p-value of the drift of {where}.", pvalues),
+        ("window_accuracy_estimate", f"Accuracy in {where}, estimated without labels.", estimates),
     ]
 
 
@@ -77,14 +80,15 @@ def _labelled(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
     w = s.last_labelled
     if w is None or w.calibration is None:
         return []
-    c = w.calibration
+    c, own = w.calibration, _own(s)
+    where = "the newest window with labels"
     return [
-        ("labelled_window_end", "End of the newest window with labels.", [({}, _end(s, w.end))]),
-        ("labelled_window_rows", "Labelled predictions in it.", [({}, c.n)]),
-        ("window_ece", "Expected calibration error in it.", [({}, c.ece)]),
-        ("window_smece", "Smooth calibration error in it.", [({}, c.smece)]),
-        ("window_gap", "Mean score minus rate in it: above 0 the scores are too high.", [({}, c.gap)]),
-        ("window_accuracy", "Accuracy in it.", [({}, c.accuracy)]),
+        ("labelled_window_end", f"End of {where}.", [(own, _end(s, w.end))]),
+        ("labelled_window_rows", f"Labelled predictions in {where}.", [(own, c.n)]),
+        ("window_ece", f"Expected calibration error in {where}.", [(own, c.ece)]),
+        ("window_smece", f"Smooth calibration error in {where}.", [(own, c.smece)]),
+        ("window_gap", f"Mean score minus observed rate in {where}: above 0 the scores are too high.", [(own, c.gap)]),
+        ("window_accuracy", f"Accuracy in {where}, by its labels.", [(own, c.accuracy)]),
     ]
 
 

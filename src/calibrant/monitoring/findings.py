@@ -92,7 +92,7 @@ class WindowCalibration:
     ece: float | None
     ece_low: float | None
     ece_high: float | None
-    """95 % interval by the bootstrap; it lies too high where the error is near 0."""
+    """95 % interval by the bootstrap, corrected for its bias; it contains the estimate."""
     smece: float | None
     accuracy: float | None
     """None where the question is about one class of several."""

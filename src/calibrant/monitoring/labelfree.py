@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_whole
 from .._convert import is_number
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_lines, html_table, number
 from ..decision._rows import check_share, read_distributions
 from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
 from ..inference.draws import generator, seed_of
@@ -33,7 +33,9 @@ ASSUMPTIONS = {
     "doc": "confidence still errs by as much as on the reference: the gap between confidence and accuracy has not changed",
     "atc": "the same share of rows below the threshold is wrong as on the reference",
 }
-CAVEAT = "No labels of this window were read, so a change of the labels that leaves the scores alone is not seen."
+CAVEAT = (
+    "The estimate uses no labels of the window, so a change of the labels that leaves the scores alone is not seen."
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class AccuracyEstimate:
 
     def _repr_html_(self) -> str:
         row = [self.method, number(self.estimate), number(self.standard_error), number(self.reference_accuracy)]
-        return html_table(["method", "accuracy", "standard error", "reference"], [row], self.words)
+        return html_lines(repr(self)) + html_table(["method", "accuracy", "standard error", "reference"], [row])
 
 
 def estimate_accuracy(

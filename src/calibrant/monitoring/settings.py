@@ -14,7 +14,7 @@ from ..inference.sequential import check_level
 from .detectors import check_detector
 from .windows import WindowRule, read_duration
 
-__all__ = ["Settings", "read_horizon"]
+__all__ = ["Settings", "check_watched", "read_horizon"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ class Settings:
     n_resamples: int
     declared: int
     """Groups known from the start."""
+    by: str | None = None
+    """Column of groups in files."""
 
     def __post_init__(self) -> None:
         check_level(self.alpha)
@@ -57,8 +59,7 @@ class Settings:
             raise ArgumentError("missing", "'negative' needs a horizon", "say after how long no label means no event")
         if self.missing == "negative" and (self.kind != "binary" or self.lens != "binary"):
             raise ArgumentError("missing", "'negative' is for two classes", "leave it 'ignore'")
-        if self.lens not in ("binary", "top_label") and not self.lens.startswith("class:"):
-            raise LensError("lens", f"{self.lens!r} cannot be watched", "use 'binary', 'top_label' or 'class:NAME'")
+        check_watched(self.lens)
 
     @property
     def k(self) -> int:
@@ -89,8 +90,14 @@ class Settings:
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> Settings:
-        words = {name: plain[name] for name in cls.__dataclass_fields__}
+        words = {name: plain[name] for name in cls.__dataclass_fields__ if name != "by" or name in plain}
         return cls(**{**words, "classes": tuple(plain["classes"]), "rule": WindowRule.of_dict(plain["rule"])})
+
+
+def check_watched(lens: Any) -> None:
+    """A lens of one score for each row, by name."""
+    if not isinstance(lens, str) or (lens not in ("binary", "top_label") and not lens.startswith("class:")):
+        raise LensError("lens", f"{lens!r} cannot be watched", "use 'binary', 'top_label' or 'class:NAME'")
 
 
 def read_horizon(horizon: Any, rule: WindowRule) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -30,19 +31,24 @@ def stand(
     with store.read() as book:
         streams = book.streams()
         key = _known_key(group, streams)
-        windows = [w for w in book.windows(last) if book.counts(w.place, key)[0]]
-        parts = [book.part(w.place, key, settings.lens) for w in windows]
+        windows = book.windows(key, last)
+        # Labels may be so late that no window shown has any; their newest numbers are shown all the same.
+        newest = [w for labels in (0, 1) for w in book.newest_over(key, labels)]
+        read = sorted({w.place: w for w in [*newest, *windows]}.values())
+        parts = [book.part(w.place, key, settings.lens) for w in read]
         clock = book.meta("clock") if settings.rule.by_time else book.meta("rows_seen")
         bets = {place: row for place, *row in book.bets(key)}
-        alarms, counts, total = tuple(alarms_of(book, settings)), book.totals(), book.count_windows()
-        groups = _groups(book, settings, streams, counts)
+        alarms, counts, total = tuple(alarms_of(book, settings)), book.totals(), book.count_windows(key)
+        groups = _groups(book, settings, streams, counts, alarms)
         waiting = _waiting(book, settings)
     reference = reference_of(key)
     found = [_found(part, settings, reference, clock, len(streams)) for part in parts]
     _keep(store, parts, found)
-    shown = [
-        _window(settings, w, p, f, bets.get(w.place), clock) for w, p, f in zip(windows, parts, found, strict=True)
-    ]
+    each = {
+        w.place: _window(settings, w, p, f, bets.get(w.place), clock)
+        for w, p, f in zip(read, parts, found, strict=True)
+    }
+    shown = [each[w.place] for w in windows]
     n, labelled = counts.get(key, (0, 0))
     declared = [EProcess.of_dict(s.eprocess).value for s in streams.values() if s.declared]
     return MonitorStatus(
@@ -54,6 +60,7 @@ def stand(
         clock=_clock_text(clock, settings),
         total_windows=total,
         windows=tuple(shown),
+        all_read=tuple(each.values()),
         groups=groups,
         together=combine_evalues(declared) if declared else None,
         alarms=alarms,
@@ -71,8 +78,10 @@ def _clock_text(clock: int | None, settings: Settings) -> str | None:
 def _known_key(group: Any, streams: dict[str, Stream]) -> str:
     key = group_key(group)
     if key not in streams:
-        known = ", ".join(str(group_name(name)) for name in list(streams)[1:11]) or "there are no groups"
-        raise GroupError("group", f"{group!r} was never seen", known)
+        names = ", ".join(str(group_name(name)) for name in list(streams)[1:11])
+        raise GroupError(
+            "group", f"{group!r} was never seen", f"the groups are {names}" if names else "there are no groups"
+        )
     return key
 
 
@@ -88,13 +97,18 @@ def alarms_of(book: Book, settings: Settings) -> list[WatchAlarm]:
 
 
 def _groups(
-    book: Book, settings: Settings, streams: dict[str, Stream], counts: dict[str, tuple[int, int]]
+    book: Book,
+    settings: Settings,
+    streams: dict[str, Stream],
+    counts: dict[str, tuple[int, int]],
+    alarms: tuple[WatchAlarm, ...],
 ) -> tuple[GroupStatus, ...]:
     rows = [stream for stream in streams.values() if stream.stream != ALL_ROWS]
     if not rows:
         return ()
     states = [EProcess.of_dict(stream.eprocess) for stream in rows]
     flagged = e_bh([state.value for state in states], alpha=settings.alpha).tolist()
+    changes = Counter(group for group, _ in {(group_key(a.group), a.onset) for a in alarms if a.kind == "change"})
     return tuple(
         GroupStatus(
             group_name(stream.stream),
@@ -103,7 +117,7 @@ def _groups(
             1 / state.alpha,
             state.rejected,
             flag,
-            len(stream.detector["alarms"]),
+            changes[stream.stream],
             book.last_drift(stream.stream),
             stream.declared,
         )

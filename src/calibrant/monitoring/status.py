@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_lines, html_table, number
 from .detectors import EDetector
 from .eprocess import EProcess
 from .findings import ScoreFindings, WindowCalibration
@@ -55,7 +55,7 @@ class WatchAlarm:
         return f"{self.kind}{named}, window {self.window}: {self.words}"
 
     def _repr_html_(self) -> str:
-        return html_table(list(self.to_dict()), [[str(v) for v in self.to_dict().values()]])
+        return html_table(list(self.to_dict()), [[str(v) for v in self.to_dict().values()]], repr(self))
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,18 @@ class WindowStatus:
     @property
     def share_labelled(self) -> float:
         return self.labelled / self.n if self.n else 0.0
+
+    @property
+    def accuracy_words(self) -> str:
+        """Accuracy by the labels where there are any, and by estimate where some are missing; empty where neither is known."""
+        c = self.calibration
+        found = []
+        if c is not None and c.accuracy is not None:
+            rows = "labelled rows" if c.n == self.labelled else "rows, those without a label counted as negative"
+            found.append(f"Accuracy is {number(c.accuracy)} on {c.n:,} {rows}.")
+        if self.scores.accuracy and (c is None or c.n < self.n):
+            found.append(("By estimate from the scores: " if found else "") + self.scores.accuracy[0].words)
+        return " ".join(found)
 
     @property
     def drifted(self) -> bool:
@@ -134,7 +146,7 @@ class WindowStatus:
 
     def _repr_html_(self) -> str:
         flat = self.flat()
-        return html_table(list(flat), [[_cell(value) for value in flat.values()]])
+        return html_table(list(flat), [[_cell(value) for value in flat.values()]], repr(self))
 
 
 @dataclass(frozen=True)
@@ -151,7 +163,7 @@ class GroupStatus:
     flagged: bool
     """Whether e-BH names it now: on average at most a share alpha of those named is wrong."""
     changes: int
-    """Alarms of its detector."""
+    """Changes of calibration that its detector found; one that goes on counts once."""
     drift_pvalue: float | None
     """Of the last closed window in which it had rows."""
     declared: bool
@@ -169,7 +181,7 @@ class GroupStatus:
         return f"{self.group}: {self.n:,} rows, {self.labelled:,} labelled, e-value {number(self.e_value)} of {number(self.needed)} needed ({found})"
 
     def _repr_html_(self) -> str:
-        return html_table(list(self.to_dict()), [[_cell(v) for v in self.to_dict().values()]])
+        return html_table(list(self.to_dict()), [[_cell(v) for v in self.to_dict().values()]], repr(self))
 
 
 @dataclass(frozen=True)
@@ -191,12 +203,15 @@ class Update:
     bet: tuple[str, ...]
     alarms: tuple[WatchAlarm, ...]
     """Raised by this delivery."""
+    ongoing: tuple[WatchAlarm, ...] = ()
+    """Changes that were acknowledged before and that go on in a window of this delivery."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         lists = {"closed": list(self.closed), "bet": list(self.bet)}
-        return {**values, **lists, "alarms": [alarm.to_dict() for alarm in self.alarms]}
+        raised = {name: [alarm.to_dict() for alarm in getattr(self, name)] for name in ("alarms", "ongoing")}
+        return {**values, **lists, **raised}
 
     def to_frame(self) -> Any:
         """One row of counts, as a frame of the library at hand."""
@@ -239,6 +254,9 @@ class MonitorStatus:
     """Newest time, or row, that was seen."""
     total_windows: int
     windows: tuple[WindowStatus, ...] = field(repr=False)
+    """Those that are shown."""
+    all_read: tuple[WindowStatus, ...] = field(repr=False)
+    """Those, and the newest ones that are over and that have labels, in order."""
     groups: tuple[GroupStatus, ...] = field(repr=False)
     together: float | None
     """Mean e-value of the groups declared at the start: evidence that not all of them are right."""
@@ -278,10 +296,10 @@ class MonitorStatus:
 
     @property
     def open_lines(self) -> list[str]:
-        """What nobody has acknowledged, in words: each kind and group once, and how often it came again."""
-        stories: dict[tuple[str, Any], list[WatchAlarm]] = {}
+        """What nobody has acknowledged, in words: each kind, group and onset once, and how often it came again."""
+        stories: dict[tuple[Any, ...], list[WatchAlarm]] = {}
         for alarm in self.open_alarms:
-            stories.setdefault((alarm.kind, alarm.group), []).append(alarm)
+            stories.setdefault((alarm.kind, alarm.group, alarm.onset), []).append(alarm)
         more = len(stories) - SHOWN_ALARMS
         lines = [repr(found[0]) + _again(found) for found in list(stories.values())[:SHOWN_ALARMS]]
         return [*lines, f"and {more:,} more that nobody acknowledged"] if more > 0 else lines
@@ -289,12 +307,13 @@ class MonitorStatus:
     @property
     def last_closed(self) -> WindowStatus | None:
         """The newest window that is over."""
-        return next((w for w in reversed(self.windows) if w.state != "open"), None)
+        return next((w for w in reversed(self.all_read) if w.state != "open"), None)
 
     @property
     def last_labelled(self) -> WindowStatus | None:
-        """The newest window with labels."""
-        return next((w for w in reversed(self.windows) if w.calibration is not None), None)
+        """The newest window with labels; one that is over, if any is."""
+        known = [w for w in self.all_read if w.calibration is not None]
+        return next((w for w in reversed(known) if w.state != "open"), known[-1] if known else None)
 
     @property
     def verdict(self) -> str:
@@ -314,7 +333,12 @@ class MonitorStatus:
             return "No alarm. No window has been bet on yet, so nothing is known of calibration."
         if self.process.rejected:
             return "No new alarm. The bets had shown before that the labels are not drawn from the scores."
-        return f"No alarm in {self.process.windows:,} windows with {self.process.rows:,} labelled rows."
+        rows = f"{self.process.windows:,} windows with {self.process.rows:,} labelled rows"
+        known = [alarm for alarm in self.alarms if alarm.group == self.group and alarm.kind == "change"]
+        if known:
+            first = next(alarm for alarm in known if alarm.onset == known[-1].onset)
+            return f"No new alarm in {rows}. The change found in window {first.window} was acknowledged."
+        return f"No alarm in {rows}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -375,9 +399,10 @@ class MonitorStatus:
 
     def _repr_html_(self) -> str:
         rows = [window.flat() for window in self.windows]
+        said = html_lines(repr(self))
         if not rows:
-            return html_table(["monitor"], [[self.verdict]])
-        return html_table(list(rows[0]), [[_cell(value) for value in row.values()] for row in rows], self.verdict)
+            return said
+        return said + html_table(list(rows[0]), [[_cell(value) for value in row.values()] for row in rows])
 
 
 def _again(found: list[WatchAlarm]) -> str:

@@ -67,7 +67,7 @@ class ConfidenceSummary:
         return f"Confidence of {self.n:,.6g} rows: " + ", ".join(parts)
 
     def _repr_html_(self) -> str:
-        return html_table(FIELDS, [[number(float(getattr(self, name))) for name in FIELDS]])
+        return html_table(FIELDS, [[number(float(getattr(self, name))) for name in FIELDS]], repr(self))
 
 
 @dataclass(frozen=True)

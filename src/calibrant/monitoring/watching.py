@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from .._gather import as_predictions
-from ..errors import ArgumentError, FileError, InputError, InputTypeError, LensError
+from ..errors import ArgumentError, FileError, GroupError, InputError, InputTypeError, LensError
 from ..predictions import Predictions
 from ..sketches import ALL, Sketches
 from .arrivals import ALL_ROWS, Arrivals, group_key, group_name, read_arrivals, read_ids, read_labels
@@ -16,13 +16,13 @@ from .betting import settle, start_stream
 from .book import Book, Part
 from .findings import ScoreFindings, find_scores, group_drift_alarms
 from .intake import Taken, put_labels, take_in
-from .settings import Settings, read_horizon
+from .settings import Settings, check_watched, read_horizon
 from .standing import alarms_of, stand
 from .status import MonitorStatus, Update
 from .store import Store
 from .windows import WindowRule, read_time
 
-__all__ = ["Monitor"]
+__all__ = ["Monitor", "some_names"]
 
 # Windows that are compared with the reference before they are written down.
 TOGETHER = 16
@@ -77,6 +77,7 @@ class Monitor:
         horizon: Any = None,
         missing: Literal["ignore", "negative"] = "ignore",
         n_resamples: int = 999,
+        by: str | None = None,
     ) -> Monitor:
         """Begin a monitor in a new file.
 
@@ -100,7 +101,8 @@ class Monitor:
         run_length
             Windows between false alarms of the detector of changes, on average, at least.
         drift_alpha
-            Probability of a false drift alarm in each window.
+            Probability of a false drift alarm in each window, on average over references: all windows are compared with the same
+            reference, and one that happens to lie off alarms more often. A reference much larger than the windows keeps close to it.
         mature
             Share of labels at which a window is judged.
         horizon
@@ -109,7 +111,11 @@ class Monitor:
             What a label that never came means: ``"ignore"`` the row, or it is ``"negative"``.
         n_resamples
             Exchanges of rows for the p-values of drift.
+        by
+            Name of the column of groups in files, which the command line then reads unless told otherwise.
         """
+        if lens != "auto":
+            check_watched(lens)
         sketches, named = _read_reference(reference, lens, classes)
         chosen = sketches.main if lens == "auto" else lens
         if chosen not in sketches.lenses:
@@ -119,7 +125,7 @@ class Monitor:
         names = list(dict.fromkeys(group_key(name) for name in (sketches.groups if groups is None else groups)))
         rule = WindowRule.of(every, rows)
         words = (alpha, run_length, drift_alpha, mature, read_horizon(horizon, rule), missing, n_resamples)
-        settings = Settings(sketches.kind, sketches.classes, named, chosen, rule, *words, len(names))
+        settings = Settings(sketches.kind, sketches.classes, named, chosen, rule, *words, len(names), by)
         store = Store.create(
             path,
             {"settings": settings.to_dict()},
@@ -137,6 +143,12 @@ class Monitor:
     def path(self) -> Path:
         """Where it lies."""
         return self._store.path
+
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """Groups that are watched, in the order in which they joined."""
+        with self._store.read() as book:
+            return _groups_of(book)
 
     def update(
         self,
@@ -162,7 +174,7 @@ class Monitor:
         ids
             Id of each row. A row that comes twice counts once, and a label that differs replaces the old one.
         groups
-            Group of each row.
+            Group of each row; needed once the monitor watches groups.
         delivery
             Name of this delivery, for rows without ids: the same name comes once. Without ids and name, the content is the name.
         """
@@ -171,8 +183,11 @@ class Monitor:
             raise InputTypeError(extra[0], "is not taken by update", "input, normalize, clip and sum_tolerance are")
         came = {"when": when, "ids": ids, "groups": groups, "words": words}
         rows = read_arrivals(y_true, y_prob, settings=self.settings, **came)
+        if when is not None:
+            self._require_time()
         with self._store.write() as book:
             begun = len(book.events())
+            _require_groups(book, rows)
             if _came_before(book, rows, delivery):
                 taken = Taken(repeated=rows.n)
             else:
@@ -212,9 +227,12 @@ class Monitor:
             moved = settle(book, self.settings)
         return self._answer(Taken(), moved, begun)
 
-    def _pass_time(self, book: Book, when: Any) -> None:
+    def _require_time(self) -> None:
         if not self.settings.rule.by_time:
             raise ArgumentError("when", "is for windows of time, and these are counted in rows", "drop it")
+
+    def _pass_time(self, book: Book, when: Any) -> None:
+        self._require_time()
         _advance(book, read_time(when))
 
     def status(self, *, last: int | None = 60, group: Any = None) -> MonitorStatus:
@@ -231,7 +249,11 @@ class Monitor:
         return stand(self._store, self.settings, self._reference_of, last, group)
 
     def acknowledge(self) -> int:
-        """Mark all alarms as seen, so that only new ones count; gives how many there were."""
+        """Mark all alarms as seen, so that only new ones count; gives how many there were.
+
+        A change of calibration that goes on keeps its onset and its acknowledgement; after a recovery, or in another direction, it
+        is a new one. Scores are compared with the reference in every window anew, and each window that differs raises an alarm.
+        """
         with self._store.write() as book:
             return book.acknowledge()
 
@@ -248,7 +270,7 @@ class Monitor:
             Which rows.
         """
         with self._store.read() as book:
-            for found in book.windows():
+            for found in book.windows(ALL_ROWS):
                 if self.settings.rule.name(found.place) == window:
                     part = book.part(found.place, group_key(group), self.settings.lens)
                     return part.outcomes if labelled else part.scores
@@ -263,9 +285,10 @@ class Monitor:
         self._examine()
         with self._store.read() as book:
             raised = alarms_of(book, self.settings)[begun:]
+        fresh, known = (tuple(a for a in raised if a.acknowledged == seen) for seen in (False, True))
         closed, bet = (tuple(self.settings.rule.name(place) for place in places) for places in moved)
         counts = (taken.added, taken.repeated, taken.labelled, taken.revised, taken.unknown)
-        return Update(*counts, taken.late_rows, taken.late_labels, closed, bet, tuple(raised))
+        return Update(*counts, taken.late_rows, taken.late_labels, closed, bet, fresh, known)
 
     def _examine(self) -> None:
         """Compare the scores of closed windows with the reference; a few at a time, written when all is computed."""
@@ -324,6 +347,27 @@ def _read_reference(reference: Any, lens: str, classes: Any) -> tuple[Sketches, 
     if not found.n:
         raise InputError("reference", "holds no rows", "pass labelled rows from when all was well")
     return found, found.kind != "confidence" and tuple(found.classes) != tuple(range(len(found.classes)))
+
+
+def _require_groups(book: Book, rows: Arrivals) -> None:
+    """Rows of no group would be missing from what is watched, and nobody would notice."""
+    known = _groups_of(book)
+    if rows.n and rows.group is None and known:
+        told = f"are missing, and this monitor watches groups ({some_names(known)})"
+        raise GroupError("groups", told, "pass one for each row")
+
+
+def _groups_of(book: Book) -> tuple[Any, ...]:
+    return tuple(group_name(stream) for stream in book.streams() if stream != ALL_ROWS)
+
+
+def some_names(names: Sequence[Any]) -> str:
+    """The first names, and whether there are more.
+
+    >>> some_names(["a", "b"]), some_names(range(9))
+    ('a, b', '0, 1, 2, 3, 4 and others')
+    """
+    return ", ".join(map(str, names[:5])) + (" and others" if len(names) > 5 else "")
 
 
 def _came_before(book: Book, rows: Arrivals, delivery: str | None) -> bool:

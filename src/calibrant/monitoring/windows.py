@@ -68,7 +68,7 @@ class WindowRule:
         'rows 201-300'
         """
         if (every is None) == (rows is None):
-            raise ArgumentError("every", "or rows must be given, and not both", "every='1d', or rows=1000")
+            raise ArgumentError("every", "and rows are two ways to cut windows", "give either every='1d' or rows=1000")
         if every is not None:
             return cls(read_duration(every, "every"), None)
         return cls(None, check_whole(rows, "rows"))
@@ -134,7 +134,11 @@ def time_text(micros: int, *, days: bool = False) -> str:
 
 def read_time(when: Any, argument: str = "when") -> int:
     """One time in microseconds since 1970 in UTC."""
-    return int(_times(np.array([_plain(when)], object) if np.ndim(when) == 0 else when, argument)[0])
+    try:
+        return int(_times(np.array([_plain(when)], object) if np.ndim(when) == 0 else when, argument)[0])
+    except InputError as error:
+        # There is one time, and no row to name.
+        raise InputError(argument, error.problem.replace("row 0 ", "", 1), error.remedy) from None
 
 
 def read_times(when: Any, n: int, argument: str = "when") -> Whole:

@@ -33,8 +33,11 @@ class UnlabelledMap(CalibrationMap):
 
     _labelled: bool = False
 
-    def fit(self, scores: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows of the population that the map is for; `y` may be None where nothing is learnt from it."""
+    def fit(self, scores: Any, y: Any = None, sample_weight: Any = None, *, counts: Any = None) -> Self:
+        """Fit to rows of the population that the calibrator is for; `y` may be None where nothing is learnt from it.
+
+        Parameters are those of `CalibrationMap.fit`.
+        """
         self._labelled = y is not None
         if y is None:
             self._check_params()
@@ -45,7 +48,7 @@ class UnlabelledMap(CalibrationMap):
                 scores = as_rows(scores)
                 length = len(column(scores, "y_prob").array)
             y = np.zeros(length, np.int64)
-        return super().fit(scores, y, sample_weight)
+        return super().fit(scores, y, sample_weight, counts=counts)
 
     def _needs_labels(self) -> bool:
         raise NotImplementedError

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._blocks import map_blocks, rows_per_block
+from .._extras import WeightKind
 from .._frames import check_same_rows
 from .._logistic import logit
 from ..errors import (
@@ -27,7 +28,7 @@ from ..errors import (
 from ..predictions import Predictions
 from .reading import in_order, named_as, read_rows
 
-__all__ = ["CalibrationMap", "Scores", "TrainingData", "normalised"]
+__all__ = ["CalibrationMap", "Scores", "TrainingData", "fingerprint", "normalised", "row_hashes"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -97,23 +98,61 @@ class TrainingData(Scores):
         self.labels: Array = predictions.labels
         self.weight = np.ones(self.n) if predictions.weight is None else predictions.weight.astype(np.float64)
 
+    @property
+    def counted(self) -> bool:
+        """Whether a weight is a number of rows, and not an importance."""
+        return self._p.weight_kind == "counts"
+
+    @property
+    def given_weight(self) -> tuple[Array | None, WeightKind]:
+        """Weights and their kind, as a `View` takes them; weights of 1 are none."""
+        if (self.weight == 1).all():
+            return None, "unit"
+        return self._p.weight, self._p.weight_kind
+
+
+def row_hashes(values: Array, seed: Any) -> NDArray[np.uint64]:
+    """A hash of each row; the sign of 0 does not count."""
+    rows = _bits(values)
+    seeds = _odd_numbers(rows.shape[1], seed)
+    parts = map_blocks(
+        lambda start, stop: _mixed(rows[start:stop], seeds),
+        len(rows),
+        rows_per_block(rows.shape[1]),
+        columns=rows.shape[1],
+    )
+    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+
 
 def fingerprint(scores: Array) -> str:
     """A hash of the rows that does not depend on their order; the sign of 0 does not count."""
-    values = np.ascontiguousarray(scores, dtype=np.float64) + 0.0
-    rows = values.reshape(len(values), -1).view(np.uint64)
-    # Each column is multiplied with its own odd number, the row mixed once more, and the rows are added: order drops out.
-    seeds = np.random.default_rng(20_240_501).integers(1, 2**63, rows.shape[1], dtype=np.uint64) | np.uint64(1)
+    rows = _bits(scores)
+    seeds = _odd_numbers(rows.shape[1], 20_240_501)
 
-    def mixed(start: int, stop: int) -> tuple[int, int]:
-        row = np.bitwise_xor.reduce(rows[start:stop] * seeds, axis=1)
-        for _ in range(2):
-            row = (row ^ (row >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    def added(start: int, stop: int) -> tuple[int, int]:
+        row = _mixed(rows[start:stop], seeds)
         return int(row.sum(dtype=np.uint64)), int(np.square(row).sum(dtype=np.uint64))
 
-    parts = map_blocks(mixed, len(rows), rows_per_block(rows.shape[1]), columns=rows.shape[1])
+    parts = map_blocks(added, len(rows), rows_per_block(rows.shape[1]), columns=rows.shape[1])
     total = [sum(column) % 2**64 for column in zip(*parts, strict=True)]
     return hashlib.sha256(repr((rows.shape, total)).encode()).hexdigest()[:32]
+
+
+def _bits(values: Array) -> NDArray[np.uint64]:
+    values = np.ascontiguousarray(values, dtype=np.float64) + 0.0
+    return values.reshape(len(values), -1).view(np.uint64)
+
+
+def _odd_numbers(count: int, seed: Any) -> NDArray[np.uint64]:
+    return np.random.default_rng(seed).integers(1, 2**63, count, dtype=np.uint64) | np.uint64(1)
+
+
+def _mixed(rows: NDArray[np.uint64], seeds: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Each column is multiplied by its own odd number and the row mixed once more."""
+    row = np.bitwise_xor.reduce(rows * seeds, axis=1)
+    for _ in range(2):
+        row = (row ^ (row >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    return np.asarray(row)
 
 
 @dataclass(frozen=True)
@@ -151,13 +190,31 @@ class CalibrationMap:
     fitted: ClassVar[tuple[str, ...]] = ()
     """The attributes that fitting sets, in the order in which they are saved."""
 
-    def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to validation rows that the model was not trained on."""
+    def fit(self, scores: Any, y: Any, sample_weight: Any = None, *, counts: Any = None) -> Self:
+        """Fit to validation rows that the model was not trained on.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K), or frame
+            Probabilities or logits, as `input` says.
+        y : array-like of shape (N,)
+            The class of each row.
+        sample_weight : array-like of shape (N,), optional
+            Importance of each row; only ratios matter, also of whole numbers.
+        counts : array-like of shape (N,), optional
+            How many equal rows each one stands for; not with `sample_weight`.
+
+        Returns
+        -------
+        CalibrationMap
+            The fitted calibrator itself.
+        """
         self._check_params()
         with named_as():
-            check_same_rows(y, {"y_prob": scores, "sample_weight": sample_weight})
+            check_same_rows(y, {"y_prob": scores, "sample_weight": sample_weight, "counts": counts})
             classes, labels, scores = read_rows(y, scores)
-            predictions = Predictions(labels, scores, sample_weight=sample_weight, input=self._input())
+            words = {"sample_weight": sample_weight, "counts": counts}
+            predictions = Predictions(labels, scores, input=self._input(), **words)
         if predictions.labels is None or predictions.kind not in ("binary", "multiclass"):
             raise ShapeError("scores", f"must be two or more classes; got {predictions.kind}")
         data = TrainingData(predictions)

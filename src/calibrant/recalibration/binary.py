@@ -88,7 +88,7 @@ class ScoreMap(CountingMap):
         return self._absent(data)
 
     def _questions(self, data: TrainingData) -> list[View]:
-        labels, (weight, kind) = data.labels, self._weights(data)
+        labels, (weight, kind) = data.labels, data.given_weight
         if data.k == 2:
             return [_view(data.score, labels, weight, kind)]
         probs = data.probs

@@ -151,7 +151,7 @@ class TopLabelHistogramBinning(CountingMap):
         check_whole(self.points_per_bin, "points_per_bin")
 
     def _fit(self, data: TrainingData) -> None:
-        weight, kind = self._weights(data)
+        weight, kind = data.given_weight
         self.scale_ = scale_of(data)
         data = on_scale(data, self.scale_)
         top = data.probs.argmax(axis=1)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any, Self, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from .._extras import WeightKind
 from .._logistic import LARGEST_LOGIT
-from .base import SMALLEST, Array, CalibrationMap, Floats, Scores, TrainingData
+from .base import SMALLEST, Array, CalibrationMap, Floats, Scores
 
-__all__ = ["CountingMap", "on_scale", "scale_of", "scale_of_odds", "whole_total"]
+__all__ = ["CountingMap", "on_scale", "scale_of", "scale_of_odds"]
 
 Rows = TypeVar("Rows", bound=Scores)
 # Log-odds that a probability cannot hold are divided until they lie within this, where it still tells them apart to nine digits.
@@ -21,24 +20,11 @@ FAR_BEYOND = 2.0
 
 
 class CountingMap(CalibrationMap):
-    """A map whose fit depends on how many rows there are: whole weights count rows, of other weights only ratios matter."""
+    """A calibrator whose fit depends on how many rows there are: counts add up, importance weights to their effective size."""
 
-    _counted: float | None = None
     scale_: float = 1.0
     """What the log-odds of two classes are divided by before anything else: a power of two, above 1 only where some of the logits
     fitted on are too large for a probability to hold."""
-
-    def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to validation rows that the model was not trained on; a whole weight stands for so many rows."""
-        self._counted = whole_total(sample_weight)
-        return super().fit(scores, y, sample_weight)
-
-    def _weights(self, data: TrainingData) -> tuple[Array | None, WeightKind]:
-        """Weights and their kind; those of the data have lost their scale."""
-        if self._counted is not None:
-            scale = self._counted / data.weight.sum()
-            return np.rint(data.weight * scale).astype(np.int64), "counts"
-        return (None, "unit") if (data.weight == 1).all() else (data.weight, "importance")
 
 
 def scale_of(data: Scores) -> float:
@@ -81,13 +67,3 @@ def _given_odds(logits: Array) -> Floats:
     """The log-odds of the second of two classes, infinite where a class is ruled out."""
     given = logits.astype(np.float64, copy=False)
     return given if given.ndim == 1 else np.asarray(given[:, 1] - given[:, 0])
-
-
-def whole_total(weight: Any) -> float | None:
-    """The number of rows that whole weights stand for; None for other weights, which are checked elsewhere."""
-    try:
-        values = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-    fine = values.ndim == 1 and np.isfinite(values).all() and (values >= 0).all() and (values == np.floor(values)).all()
-    return float(values.sum()) if fine and 0 < values.sum() < 2**53 else None

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_whole
-from .._convert import column, numbers
+from .._convert import column
+from .._extras import read_weights
 from .._frames import check_same_rows
 from .._logistic import logit
 from ..errors import ArgumentError, CalibrantError, GroupError, warn_caller
 from .base import CalibrationMap, Floats, Input, Scores, TrainingData, normalised
 from .counting import CountingMap
+from .folds import dealt, order_of_content
 from .groupnames import NEEDED, UNKNOWN, known_groups, learnt_groups, name_at
 from .reading import named_as, read_rows
 
@@ -93,25 +95,26 @@ class GroupCalibration(GroupMap):
         if self.unseen not in ("error", "together"):
             raise ArgumentError("unseen", f"must be 'error' or 'together'; got {self.unseen!r}")
 
-    def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Fit a copy of the map to the rows of each group."""
+    def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None) -> Self:
+        """Fit a copy of the calibrator to the rows of each group; other parameters are those of `CalibrationMap.fit`."""
         self._check_params()
         with named_as():
-            check_same_rows(y, {"y_prob": scores, "sample_weight": sample_weight, "groups": groups})
+            check_same_rows(y, {"y_prob": scores, "sample_weight": sample_weight, "counts": counts, "groups": groups})
             _, codes, rows = read_rows(y, scores)
             rows = column(rows, "y_prob").array
+            weight, kind = read_weights(sample_weight, counts, len(rows))
         # Names of classes that a group lacks would be lost, so that groups see numbers.
         labels = np.asarray(codes)
         places, found = learnt_groups(groups, len(rows))
-        weight = None
-        if sample_weight is not None:
-            weight = numbers(column(sample_weight, "sample_weight").array, "sample_weight")
-        whole = self._copy().fit(scores, y, weight)
+        word = "counts" if kind == "counts" else "sample_weight"
+        whole = self._copy().fit(scores, y, **{word: weight})
         maps = []
         for code, name in enumerate(found.tolist()):
             part = places == code
             try:
-                maps.append(self._copy().fit(rows[part], labels[part], None if weight is None else weight[part]))
+                maps.append(
+                    self._copy().fit(rows[part], labels[part], **{word: None if weight is None else weight[part]})
+                )
             except CalibrantError as error:
                 raise GroupError("groups", f"the map of group {name!r} cannot be fitted: {error}") from error
         self.groups_, self.maps_, self.together_ = found, tuple(maps), whole
@@ -187,30 +190,31 @@ class MultiCalibration(GroupMap, CountingMap):
             if not (isinstance(value, (int, float)) and low <= value < 1):
                 raise ArgumentError(name, f"must be a number below 1, {'above' if low else 'from'} 0; got {value!r}")
 
-    def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Fit to validation rows and their groups."""
+    def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None) -> Self:
+        """Fit to validation rows and their groups; other parameters are those of `CalibrationMap.fit`."""
         self._masks, self.groups_ = _masks_of(groups, None, len(column(scores, "scores").array))
         try:
-            return super().fit(scores, y, sample_weight)
+            return super().fit(scores, y, sample_weight, counts=counts)
         finally:
             del self._masks
 
     def _fit(self, data: TrainingData) -> None:
         self._warn_of_absent(data)
-        given, kind = self._weights(data)
+        given, kind = data.given_weight
         weight = data.weight if given is None else given.astype(np.float64)
         if kind == "importance":
             weight = weight * (weight.sum() / np.square(weight).sum())  # adds up to the effective size
         kept = data._p.kept  # rows without weight are dropped
         masks = np.column_stack([np.ones(data.n, bool), self._masks if kept is None else self._masks[kept]])
-        audit = np.zeros(data.n, bool)
+        audit = np.zeros(data.n)
         if self.held_out > 0:
-            audit[np.random.default_rng(0).permutation(data.n)[: int(self.held_out * data.n)]] = True
+            order = order_of_content(data, beside=np.packbits(masks, axis=1))
+            audit = dealt(data, order, np.array([self.held_out, 1 - self.held_out]))[0] / data.weight
         steps: list[tuple[int, int, int]] = []
         shifts: list[float] = []
         for c in [1] if data.k == 2 else range(data.k):
             event = (data.labels == c).astype(np.float64)
-            boost = _Boost(self, _log_odds_of(data, c), event, weight, masks, audit, kind == "importance")
+            boost = _Boost(self, _log_odds_of(data, c), event, weight, masks, weight * audit, kind == "importance")
             for group, level, shift in boost.run():
                 steps.append((c, group, level))
                 shifts.append(shift)
@@ -285,13 +289,12 @@ class _Boost:
         event: Floats,
         weight: Floats,
         masks: Masks,
-        audit: Masks,
+        audit: Floats,
         importance: bool,
     ) -> None:
-        self.map, self.event, self.masks, self.audit = map, event, masks, audit
+        self.map, self.event, self.masks, self.audit_weight = map, event, masks, audit
         self.odds, self.importance = odds.copy(), importance
-        self.weight = np.where(audit, 0.0, weight)
-        self.audit_weight = np.where(audit, weight, 0.0)
+        self.weight = weight - audit
         rows = self.weight.sum()
         self.least = max(50.0, 0.001 * rows) if map.min_size is None else float(map.min_size)
 
@@ -308,7 +311,7 @@ class _Boost:
             shift = self._shift(rows)
             self.odds[rows] += shift
             steps.append((*step, shift))
-            if not self.audit.any():
+            if not self.audit_weight.any():
                 kept = len(steps)
                 continue
             loss = self._loss()

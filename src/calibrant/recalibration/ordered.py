@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..metrics.fitted import _vector_knots as vector_knots
 from ..view import VectorView
 from .base import CalibrationMap, Floats, Input, Scores, TrainingData
 from .counting import CountingMap, on_scale, scale_of
+from .folds import order_of_content
 from .solving import softmax
 
 __all__ = ["ConsistencyCalibration", "IntraOrderPreserving"]
@@ -59,7 +60,7 @@ class IntraOrderPreserving(CountingMap):
         check_whole(self.pieces, "pieces")
 
     def _fit(self, data: TrainingData) -> None:
-        weight, kind = self._weights(data)
+        weight, kind = data.given_weight
         self.scale_ = scale_of(data)
         data = on_scale(data, self.scale_)
         labels = data.labels.astype(np.intp)
@@ -132,14 +133,16 @@ class ConsistencyCalibration(CalibrationMap):
         from scipy.optimize import minimize_scalar
 
         z, labels, weight = data.logits, data.labels.astype(np.intp), data.weight
+        step = max(1, data.n // COARSE_ROWS)
+        some = slice(None) if step == 1 else order_of_content(data)[::step]
 
-        def loss(t: float, step: int = 1) -> float:
-            probs = winning_shares(z[::step], math.exp(t), self.noise)
-            own = probs[np.arange(len(probs)), labels[::step]]
-            return float(weight[::step] @ -np.log(np.maximum(own, CLIP)) / weight[::step].sum())
+        def loss(t: float, rows: Any = slice(None)) -> float:
+            probs = winning_shares(z[rows], math.exp(t), self.noise)
+            own = probs[np.arange(len(probs)), labels[rows]]
+            return float(weight[rows] @ -np.log(np.maximum(own, CLIP)) / weight[rows].sum())
 
         grid = np.linspace(math.log(LEAST), math.log(MOST), 29)
-        best = int(np.argmin([loss(t, max(1, data.n // COARSE_ROWS)) for t in grid]))
+        best = int(np.argmin([loss(t, some) for t in grid]))
         low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
         found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
         if abs(float(found.x)) > math.log(MOST) * 0.999:

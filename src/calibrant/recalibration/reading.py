@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._convert import column, is_frame
-from .._frames import classes_of_columns, column_names
+from .._frames import class_names, classes_of_columns, column_names, positive_last
 from .._labels import encode_labels
 from ..errors import CalibrantError, ColumnError, LabelError, SwappedArgumentsError
 
@@ -67,7 +67,7 @@ def in_order(scores: Any, known: list[Any]) -> Any:
     """Scores in the order of the classes known, where the columns of a frame are named after these; else by position."""
     names, rows = column_names(scores), as_rows(scores)
     if names is None or names in (tuple(known), tuple(range(len(names)))) or set(names).isdisjoint(known):
-        return rows
+        return _by_class(names, rows) if known == list(range(len(known))) else rows
     if len(names) == len(known) and set(names) == set(known):
         return rows[:, [names.index(name) for name in known]]
     if known == list(range(len(known))):  # the map knows no names
@@ -92,7 +92,20 @@ def read_rows(y: Any, scores: Any) -> tuple[Array | None, Any, Any]:
         return names_array(names), encode_labels(came, len(names), names, None, np.empty(0)), rows
     if _is_text(came.array):
         _check_known_order(np.ndim(rows), columns, came.array)
+    else:
+        rows = _by_class(columns, rows)
     return *_sorted_classes(came.array, y, np.shape(rows)[1] if np.ndim(rows) == 2 else 2), rows
+
+
+def _by_class(names: tuple[Any, ...] | None, rows: Any) -> Any:
+    """Scores in the order of classes that are 0, 1, ..., where the columns of a frame tell it: p_1 after p_0, p_yes after p_no."""
+    if names is None or not all(isinstance(name, str) for name in names):
+        return rows
+    told = class_names(list(names), "")
+    places = list(range(len(names)))
+    if told is not None and told != places and set(told) == set(places):
+        return rows[:, [told.index(place) for place in places]]
+    return rows[:, ::-1] if positive_last(list(names), "") != list(names) else rows
 
 
 def _is_text(labels: Array) -> bool:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._convert import is_number
 from ..errors import ArgumentError
 from .base import SMALLEST, CalibrationMap, Input, Scores, TrainingData
+from .folds import dealt, order_of_content
 from .scales import best_scale, bias_corrected, safe_start, searched_scale
 from .solving import LinearSoftmax, by_newton, minimised, softmax, some_rows
 
@@ -195,16 +196,15 @@ class MatrixScaling(CalibrationMap):
         return np.ascontiguousarray(theta[:, :k]), theta[:, k].copy()
 
     def _chosen_penalty(self, data: TrainingData, folds: int = 5) -> float:
-        """The penalty of least held-out loss; folds take every fifth row in a fixed shuffle."""
-        if data.n < 2 * folds:
+        """The penalty of least held-out loss; the folds, and the order of the rows in them, come from what the rows hold."""
+        if (data.weight.sum() if data.counted else data.n) < 2 * folds:
             return 1.0
-        fold = np.random.default_rng(0).permutation(data.n) % folds
-        whole = self._linear(data)
+        order, whole = order_of_content(data), self._linear(data)
         strengths = 10.0 ** np.arange(2, -4, -1)  # from the stiffest on, each fit starts from the last
         losses = np.zeros(len(strengths))
-        for held in range(folds):
-            train, test = some_rows(whole, fold != held), some_rows(whole, fold == held)
-            share = float(whole.weight[fold == held].sum())
+        for left_out in dealt(data, order, np.full(folds, 1 / folds)):
+            train, test = some_rows(whole, order, data.weight - left_out), some_rows(whole, order, left_out)
+            share = float(left_out.sum() / data.weight.sum())
             start = None
             for place, strength in enumerate(strengths):
                 matrix, bias = self._solved(train, strength, strength, start, 1e-5)

@@ -141,10 +141,11 @@ def minimised(loss: Callable[[Floats], tuple[float, Floats]], start: Floats, gra
     return np.asarray(found.x)
 
 
-def some_rows(linear: LinearSoftmax, rows: NDArray[np.bool_]) -> LinearSoftmax:
-    """The same model on some of its rows."""
+def some_rows(linear: LinearSoftmax, rows: NDArray[np.intp], weight: Floats) -> LinearSoftmax:
+    """The same model on rows in the order given, with other weights; rows without weight are left out."""
+    rows = rows[weight[rows] > 0]
     part = object.__new__(LinearSoftmax)
-    part.z, part.labels, part.weight = linear.z[rows], linear.labels[rows], linear.weight[rows]
+    part.z, part.labels, part.weight = linear.z[rows], linear.labels[rows], weight[rows]
     part.weight = part.weight / part.weight.sum()
     part.n, part.k = part.z.shape
     return part

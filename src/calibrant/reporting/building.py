@@ -221,9 +221,7 @@ def build(p: Predictions, asked: Options, more: dict[str, Any]) -> Report:
         metrics, header = measure(p, asked.metrics, asked.lens, asked.level, asked.n_resamples, asked.seed, stage)
         stage()
         level = asked.known_level
-        repairs = (
-            find_repairs(p, level, asked.seed) if asked.repair else no_repairs(p, level, "not asked for (repair=False)")
-        )
+        repairs = find_repairs(p, level, asked.seed) if asked.repair else no_repairs(p, level, "not asked for")
         stage()
         weaknesses = find_weaknesses(p, views, table, level)
         verdict = judge(p, views, repairs, asked.seed, weaknesses.found)

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_lines, html_table, number
 from ..files import write_atomic
 from .content import Report
 from .forms import form_of, plain_values, text_in
@@ -224,7 +224,7 @@ class ReportComparison:
 
     def _repr_html_(self) -> str:
         table = self._sides()
-        return f"<p>{_text(self.sentence)}</p>" + html_table(table.headings, table.rows)
+        return html_lines(repr(self)) + html_table(table.headings, table.rows)
 
 
 JUDGED = {True: "unlikely to be chance", False: "could be chance", None: "no test"}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from .._results import frame_of, html_table, number
+from .._results import frame_of, html_lines, html_table, number
 from ..errors import ArgumentError
 from ..files import write_atomic
 from .forms import form_of, plain_values, text_in
@@ -151,7 +151,8 @@ class Metrics:
 class Weakness:
     """Some of the rows: how sure the model is there, how often it is right, and whether the gap could be chance."""
 
-    kind: Literal["class", "group", "range"]
+    kind: Literal["class", "predicted", "group", "range"]
+    """A class as a question of its own, or the rows in which a class was predicted, a group, a range of scores."""
     name: str
     lens: str
     """What `says` and `happens` are about: ``top_label`` is being right, ``binary`` the positive class, ``class:...`` that class."""
@@ -192,6 +193,8 @@ class Weaknesses:
     level: float
     notes: tuple[str, ...] = ()
     reason: str = ""
+    about: str = ""
+    """What `says` and `happens` of all entries are about, in words."""
 
 
 @dataclass(frozen=True)
@@ -374,7 +377,7 @@ class Report:
         from html import escape
 
         rows = [[row.id, _short(row.value), _short(row.low), _short(row.high)] for row in self.metrics.rows]
-        head = f"<p><b>{escape(self.title)}</b><br>{escape(self.verdict.sentence)}</p>"
+        head = f"<p><b>{escape(self.title)}</b></p>" + html_lines(*self.header, self.verdict.sentence)
         return head + html_table(["metric", "value", "low", "high"], rows)
 
 

@@ -14,7 +14,7 @@ from .._evaluated import shown_number as number
 from .content import Diagram, Report
 from .diagram import svg_of
 from .interactive import shown
-from .plain import places_found
+from .plain import mean_and_rate, places_found
 from .specs import ACCURACY, COVERAGE, histogram_spec, paper_spec, reliability_spec, threshold_spec
 from .words import TOO_HIGH, TOO_LOW, in_words, level_text, percent, sentence, signed
 
@@ -71,6 +71,7 @@ def _environment() -> Any:
         words=in_words,
         sentence=sentence,
         setting=_setting,
+        means=mean_and_rate,
         places=places_found,
     )
     return environment

@@ -11,12 +11,12 @@ from .._evaluated import Header, Result, side_note
 from .._metric import Metric
 from .._references import REFERENCES
 from ..errors import CalibrantError
-from ..evaluation import evaluate
+from ..evaluation import evaluate, with_direction
 from ..inference.draws import CellSampler, Draws, choose_sampler
 from ..inference.intervals import OWN_INTERVALS, interval
 from ..inference.owntests import DEFAULT_TESTS
 from ..inference.pairdraws import resampling_seconds
-from ..inference.significance import assess
+from ..inference.significance import assess, simulates
 from ..lenses import Lens
 from ..predictions import Predictions
 from ..registry import catalogue
@@ -96,9 +96,15 @@ def _row(result: Result) -> MetricRow:
         caution=metric.cons,
         reference=metric.reference,
         link=REFERENCES[metric.cite].url,
-        reason=result.reason,
+        reason=_reason(result.reason),
         note=result.note,
     )
+
+
+def _reason(text: str) -> str:
+    """Why there is no value, without the remedy, which speaks of keywords that the reader of a page may not have."""
+    problem, _, remedy = text.rpartition("; ")
+    return problem if "=" in remedy and problem else text
 
 
 def _inferred(
@@ -123,7 +129,7 @@ def _inferred(
                 notes += [found.note] if found.note else []
             except CalibrantError as error:
                 notes.append(f"no interval: {error.problem}")
-    if _no_test(metric, p, several, late):
+    if _no_test(metric, p, several, late, options):
         notes.append("no p-value: drawn outcomes of so many rows would take too long")
     else:
         try:
@@ -132,17 +138,23 @@ def _inferred(
             notes += [side_note(metric, result.lens, tested.alternative)]
         except CalibrantError as error:
             notes.append(f"no p-value: {error.problem}")
-    return replace(result, low=low, high=high, pvalue=pvalue, note="; ".join(filter(None, notes)))
+    full = replace(result, low=low, high=high, pvalue=pvalue, note="; ".join(filter(None, notes)))
+    return with_direction(full, metric, p, options)
 
 
-def _no_test(metric: Metric, p: Predictions, several: bool, late: str) -> bool:
-    """Whether a p-value would take too long: no law is known, or the metric itself is slow where scores are right."""
+def _no_test(metric: Metric, p: Predictions, several: bool, late: str, options: dict[str, Any]) -> bool:
+    """Whether a p-value would take too long: no null distribution is known for such rows, or the metric itself is slow."""
     rows = stood_for(p)
     if metric.id in SLOW_NULL:
         return rows > SLOW_NULL[metric.id]
     if "^2" in metric.cost and rows > MOST_PAIRED:
         return True
-    return bool(late) and (several or metric.id not in DEFAULT_TESTS)
+    if not late or several or metric.id not in DEFAULT_TESTS:
+        return bool(late)
+    try:
+        return simulates(p, metric, options)
+    except CalibrantError:  # assess then says the same, and why
+        return False
 
 
 def _too_long(metric: Metric, p: Predictions, options: dict[str, Any], n_resamples: int) -> str:

@@ -171,10 +171,8 @@ def _metrics(metrics: Metrics) -> list[str]:
 def place_name(entry: Weakness) -> str:
     """Which rows an entry is about, escaped."""
     name = escaped(entry.name, 80)
-    if entry.kind == "class":
-        return f"predicted {name}" if entry.lens == "top_label" else f"class {name}"
-    if entry.kind == "group":
-        return f"group {name}"
+    if entry.kind != "range":
+        return f"{entry.kind} {name}"
     return f"confidence {name}" if entry.lens == "top_label" else f"probability {name}"
 
 
@@ -185,8 +183,14 @@ def judgement(entry: Weakness) -> str:
     if not entry.found:
         return "could be chance"
     if entry.lens == "top_label":
-        return "too sure" if entry.gap > 0 else "not sure enough"
+        return "overconfident" if entry.gap > 0 else "underconfident"
     return "too high" if entry.gap > 0 else "too low"
+
+
+def mean_and_rate(found: Weaknesses) -> tuple[str, str]:
+    """Headings of what was predicted and what was observed in each place."""
+    right = bool(found.entries) and found.entries[0].lens == "top_label"
+    return ("mean confidence", "accuracy") if right else ("mean predicted probability", "observed rate")
 
 
 def places_found(found: Weaknesses) -> str:
@@ -217,10 +221,12 @@ def _weaknesses(found: Weaknesses) -> list[str]:
     ]
     lines = [
         f"{places_found(found)} the gap is unlikely to be chance (level {found.alpha:g}, p-values corrected "
-        f"for their number by {found.correction.capitalize()}'s method). The largest weighted gap (gap times share of the rows) is first.",
+        f"for their number by {found.correction.capitalize()}'s method). Compared on {escaped(found.about)}. "
+        "The largest weighted gap (gap times share of the rows) is first.",
         "",
     ]
-    headings = ["where", "rows", "says", "happens", "gap", level, "weighted gap", "corrected p-value", "judgement"]
+    means = mean_and_rate(found)
+    headings = ["where", "rows", *means, "gap", level, "weighted gap", "corrected p-value", "judgement"]
     lines += table_of(headings, rows, range(1, 8))
     hidden = found.looked_at - len(rows)
     smaller = "1 smaller one is" if hidden == 1 else f"{hidden:,} smaller ones are"

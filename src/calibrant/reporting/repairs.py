@@ -12,8 +12,9 @@ from ..errors import CalibrantError
 from ..inference.significance import assess
 from ..predictions import Predictions
 from ..recalibration import METHODS
-from ..recalibration.base import Scores
+from ..recalibration.base import Scores, TrainingData
 from ..recalibration.choosing import Candidate, Recalibration, _held_out, recalibrate, rows_summing_to_one
+from ..recalibration.folds import fold_of_rows
 from ..registry import catalogue
 from .content import Repair, Repairs
 
@@ -114,7 +115,7 @@ def _left(found: Recalibration, p: Predictions, seed: int) -> tuple[float | None
     if found.method == "none":
         return None, None, None
     kind = METHODS[found.method](input=found.map.input)
-    fold = np.random.default_rng(seed).permutation(p.n) % FOLDS
+    fold = fold_of_rows(TrainingData(p), FOLDS, seed)
     held = _held_out(kind, p, fold, FOLDS)
     assert not isinstance(held, str)  # it was fitted on them before
     assert p.labels is not None

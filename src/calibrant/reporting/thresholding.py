@@ -39,7 +39,7 @@ def find_threshold(p: Predictions, accuracy: float, confidence_level: float, lev
     --------
     >>> from calibrant import Predictions
     >>> find_threshold(Predictions([1] * 99 + [0], [0.9] * 100), 0.9, 0.9, 0.95).threshold
-    0.01
+    0.5
     """
     nothing = (None,) * 5
     try:

@@ -107,7 +107,7 @@ KINDS = {
 
 
 class AlarmStory(NamedTuple):
-    """Alarms of one kind and group: the first one, and how often it came again."""
+    """Alarms of one kind, group and onset: the first one, and how often it came again."""
 
     heading: str
     words: str
@@ -116,10 +116,10 @@ class AlarmStory(NamedTuple):
 
 
 def _alarm_stories(status: MonitorStatus) -> list[AlarmStory]:
-    """One entry for each kind and group: those that nobody acknowledged first, all rows before groups, labels before scores."""
+    """One entry for each kind, group and onset: those that nobody acknowledged first, all rows before groups, labels before scores."""
     stories: dict[tuple[Any, ...], list[WatchAlarm]] = {}
     for alarm in status.alarms:
-        stories.setdefault((alarm.acknowledged, alarm.kind, str(alarm.group)), []).append(alarm)
+        stories.setdefault((alarm.acknowledged, alarm.kind, str(alarm.group), alarm.onset), []).append(alarm)
     kinds = list(KINDS)
 
     def rank(found: list[WatchAlarm]) -> tuple[Any, ...]:

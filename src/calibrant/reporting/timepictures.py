@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from ..monitoring.status import MonitorStatus, WindowStatus
@@ -144,7 +145,9 @@ def _drift(status: MonitorStatus, width: int) -> dict[str, Any] | None:
         if w.scores.drift is not None:
             found = w.scores.drift["psi"]
             words = "changed" if w.drifted else "as chance does"
-            values.append({"at": _at(status, w), "psi": found.value, "threshold": found.threshold, "what": words})
+            # Few resamples may reach no level as small as that: then no value is too large, and there is nothing to draw.
+            threshold = found.threshold if math.isfinite(found.threshold) else None
+            values.append({"at": _at(status, w), "psi": found.value, "threshold": threshold, "what": words})
     if not values:
         return None
     scale = {"domain": ["as chance does", "changed"], "range": [UNDER, OVER]}

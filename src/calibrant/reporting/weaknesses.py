@@ -8,19 +8,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._gather import views_of
 from .._results import number
 from ..bintable import BinTable, _binomial_interval
 from ..inference.significance import adjust
 from ..predictions import Predictions
 from ..view import View
 from .content import Weakness, Weaknesses
+from .words import in_words
 
 __all__ = ["Sums", "find_weaknesses", "gap_pvalues", "sums_by"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-Kind = Literal["class", "group", "range"]
+Kind = Literal["class", "predicted", "group", "range"]
 
 ALPHA = 0.05
 CORRECTION = "holm"
@@ -131,7 +131,7 @@ def find_weaknesses(p: Predictions, views: list[View], table: BinTable | None, l
     >>> p = Predictions([0, 1] * 50, [0.1, 0.6] * 50, groups=["a", "b"] * 50)
     >>> found = find_weaknesses(p, views_of(p, "binary"), None, 0.95)
     >>> found.entries[0].kind, found.entries[0].name, round(found.entries[0].gap, 6)
-    ('class', '1', -0.4)
+    ('group', 'b', -0.4)
     """
     looked = [*_classes(p, views), *_groups(p, views), *_ranges(views, table)]
     entries = [entry for places in looked for entry in _entries(places, level)]
@@ -148,18 +148,28 @@ def find_weaknesses(p: Predictions, views: list[View], table: BinTable | None, l
         level=level,
         notes=(*_untested(entries), *_notes(p, views, len(entries))),
         reason="" if entries else "there is no class, group or range of scores to look at",
+        about=_about(p, views),
     )
 
 
+def _about(p: Predictions, views: list[View]) -> str:
+    """What the places are compared on, in words."""
+    if len(views) > 1:
+        return "each class against the rest"
+    lens = views[0].lens
+    if lens == "binary":
+        return f"the probability of the positive class, {_class_name(p, 1)}"
+    return in_words(lens) if lens == "top_label" else f"the probability of {lens.replace(':', ' ')}"
+
+
 def _classes(p: Predictions, views: list[View]) -> list[Places]:
-    """Rows by the class that was predicted; where classes are questions of their own, each of them."""
+    """Rows by the class that was predicted, under the main lens as all places; where classes are questions of their own, each of them."""
     if len(views) > 1:
         return [Places("class", [_class_name(p, i)], view, sums_by(view, None, 1)) for i, view in enumerate(views)]
     if p.kind not in ("binary", "multiclass"):
         return []
-    top = views_of(p, "top_label")[0]
-    assert isinstance(top, View)
-    return [Places("class", [_class_name(p, i) for i in range(p.k)], top, sums_by(top, p.predicted, p.k))]
+    names = [_class_name(p, i) for i in range(p.k)]
+    return [Places("predicted", names, views[0], sums_by(views[0], p.predicted, p.k))]
 
 
 def _class_name(p: Predictions, index: int) -> str:
@@ -253,7 +263,7 @@ def _notes(p: Predictions, views: list[View], looked_at: int) -> list[str]:
         if p.groups is not None:
             notes.append("Groups are compared on one question too, and are left out.")
     elif p.kind in ("binary", "multiclass"):
-        notes.append("A class stands for the rows in which it was predicted.")
+        notes.append('"Predicted" and a class stand for the rows in which that class has the largest probability.')
     if looked_at > MOST_ENTRIES:
         notes.append(f"The {MOST_ENTRIES} largest of {looked_at:,} places are kept; the correction counts all of them.")
     return notes

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from .._extras import WeightKind, read_weights
 from ..errors import InputError, InputTypeError, LabelError, ShapeError
-from ..recalibration.counting import whole_total
 
 __all__ = [
     "TrainingRows",
@@ -181,7 +180,9 @@ class TrainingRows:
     total: float
 
     @classmethod
-    def read(cls, logits: Any, labels: Any, sample_weight: Any, classes: int | None) -> TrainingRows:
+    def read(
+        cls, logits: Any, labels: Any, sample_weight: Any, classes: int | None, counts: Any = None
+    ) -> TrainingRows:
         """Check the tensors and widen them, on the device where the logits are."""
         check_logits(logits, classes)
         if logits.ndim != 2 or not len(logits):
@@ -197,20 +198,16 @@ class TrainingRows:
                 "drop the row; a class that is masked out gets a large negative number such as -1e4",
                 row=row,
             )
-        if sample_weight is None:
-            weight = torch.full((len(z),), 1 / len(z), dtype=z.dtype, device=z.device)
-            return cls(z, codes, weight, "unit", float(len(z)), float(len(z)))
-        given = sample_weight.detach().cpu().numpy() if isinstance(sample_weight, Tensor) else np.asarray(sample_weight)
-        return cls._weighed(z, codes, given)
+        weight, kind = read_weights(_on_host(sample_weight), _on_host(counts), len(z))
+        if weight is None:
+            equal = torch.full((len(z),), 1 / len(z), dtype=z.dtype, device=z.device)
+            return cls(z, codes, equal, "unit", float(len(z)), float(len(z)))
+        total = float(weight.sum())
+        size = total if kind == "counts" else total**2 / float(np.square(weight).sum())
+        given = torch.as_tensor(weight, device=z.device).to(z.dtype)
+        kept = given > 0  # a row without weight is no row
+        return cls(z[kept], codes[kept], given[kept] / given.sum(), kind, size, total)
 
-    @classmethod
-    def _weighed(cls, z: Tensor, codes: Tensor, given: Any) -> TrainingRows:
-        scaled, _ = read_weights(given, None, len(z))
-        assert scaled is not None
-        total = float(np.asarray(given, np.float64).sum())
-        counted = whole_total(given)
-        size = counted if counted is not None else float(scaled.sum() ** 2 / np.square(scaled).sum())
-        weight = torch.as_tensor(scaled, device=z.device).to(z.dtype)
-        kept = weight > 0  # a row without weight is no row
-        weight = weight[kept] / weight.sum()
-        return cls(z[kept], codes[kept], weight, "counts" if counted is not None else "importance", size, total)
+
+def _on_host(weight: Any) -> Any:
+    return weight.detach().cpu().numpy() if isinstance(weight, Tensor) else weight

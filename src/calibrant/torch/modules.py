@@ -99,10 +99,13 @@ class MapModule(nn.Module):
         """Calibrated probabilities: the softmax over the classes of what `forward` gives."""
         return softmax_of_classes(self(logits))
 
-    def fit(self, logits: Tensor, labels: Any, sample_weight: Any = None) -> Self:
-        """Fit to the logits and labels of validation rows that the model was not trained on, on the device of the logits."""
+    def fit(self, logits: Tensor, labels: Any, sample_weight: Any = None, *, counts: Any = None) -> Self:
+        """Fit to the logits and labels of validation rows that the model was not trained on, on the device of the logits.
+
+        Only ratios of `sample_weight` matter; `counts` are the numbers of equal rows that each one stands for.
+        """
         check_flat(logits)
-        rows = TrainingRows.read(logits, labels, sample_weight, self.n_classes)
+        rows = TrainingRows.read(logits, labels, sample_weight, self.n_classes, counts)
         self.to(rows.logits.device)
         with torch.no_grad():
             self._fit(rows if self.input == "logit" else of_probabilities(rows))

@@ -256,6 +256,7 @@ class OrderPreservingNetwork(nn.Module):
         labels: Any,
         sample_weight: Any = None,
         *,
+        counts: Any = None,
         epochs: int = 40,
         batch_size: int = 256,
         learning_rate: float = 0.005,
@@ -265,10 +266,11 @@ class OrderPreservingNetwork(nn.Module):
     ) -> Self:
         """Fit by Adam from the best temperature on, and keep the epoch of least loss on rows held out, the start among them.
 
-        The same `rng`, device and number of threads give the same network. Nothing touches the global random state.
+        The same `rng`, device and number of threads give the same network. Nothing touches the global random state. A row with a count
+        is held out, or not, as a whole.
         """
         check_flat(logits)
-        rows = TrainingRows.read(logits, labels, sample_weight, self.n_classes)
+        rows = TrainingRows.read(logits, labels, sample_weight, self.n_classes, counts)
         if not 0 < held_out < 1 or round(held_out * len(rows.logits)) in (0, len(rows.logits)):
             raise ArgumentError(
                 "held_out", f"must leave rows on both sides; got {held_out!r} of {len(rows.logits)} rows"

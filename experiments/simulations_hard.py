@@ -1,0 +1,89 @@
+"""Scores on which intervals in closed form are hard to get right: rare events, few grades, scores close together, sharp ones, weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import calibrant as cal
+
+Floats = NDArray[np.float64]
+
+HARD_ROWS, HARD_RUNS = 1000, 400
+HARD_SCORES = {
+    "rare events": "Beta(0.5, 99.5), 0.5 % events",
+    "five grades": "0.02, 0.1, 0.3, 0.6 and 0.9 in shares of 0.4, 0.3, 0.15, 0.1 and 0.05",
+    "concentrated": "even between 0.30 and 0.31",
+    "sharp logits": "log-odds normal with standard deviation 20",
+    "importance weights": "even scores, weights exponential and drawn apart from them",
+}
+# The ways to make an interval without resampling, the default first.
+HARD_INTERVALS = {
+    "brier": ("gamma", "normal"),
+    "nll": ("gamma", "normal"),
+    "ecd": ("gamma", "normal"),
+    "calibration_in_the_large": ("gamma", "normal"),
+    "expected_observed_ratio": ("asymptotic",),
+    "l2ce_interval": ("asymptotic",),
+    "cox_slope": ("asymptotic",),
+    "cox_intercept": ("asymptotic",),
+}
+# What log-odds are divided by to give the true ones.
+HARD_TRUTHS = {"calibrated": 1.0, "temperature 1.5": 1.5}
+
+
+def hard_scores(law: str, n: int, rng: np.random.Generator) -> tuple[Floats, Floats | None]:
+    """Scores, and weights where the law has some."""
+    if law == "rare events":
+        return rng.beta(0.5, 99.5, n), None
+    if law == "five grades":
+        return rng.choice([0.02, 0.1, 0.3, 0.6, 0.9], n, p=[0.4, 0.3, 0.15, 0.1, 0.05]), None
+    if law == "concentrated":
+        return 0.3 + 0.01 * rng.random(n), None
+    if law == "sharp logits":
+        return _sigmoid(rng.normal(0, 20, n)), None
+    return rng.random(n), rng.exponential(1, n)
+
+
+def true_rate(score: Floats, truth: str) -> Floats:
+    """How often the event happens at each score."""
+    power = 1 / HARD_TRUTHS[truth]
+    # Odds to a power, not log-odds, so that scores of 0 and 1 stay what they are.
+    above, below = score**power, (1 - score) ** power
+    return above / (above + below)
+
+
+def hard_rows(law: str, truth: str, n: int, rng: np.random.Generator) -> cal.Predictions:
+    """Predictions with these scores, whose outcomes follow the truth."""
+    score, weight = hard_scores(law, n, rng)
+    outcome = (rng.random(n) < true_rate(score, truth)).astype(np.uint8)
+    return cal.Predictions(outcome, score, sample_weight=weight)
+
+
+def hard_truth(metric: str, law: str, truth: str) -> float:
+    """What the metric tends to: its mean over outcomes, at two million scores."""
+    if metric == "cox_slope":
+        return 1 / HARD_TRUTHS[truth]
+    if metric == "cox_intercept":
+        return 0.0
+    p, _ = hard_scores(law, 2_000_000, np.random.default_rng(20))
+    q = true_rate(p, truth)
+    if metric == "expected_observed_ratio":
+        return float(p.mean() / q.mean())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(p > 0, np.log(p), 0.0), np.where(p < 1, np.log1p(-p), 0.0)
+    means: dict[str, Any] = {
+        "brier": (p - q) ** 2 + q * (1 - q),
+        "nll": -q * logs[0] - (1 - q) * logs[1],
+        "ecd": (p - q) * (logs[0] - logs[1]),
+        "calibration_in_the_large": p - q,
+        "l2ce_interval": (p - q) ** 2,
+    }
+    return float(means[metric].mean())
+
+
+def _sigmoid(x: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-x))

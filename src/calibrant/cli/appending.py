@@ -1,0 +1,78 @@
+"""Further columns for a text file whose own bytes stay as they are: quotes, separators, line ends, encoding and all."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..engines.reading import dialect_of
+from ..files import read_limited
+
+__all__ = ["appended"]
+
+
+def appended(
+    connection: Any, path: str, kind: str, width: int, rows: Sequence[int], names: Sequence[str], columns: Sequence[Any]
+) -> bytes | None:
+    """The text of a file with more columns behind its own; None where its records are not told apart for sure.
+
+    Parameters
+    ----------
+    connection
+        A DuckDB connection, which knows the separator and the quotes of the file.
+    path, kind
+        The file, and whether it is ``"csv"`` or ``"tsv"``.
+    width
+        How many columns it has.
+    rows
+        The numbers of the rows to keep, from 0 up and rising; `columns` have an entry for each.
+    names, columns
+        The new columns.
+    """
+    if Path(path).suffix == ".zst":
+        return None
+    written = dialect_of(connection, path, kind)
+    if written is None:
+        return None
+    cells = zip(*(map(repr, column.tolist()) for column in columns), strict=True)
+    wanted = zip(rows, (written["delimiter"].join(row) for row in cells), strict=True)
+    new = io.StringIO()
+    csv.writer(new, **written, lineterminator="").writerow([name.encode().decode("latin-1") for name in names])
+    parts: list[str] = []
+    number, (place, more) = -1, (-1, new.getvalue())
+    try:
+        for record, fields in _records(path, written):
+            if not fields:  # an empty line is no row
+                parts.append(record)
+                continue
+            if fields != width:
+                return None
+            if number == place:
+                body = record.rstrip("\r\n")
+                parts.append(f"{body}{written['delimiter']}{more}{record[len(body) :]}")
+                place, more = next(wanted, (-2, ""))
+            number += 1
+    except (csv.Error, OSError):
+        return None
+    return "".join(parts).encode("latin-1") if place == -2 else None
+
+
+def _records(path: str, written: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """Each record as it is written, with its line end, and how many fields it has."""
+    raw = read_limited(path, Path(path).stat().st_size)
+    # Every byte is a sign of Latin-1, so that what comes out is what went in, whatever the encoding means by it.
+    text = (gzip.decompress(raw) if Path(path).suffix == ".gz" else raw).decode("latin-1")
+    taken: list[str] = []
+
+    def lines() -> Iterator[str]:
+        for line in io.StringIO(text, newline=""):
+            taken.append(line)
+            yield line
+
+    for fields in csv.reader(lines(), **written):
+        yield "".join(taken), len(fields)
+        taken.clear()

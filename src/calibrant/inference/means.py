@@ -1,0 +1,126 @@
+"""Confidence limits of a mean over rows, from its first three moments.
+
+The normal limits of a skewed mean miss the true value on one side: a few rare, costly rows carry the mean, and samples that happen to
+hold too few of them also look too certain. The limits here are quantiles of a gamma distribution with the skewness of the studentised
+mean, one more such row being granted to the side on which it would lie; for a number of events they are the exact Poisson limits
+(Fay and Feuer 1997).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..lenses import AnyView
+from ..registry import Metric
+from ..view import VectorView, View
+
+__all__ = ["Moments", "gamma_limits", "moments_of", "surprise_of"]
+
+Floats = NDArray[np.float64]
+
+# With more surprises than this the rows themselves show what one more would add.
+MANY_SURPRISES = 1000
+# Below this skewness the gamma distribution is the normal one to five digits.
+STRAIGHT = 1e-6
+
+
+@dataclass(frozen=True)
+class Moments:
+    """A weighted mean, the variance and third cumulant of its estimate, and how many rows of weight 1 it is worth."""
+
+    mean: float
+    variance: float
+    third: float
+    n: float
+
+
+def moments_of(view: AnyView, rows: Floats, mean: float) -> Moments:
+    """The moments of the mean of one number for each row."""
+    n = view.effective_size
+    off = (rows - mean) * (view.weights if view.weight_kind == "importance" else 1) / view.total
+    times = np.ones(len(off)) if view.weight_kind != "counts" else view.weights
+    correct = n / (n - 1) if n > 1 else math.inf
+    return Moments(mean, correct * float(times @ off**2), correct**1.5 * float(times @ off**3), n)
+
+
+def surprise_of(metric: Metric, view: AnyView, options: dict[str, Any]) -> float:
+    """How far one more surprising row would move the mean, and in which direction; 0 where there are enough of them to tell.
+
+    A surprise is the second most probable outcome of a row. Each row counts with the probability, by its own scores, that its most
+    probable outcome does not occur, so that nothing is assumed of rows that are sure.
+    """
+    other, chance = _surprised(view)
+    weight = chance * view.weights
+    if other is None or not weight.any() or float(weight.sum()) / view.total * view.effective_size > MANY_SURPRISES:
+        return 0.0
+    rows = metric.rows_of(other, options)
+    own = metric.rows_of(view, options)
+    assert rows is not None
+    assert own is not None
+    at = weight > 0
+    more = float(weight[at] @ rows[at]) / float(weight.sum()) - float(view.weights @ own) / view.total
+    heavy = float(weight @ view.weights) / float(weight.sum()) if view.weight_kind == "importance" else 1.0
+    return more * heavy / view.total
+
+
+def _surprised(view: AnyView) -> tuple[AnyView | None, Floats]:
+    """The same rows, each with its second most probable outcome, and the probability that the most probable one does not occur."""
+    words: dict[str, Any] = {"rows": view.rows, "lens": view.lens}
+    if view.is_soft:
+        return None, np.zeros(view.n)
+    if isinstance(view, View):
+        outcome = (view.score < 0.5).astype(np.uint8)
+        other: AnyView = View(view.raw_score, outcome, view.weight, view.weight_kind, **words)
+        return other, np.minimum(view.score, 1 - view.score)
+    probs = view.raw_probs
+    probs = np.column_stack([1 - probs, probs]) if probs.ndim == 1 else probs
+    top = probs.argmax(axis=1)
+    rest = np.array(probs, dtype=np.float64)
+    rest[np.arange(len(rest)), top] = -1
+    second = rest.argmax(axis=1)
+    rest[np.arange(len(rest)), top] = 0
+    other = VectorView(
+        view.raw_probs,
+        second,
+        None,
+        view.weight,
+        view.weight_kind,
+        logits=view.logits,
+        score_column=view.score_column,
+        tree_columns=view.tree_columns,
+        **words,
+    )
+    return other, rest.sum(axis=1)
+
+
+def gamma_limits(found: Moments, level: float, surprise: float = 0.0) -> tuple[float, float]:
+    """Both confidence limits; `surprise` is what one more surprising row would add to the mean."""
+    typical = found.third / found.variance if found.variance > 0 else 0.0
+    add = max(surprise, typical, 0.0), max(-surprise, -typical, 0.0)
+    high = _limit(found, add[0], (1 + level) / 2)
+    low = -_limit(Moments(-found.mean, found.variance, -found.third, found.n), add[1], (1 + level) / 2)
+    return low, high
+
+
+def _limit(found: Moments, add: float, level: float) -> float:
+    """The upper limit, after a row that adds so much."""
+    from scipy.special import gammaincinv, ndtri, stdtrit
+
+    mean, variance, third = found.mean + add, found.variance + add**2, found.third + add**3
+    if variance <= 0:
+        return mean
+    z = float(ndtri(level))
+    skewness = third / variance**1.5  # of the estimate; the studentised one has twice as much
+    steps = z
+    if abs(skewness) > STRAIGHT:
+        shape = 1 / skewness**2
+        tail = level if skewness > 0 else 1 - level
+        steps = math.copysign(1.0, skewness) * (float(gammaincinv(shape, tail)) - shape) / math.sqrt(shape)
+    # The variance is estimated too, which a t distribution allows for.
+    wider = float(stdtrit(found.n - 1, level)) / z if found.n > 1 else math.inf
+    return mean + steps * wider * math.sqrt(variance)

@@ -1,0 +1,318 @@
+"""What a newcomer meets: options given twice, outputs that cannot be written, files of other kinds, words of the command line."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+from calibrant.cli import screen
+from calibrant.cli.main import cli
+from calibrant.cli.options import OnceCommand
+from calibrant.cli.screen import in_options
+from calibrant.files import check_writable
+
+Run = Callable[..., tuple[int, str, str]]
+RNG = np.random.default_rng(3)
+SCORES = RNG.beta(1, 2, 400).round(5)
+EVENTS = (RNG.random(400) < SCORES**0.7).astype(int)
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.csv"
+    pd.DataFrame({"y": EVENTS, "p": SCORES, "g": EVENTS * 3}).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def yes_no(tmp_path: Path) -> Path:
+    """Two columns with that of the positive class first."""
+    path = tmp_path / "yes_no.csv"
+    words = np.array(["no", "yes"])[EVENTS]
+    pd.DataFrame({"label": words, "p_yes": SCORES, "p_no": (1 - SCORES).round(5)}).to_csv(path, index=False)
+    return path
+
+
+def commands(group: click.Group = cli, before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, (*before, name))
+        else:
+            yield (*before, name), command
+
+
+def value_of(option: click.Option) -> list[str]:
+    if option.is_flag:
+        return []
+    if isinstance(option.type, click.Choice):
+        return [str(option.type.choices[0])]
+    return ["1"] * option.nargs
+
+
+ALL = [
+    (names, option)
+    for names, command in commands()
+    for option in command.params
+    if isinstance(option, click.Option) and not option.multiple and (not option.is_flag or option.secondary_opts)
+]
+
+
+@pytest.mark.parametrize(("names", "option"), ALL, ids=[f"{' '.join(n)} {o.opts[0]}" for n, o in ALL])
+def test_an_option_given_twice_is_refused(run: Run, names: tuple[str, ...], option: click.Option) -> None:
+    for first in option.opts:  # another name of the same option is the same option
+        again = option.secondary_opts[0] if option.secondary_opts else option.opts[0]
+        code, out, err = run(*names, first, *value_of(option), again, *value_of(option))
+        assert (code, out) == (2, "")
+        assert err.startswith(f"error: {option.opts[0]}: was given twice; give it")
+
+
+def test_every_command_looks_at_options_that_come_twice(rows: Path, run: Run) -> None:
+    assert all(isinstance(command, OnceCommand) for _, command in commands())
+    assert "give its values once, with commas" in run("evaluate", rows, "--metrics", "ece", "--metrics", "nll")[2]
+    assert run("evaluate", rows, "--metrics", "ece", "--json", "--json")[0] == 0
+    gates = ("--fail-if", "ece > 1", "--fail-if", "nll > 9")
+    assert run("evaluate", rows, "--metrics", "ece", *gates)[0] == 0
+
+
+# What cannot be written
+
+WRITERS = [
+    (("fit", "{rows}"), ".json"),
+    (("apply", "{rows}", "{rows}"), ".csv"),
+    (("scan", "{rows}"), ".sketch"),
+    (("report", "{rows}"), ".html"),
+    (("demo",), ".html"),
+    (("monitor", "report", "{rows}"), ".html"),
+]
+
+
+@pytest.mark.parametrize(("words", "suffix"), WRITERS, ids=[words[0] for words, _ in WRITERS])
+def test_an_output_that_cannot_be_written_is_named_before_the_work(
+    tmp_path: Path, rows: Path, run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], suffix: str
+) -> None:
+    for name in ("fitting.run_fit", "fitting.run_apply", "streaming.run", "reporting.run", "demonstration.run"):
+        monkeypatch.setattr(f"calibrant.cli.{name}", None)  # nothing is begun
+    command = [word.format(rows=rows) for word in words]
+    code, out, err = run(*command, "--out", tmp_path / "no" / f"x{suffix}")
+    assert (code, out) == (2, "")
+    assert "cannot be written (its folder does not exist)" in err
+    assert "is not a folder" in run(*command, "--out", rows / f"x{suffix}")[2]
+    assert "it is a folder" in run(*command, "--out", tmp_path)[2]
+
+
+def test_a_folder_that_cannot_be_made_is_named_before_the_work(rows: Path, run: Run) -> None:
+    code, out, err = run("run", "--validation", rows, "--test", rows, "--out", rows / "results")
+    assert (code, out, "is not a folder" in err) == (2, "", True)
+    assert "is not a folder" in run("demo", "--save-data", rows / "data")[2]
+
+
+def test_a_check_leaves_nothing_behind(tmp_path: Path) -> None:
+    check_writable(tmp_path / "x.html")
+    check_writable(tmp_path / "a" / "b", folder=True)
+    assert list(tmp_path.iterdir()) == []
+    if os.path.isdir("/proc/self"):
+        with pytest.raises(cal.errors.FileError, match="cannot be written"):
+            check_writable("/proc/x.html")
+
+
+def test_the_page_of_the_demo_must_have_a_known_kind(tmp_path: Path, run: Run) -> None:
+    code, out, err = run("demo", "--out", tmp_path / "page.pdf")
+    assert (code, out) == (2, "")
+    assert re.fullmatch(r"error: --out: .*; end it in .html, .md or .json\n", err)
+
+
+# Files of other kinds
+
+
+@pytest.mark.parametrize("command", [("evaluate",), ("scan", "--out", "x.sketch")])
+def test_a_spreadsheet_is_called_one(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    book = tmp_path / "book.xlsx"
+    with zipfile.ZipFile(book, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+    code, _, err = run(command[0], book, *command[1:])
+    assert (code, "is a spreadsheet, which cannot be read; save it as CSV" in err, "npz" in err) == (2, True, False)
+    book.rename(tmp_path / "book")
+    if command[0] == "evaluate":
+        assert "is a spreadsheet" in run("evaluate", tmp_path / "book")[2]
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+@pytest.mark.parametrize(("encoding", "name"), [("latin-1", "Latin-1"), ("utf-16", "UTF-16")])
+def test_text_in_another_encoding_is_named(
+    tmp_path: Path, run: Run, encoding: str, name: str, stream: list[str]
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes("label,p,straße\n1,0.5,é\n0,0.2,ü\n".encode(encoding))
+    code, _, err = run("evaluate", path, *stream)
+    assert (code, f"is not UTF-8 text (it may be {name}); save it as UTF-8" in err) == (2, True)
+
+
+def test_no_column_is_listed_that_the_file_lacks(tmp_path: Path, rows: Path, run: Run) -> None:
+    path, fitted = tmp_path / "bare.csv", tmp_path / "map.json"
+    path.write_text("a,b\n1,2\n")
+    assert run("fit", rows, "--method", "platt", "--out", fitted)[0] == 0
+    err = run("apply", fitted, path, "--out", tmp_path / "x.csv")[2]
+    assert err.endswith("the columns are a, b\n")
+    np.savez(tmp_path / "bare.npz", logits=np.zeros((3, 2)), truth_of_rows=[0, 1, 0])
+    err = run("evaluate", tmp_path / "bare.npz")[2]
+    assert err.endswith("the columns are logits, truth_of_rows\n")
+    assert run("evaluate", tmp_path / "bare.npz", "--label", "truth_of_rows", "--metrics", "nll")[0] == 0
+
+
+# Words
+
+
+def test_errors_name_the_option_that_names_a_metric(rows: Path, run: Run) -> None:
+    wrong = "there is no metric 'eceee'"
+    assert run("evaluate", rows, "--fail-if", "eceee > 1")[2].startswith(f"error: --fail-if: {wrong}")
+    assert run("evaluate", rows, "--metrics", "eceee")[2].startswith(f"error: --metrics: {wrong}")
+    assert run("assess", rows, "--metric", "eceee")[2].startswith(f"error: --metric: {wrong}")
+    assert run("assess", rows, "--metrics", "eceee,nll")[2].startswith(f"error: --metrics: {wrong}")
+    assert run("compare", rows, "--models", "p,g", "--metric", "eceee")[2].startswith(f"error: --metric: {wrong}")
+    assert run("report", rows, "--metrics", "eceee")[2].startswith(f"error: --metrics: {wrong}")
+    files = ("--validation", rows, "--test", rows, "--out", rows.parent / "out")
+    assert run("run", *files, "--metrics", "eceee")[2].startswith(f"error: --metrics: {wrong}")
+    assert run("evaluate", rows, "--fail-if", "SCE > 1")[2].startswith("error: --fail-if: 'SCE' names")
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "spoken"),
+    [
+        (
+            "x: y; pass classes=[...] in the order of the columns, or pos_label=",
+            ["--classes"],
+            "x: y; pass --classes in the order of the columns",
+        ),
+        ("x: y; use method='consistency'", [], "x: y"),
+        ("x: y; use lens='top_label' or method='consistency'", ["--lens"], "x: y; use --lens top_label"),
+        ("x: y; set bandwidth=0.1, or drop it", [], "x: y; drop it"),
+        (
+            "x: y; use kind='periods' for different rows",
+            ["--compare"],
+            "x: y; use --compare periods for different rows",
+        ),
+        ("x: the file a=b.csv is odd; check it", [], "x: the file a=b.csv is odd; check it"),
+    ],
+)
+def test_remedies_that_only_python_has_are_left_out(text: str, options: list[str], spoken: str) -> None:
+    assert in_options(text, options) == spoken
+
+
+KEYWORD = re.compile(
+    r"\b(pos_label|classes|lens|method|grid|features|groups|sample_weight|n_resamples|rng|repair|input|map|by)="
+)
+
+
+def test_no_text_of_a_command_speaks_of_keywords(tmp_path: Path, rows: Path, yes_no: Path, run: Run) -> None:
+    animals, fitted = tmp_path / "animals.csv", tmp_path / "map.json"
+    animals.write_text("label,p\n" + "cat,0.2\ndog,0.9\n" * 20)
+    assert run("fit", rows, "--method", "platt", "--out", fitted)[0] == 0
+    page = tmp_path / "page.md"
+    calls: list[tuple[object, ...]] = [
+        ("scan", animals, "--out", tmp_path / "x.sketch"),
+        ("evaluate", animals),
+        ("evaluate", animals, "--stream"),
+        ("evaluate", rows, "--metrics", "lce,pce,mcm,skce_ul,klce,ece", "--assess", "--resamples", "200"),
+        ("evaluate", rows, "--metrics", "nll", "--weight", "g", "--counts", "g"),
+        ("evaluate", yes_no, "--pos-label", "maybe"),
+        ("assess", rows, "--metric", "skce_uq", "--weight", "p"),
+        ("assess", rows, "--metric", "sbct", "--lens", "classwise"),
+        ("select", rows, "--accuracy", "0.99"),
+        ("select", rows),
+        ("select", rows, "--accuracy", "0.9", "--weight", "p"),
+        ("apply", fitted, animals, "--out", tmp_path / "x.csv", "--logits", "p"),
+        ("report", rows, "--out", page, "--metrics", "lce,ece,pce", "--no-repair"),
+        ("report", rows, yes_no, "--compare", "models", "--out", page),
+        ("report", rows, "--map", fitted, "--out", page),
+        ("run", "--validation", rows, "--test", rows, "--out", tmp_path / "o", "--metrics", "lce,ece"),
+    ]
+    for call in calls:
+        _, out, err = run(*call)
+        assert not KEYWORD.search(out + err), (call, out + err)
+        assert "Traceback" not in err
+    assert not KEYWORD.search(page.read_text(encoding="utf-8"))
+
+
+def test_errors_speak_of_what_is_on_the_command_line(tmp_path: Path, rows: Path, run: Run) -> None:
+    text = tmp_path / "text.csv"
+    text.write_text("y,p,q\n0,0.1,a\n1,0.2,b\n")
+    assert run("evaluate", text, "--weight", "q")[2].endswith("and numbers are needed; name a column of numbers\n")
+    assert run("compare", text, "--models", "p,q")[2].startswith("error: --models: holds text")
+    assert run("evaluate", rows, "--interval", "95")[2].startswith("error: --interval: must lie between 0 and 1")
+    assert run("evaluate", rows, "--map", rows)[2].endswith("; name a file that fit wrote\n")
+    assert run("fit", rows, "--where", "y = 0", "--out", tmp_path / "m.json")[2].startswith(
+        "error: --label: needs rows"
+    )
+    assert "'fixed'" not in run("select", rows, "--coverage", "0.9", "--method", "sgr")[2]
+
+
+# The positive class
+
+
+def test_the_positive_class_is_told_by_its_name_and_said(yes_no: Path, tmp_path: Path, run: Run) -> None:
+    fast = ("--resamples", "200")
+    assert "2 classes, positive class yes, prevalence" in run("evaluate", yes_no, "--metrics", "ece")[1]
+    assert run("assess", yes_no)[1].startswith("positive class yes\n")
+    assert '"positive_class": "yes"' in run("assess", yes_no, "--json")[1]
+    assert "positive class yes" in run("fit", yes_no, "--method", "platt", "--out", tmp_path / "map.json")[1]
+    assert run("report", yes_no, "--out", tmp_path / "page.md", "--metrics", "ece", "--no-repair", *fast)[0] == 0
+    assert "positive class yes" in (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert run("scan", yes_no, "--out", tmp_path / "x.sketch")[0] == 0
+    assert "positive class yes" in run("evaluate", tmp_path / "x.sketch", "--metrics", "ece")[1]
+
+
+def test_a_positive_class_by_place_is_noted(tmp_path: Path, yes_no: Path, run: Run) -> None:
+    path = tmp_path / "loans.csv"
+    text = yes_no.read_text().replace("p_yes", "p_default").replace("p_no", "p_ok")
+    path.write_text(re.sub("(?m)^yes", "default", re.sub("(?m)^no", "ok", text)))
+    note = "note: ok is taken as the positive class, being the second column; --classes ok,default takes the other\n"
+    for stream in ([], ["--stream"]):
+        code, out, err = run("evaluate", path, "--metrics", "ece", *stream)
+        assert (code, err, "positive class ok" in out) == (0, note, True)
+        code, out, err = run("evaluate", path, "--metrics", "ece", "--classes", "ok,default", *stream)
+        assert (code, err, "positive class default" in out) == (0, "", True)
+    assert run("evaluate", path, "--metrics", "ece", "--probs", "p_ok,p_default")[2] == ""
+
+
+def test_places_are_about_what_the_heading_says(tmp_path: Path, yes_no: Path, run: Run) -> None:
+    page = tmp_path / "page.md"
+    assert run("report", yes_no, "--out", page, "--metrics", "ece", "--no-repair")[0] == 0
+    text = page.read_text(encoding="utf-8")
+    assert "Compared on the probability of the positive class, yes." in text
+    for name, rows in (("no", SCORES <= 0.5), ("yes", SCORES > 0.5)):
+        means = f"| {100 * SCORES[rows].mean():.1f}% | {100 * EVENTS[rows].mean():.1f}% |"
+        assert f"| predicted {name} | {rows.sum()} {means}" in text
+    assert "| where | rows | mean predicted probability | observed rate | gap |" in text
+
+
+# Narrow windows
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_numbers_stay_whole_in_a_narrow_window(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
+) -> None:
+    monkeypatch.setattr(screen, "is_terminal", lambda stream: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    numbers = ["0.0006542", "-0.0002783", "[0.0006370, 0.002343]", "< 0.001"]
+    rows = [
+        [f"metric_{i}", "Debiased root mean squared calibration error, bin count search", *numbers, "top_label", ""]
+        for i in range(3)
+    ]
+    screen.print_table(["metric", "name", "value", "north", "south", "p-value", "lens", ""], rows, range(2, 6))
+    out = capsys.readouterr().out
+    assert "…" not in out
+    for cell in (*numbers, "metric_2"):
+        assert cell in out

@@ -1,0 +1,163 @@
+"""Laws of every calibrator: only ratios of importance matter, counts are repeated rows, and the order of rows means nothing."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import calibrant as cal
+from calibrant.recalibration import METHODS
+from calibrant.recalibration.base import CalibrationMap
+from calibrant.recalibration.grouped import GroupMap
+from calibrant.recalibration.persistence import map_types
+
+from .problems import COLUMNS, Problem, random_problem
+
+# One of each type, and every way of counting rows that an option brings; what a type needs to be made or to have an effect.
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "PlattScaling": [{}, {"targets": "plain"}],
+    "VennAbers": [{}, {"rule": "brier"}],
+    "HistogramBinning": [{}, {"binning": "equal_width", "shrink": 0.5}],
+    "TopLabelHistogramBinning": [{"points_per_bin": 20}],
+    "TemperatureScaling": [{}, {"objective": "brier"}],
+    "KernelCalibration": [{}, {"adaptive": True}],
+    "ConsistencyCalibration": [{}, {"noise": "uniform"}],
+    "PriorShift": [{"before": None}, {"before": None, "after": "labels"}],
+    "GroupCalibration": [{"map": cal.VennAbers()}],
+    "MultiCalibration": [{"min_size": 20}, {"min_size": 20, "held_out": 0}],
+}
+ABSTRACT = ("UnlabelledMap", "GroupMap", "ScoreMap")
+SOLVED = 1e-5  # how far a search for the optimum may stop from it, in probability
+SCALES = (1000, 0.001, np.pi)
+
+
+def every_calibrator() -> list[Any]:
+    return [
+        pytest.param(name, options, id=f"{name}({', '.join(f'{k}={v}' for k, v in options.items())})")
+        for name in sorted(set(map_types()) - set(ABSTRACT))
+        for options in VARIANTS.get(name, [{}])
+    ]
+
+
+def made(name: str, options: dict[str, Any], k: int) -> CalibrationMap:
+    if "before" in options:
+        options = {**options, "before": np.full(k, 1 / k)}
+    return map_types()[name](**options)
+
+
+def mapped(map: CalibrationMap, given: Problem, new: Problem, **words: Any) -> NDArray[np.float64]:
+    """What the calibrator, fitted on one problem, gives for the rows of another; the interval too where it has one."""
+    fit_groups, new_groups = ({"groups": p.groups} if isinstance(map, GroupMap) else {} for p in (given, new))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        map.fit(given.p, given.y, **fit_groups, **words)
+        found = map.predict_proba(new.p, **new_groups)
+        ends = map.predict_interval(new.p) if isinstance(map, cal.VennAbers) else ()
+    return np.column_stack([found, *ends])
+
+
+calibrators = pytest.mark.parametrize(("name", "options"), every_calibrator())
+shapes = pytest.mark.parametrize("shape", ["binary", "three", "four"])
+tied = pytest.mark.parametrize("tied", [False, True], ids=["smooth", "tied"])
+COLUMNS["four"] = 4
+
+
+def problems(shape: str, tied: bool) -> tuple[Problem, Problem]:
+    return random_problem(shape, 3, tied=tied, n=157), random_problem(shape, 8, n=50)
+
+
+def test_every_calibrator_is_tried() -> None:
+    assert {type(make()).__name__ for make in METHODS.values()} <= {p.values[0] for p in every_calibrator()}
+    assert set(VARIANTS) <= set(map_types())
+
+
+@calibrators
+@shapes
+@tied
+def test_only_ratios_of_importance_matter(name: str, options: dict[str, Any], shape: str, tied: bool) -> None:
+    given, new = problems(shape, tied)
+    rng = np.random.default_rng(8)
+    for weight in (np.ones(given.n), 1.0 + rng.integers(0, 5, given.n), rng.uniform(0.1, 3, given.n)):
+        wanted = mapped(made(name, options, given.k), given, new, sample_weight=weight)
+        for scale in SCALES:
+            found = mapped(made(name, options, given.k), given, new, sample_weight=weight * scale)
+            assert found == pytest.approx(wanted, abs=SOLVED), f"sample_weight times {scale}"
+        if weight.max() == 1:  # equal weights are none
+            plain = mapped(made(name, options, given.k), given, new)
+            assert wanted == pytest.approx(plain, abs=SOLVED)
+
+
+@calibrators
+@shapes
+@tied
+def test_counts_are_repeated_rows(name: str, options: dict[str, Any], shape: str, tied: bool) -> None:
+    given, new = problems(shape, tied)
+    counts = np.random.default_rng(9).integers(0, 5, given.n)
+    counts[[0, -1]] = 0
+    rows = np.repeat(np.arange(given.n), counts)
+    found = mapped(made(name, options, given.k), given, new, counts=counts)
+    wanted = mapped(made(name, options, given.k), given.take(rows), new)
+    assert found == pytest.approx(wanted, abs=SOLVED)
+
+
+@calibrators
+@shapes
+@tied
+def test_a_row_of_weight_zero_is_no_row(name: str, options: dict[str, Any], shape: str, tied: bool) -> None:
+    given, new = problems(shape, tied)
+    rng = np.random.default_rng(7)
+    weight = rng.integers(0, 3, given.n) * rng.uniform(0.1, 3, given.n)
+    weight[[0, -1]] = 0
+    kept = weight > 0
+    found = mapped(made(name, options, given.k), given, new, sample_weight=weight)
+    wanted = mapped(made(name, options, given.k), given.take(kept), new, sample_weight=weight[kept])
+    assert found == pytest.approx(wanted, abs=SOLVED)
+
+
+@calibrators
+@shapes
+@tied
+def test_the_order_of_rows_changes_nothing(name: str, options: dict[str, Any], shape: str, tied: bool) -> None:
+    given, new = problems(shape, tied)
+    rng = np.random.default_rng(11)
+    weights: tuple[dict[str, Any], ...] = (
+        {},
+        {"counts": rng.integers(0, 4, given.n)},
+        {"sample_weight": rng.exponential(size=given.n)},
+    )
+    for words in weights:
+        wanted = mapped(made(name, options, given.k), given, new, **words)
+        for _ in range(2):
+            order = rng.permutation(given.n)
+            moved = {word: weight[order] for word, weight in words.items()}
+            found = mapped(made(name, options, given.k), given.take(order), new, **moved)
+            assert found == pytest.approx(wanted, abs=SOLVED), f"another order of the rows with {list(words)}"
+
+
+@pytest.mark.parametrize(
+    "name", ["MatrixScaling", "DirichletCalibration", "MultiCalibration", "ConsistencyCalibration"]
+)
+@pytest.mark.parametrize("k", [2, 4])
+def test_the_order_of_rows_with_sharp_logits_changes_nothing(name: str, k: int) -> None:
+    """Most of these logits have probabilities of exactly 0 and 1, which do not tell rows apart."""
+    rng = np.random.default_rng(k)
+    logits = rng.normal(0, 300, (400, k))
+    y = (logits / 200 + rng.gumbel(size=(400, k))).argmax(axis=1)
+    groups = rng.integers(0, 3, 400)
+    given = {"groups": groups} if name == "MultiCalibration" else {}
+
+    def applied(order: NDArray[Any]) -> NDArray[np.float64]:
+        made = map_types()[name](input="logit")
+        words = {word: values[order] for word, values in given.items()}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made.fit(logits[order], y[order], **words)
+            return made.predict_proba(logits / 2, **given)
+
+    wanted = applied(np.arange(400))
+    for _ in range(2):
+        assert applied(rng.permutation(400)) == pytest.approx(wanted, abs=SOLVED)

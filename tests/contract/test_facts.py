@@ -1,0 +1,210 @@
+"""The facts of each entry against computation: tests, use cases, sides of the ideal, alternative, range, proper, row means."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant import Metric, Predictions
+from calibrant.inference.owntests import OWN_TESTS
+from calibrant.recommendation import USE_CASES
+
+from .problems import (
+    COLUMNS,
+    Problem,
+    enumerated,
+    every_metric,
+    leaning_forecasts,
+    metrics_that,
+    mixed_with_uniform,
+    value,
+)
+
+
+def sample(metric: Metric, seed: int = 3, n: int = 300) -> Predictions:
+    """Calibrated rows of a shape that the metric reads, many enough for every test."""
+    rng = np.random.default_rng(seed)
+    k = 3 if metric.id in ("wsmcs",) else 2
+    data = cal.make_calibrated(n, law=(2,) * k, rng=seed)
+    words = {"groups": rng.integers(0, 3, n), "features": rng.normal(size=(n, 2))}
+    return Predictions(data.y_true, data.y_prob, **{word: words[word] for word in metric.needs if word in words})
+
+
+@every_metric
+def test_the_tests_of_a_metric_are_those_that_assess_takes(metric: Metric) -> None:
+    assert metric.has_test == bool(metric.tests) == (metric.id in OWN_TESTS)
+    assert metric.to_dict()["has_test"] == metric.has_test
+    assert metric.to_dict()["tests"] == metric.tests == tuple(OWN_TESTS.get(metric.id, ()))
+    rows = sample(metric)
+    for method in metric.tests:
+        found = cal.assess(rows, metric=metric, method=method, n_resamples=39, rng=0)
+        assert (found.method, found.metric) == (method, metric.id)
+        assert 0 <= found.pvalue <= 1
+    if not metric.has_test:
+        with pytest.raises(cal.ArgumentError, match="method"):
+            cal.assess(rows, metric=metric, method="normal", rng=0)
+
+
+def test_which_metrics_have_a_test() -> None:
+    having = {m.id for m in cal.catalogue.find(has_test=True)}
+    assert having == set(OWN_TESTS)
+    assert {"cce", "ecce_r", "calibration_in_the_large", "fixed_slope_intercept"} <= having
+    assert not {"nses", "ece", "brier", "dkde"} & having
+
+
+@every_metric
+def test_every_use_case_can_be_asked_for(metric: Metric) -> None:
+    for use_case in metric.use_cases:
+        assert use_case in USE_CASES
+        assert metric.id in cal.recommend(use_case).metrics
+    assert not metric.recommended or metric.use_cases
+
+
+# Estimators of an error that may fall below 0 by sampling noise: their sign shows no direction.
+CENTRED = {"ce2_db", "ece_db", "t_cal", "l2ce_interval", "skce_uq", "skce_ul", "klce", "ecmmd"}
+
+
+@every_metric
+def test_a_value_on_either_side_of_the_ideal_is_signed_or_centred(metric: Metric) -> None:
+    low, high = metric.range
+    inside = metric.ideal is not None and low < metric.ideal < high
+    assert inside == (metric.signed or metric.id in CENTRED)
+    if metric.sides is not None:
+        assert metric.sign_of != "nothing"
+        assert len(set(metric.sides)) == 2
+
+
+def levels(metric: Metric, shift: float) -> float:
+    """The value where the truth of scores of one class is higher (or lower) by `shift` everywhere."""
+    score = np.linspace(0.25, 0.75, 21)
+    ones = np.round(1000 * (score + shift)).astype(int)
+    counts = np.column_stack([1000 - ones, ones]).ravel()
+    return metric(np.tile([0, 1], 21), np.repeat(score, 2), counts=counts)
+
+
+@metrics_that(lambda m: m.signed and m.sign_of == "level")
+def test_signs_of_a_level(metric: Metric) -> None:
+    for shift, word in ((0.1, "underestimates"), (-0.1, "overestimates")):
+        assert metric.direction(levels(metric, shift), "binary") == word
+        assert metric.direction(levels(metric, shift), "class:b") == word
+
+
+@metrics_that(lambda m: m.signed and m.sign_of == "midpoint")
+def test_signs_at_one_half(metric: Metric) -> None:
+    for shift, word in ((0.1, "underestimates at 0.5"), (-0.1, "overestimates at 0.5")):
+        assert metric.direction(levels(metric, shift), "binary") == word
+
+
+@metrics_that(lambda m: m.signed and m.sign_of == "spread")
+def test_signs_of_a_spread(metric: Metric) -> None:
+    p = np.linspace(0.1, 0.9, 33)
+    for power, word in ((0.5, "too extreme"), (1.5, "too moderate")):
+        truth = p**power / (p**power + (1 - p) ** power)
+        assert metric.direction(metric(truth, p, soft=True), "binary") == word
+
+
+def truths(shape: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Forecasts in sixteenths, and outcome parts that are calibrated, too extreme, too moderate, and moved to one class."""
+    forecasts = np.array([[16 - a, a] for a in range(3, 14)])
+    if shape == "three":
+        forecasts = np.array([[10, 3, 3], [3, 4, 9], [8, 3, 5], [4, 7, 5], [3, 10, 3], [5, 5, 6]])
+    elif COLUMNS[shape] > 3:
+        forecasts = leaning_forecasts(shape)
+    k = forecasts.shape[1]
+    whole = 2 * k * forecasts
+    moved = np.zeros_like(whole)
+    moved[:, 0], moved[:, 1] = -k, k
+    toward = mixed_with_uniform(forecasts, toward=True)
+    return forecasts, {
+        "calibrated": whole,
+        "too extreme": toward,
+        "too moderate": np.maximum(2 * whole - toward, 0),
+        "too low": whole + moved,
+        "too high": whole - moved,
+    }
+
+
+@pytest.mark.parametrize("shape", ["binary", "three"])
+@metrics_that(lambda m: m.alternative == "greater" and not m.signed and m.proper == "no" and m.id not in CENTRED)
+def test_where_larger_speaks_against_calibration_nothing_else_lowers_the_value(metric: Metric, shape: str) -> None:
+    """A metric that miscalibration can lower must be tested on both sides."""
+    if shape == "binary" and "labels" in metric.needs:
+        pytest.skip("needs named classes")
+    forecasts, outcomes = truths(shape)
+    found = {}
+    for name, parts in outcomes.items():
+        problem, counts = enumerated(shape, forecasts, parts)
+        rows = np.random.default_rng(18).permutation(np.repeat(np.arange(problem.n), 5 * counts))
+        found[name] = value(metric, problem.take(rows))
+    assert min(found.values()) >= found["calibrated"] - 1e-6 * max(1.0, abs(found["calibrated"])), found
+
+
+@pytest.mark.parametrize("id", ["uce", "ls_ece", "mmce_w", "dce"])
+def test_what_miscalibration_can_lower_is_tested_on_both_sides(id: str) -> None:
+    assert cal.catalogue[id].alternative == "two-sided"
+    rng = np.random.default_rng(0)
+    p = rng.beta(4, 4, 2500)
+    truth = {
+        "uce": 0.5 + 0.5 * (p - 0.5),
+        "ls_ece": 0.5 + 1.5 * (p - 0.5),
+        "mmce_w": 0.5 + 1.5 * (p - 0.5),
+        "dce": p + 0.08,
+    }[id].clip(0, 1)
+    y = (rng.random(2500) < truth).astype(int)
+    words = {"bins": 5} if id == "dce" else {}
+    assert cal.assess(y, p, metric=id, n_resamples=199, rng=0, **words).pvalue < 0.05
+
+
+# A bound that only options, lenses or many classes reach.
+WIDER = {"ecd", "l1_eps", "huber", "t_cal", "l2ce_interval", "skce_uq", "skce_ul", "klce", "ecmmd", "mmce_w"}
+WIDER |= {"ici", "ep", "e50", "e90", "emax", "fott_iop", "cox_intercept", "cox_slope"}
+
+
+def extreme_problems() -> list[tuple[np.ndarray, np.ndarray]]:
+    found = []
+    for n in (1, 2, 3, 10, 40):
+        y = np.arange(n) % 2
+        for label in (y, np.zeros(n, int), np.ones(n, int)):
+            found += [
+                (label, score)
+                for score in (1.0 - y, y * 1.0, np.ones(n), np.zeros(n), np.full(n, 0.5), np.full(n, 1e-9))
+            ]
+        for k in (3, 10):
+            right = np.arange(n) % k
+            found += [(right, np.eye(k)[(right + step) % k]) for step in range(2)]
+            found += [(np.zeros(n, int), np.full((n, k), 1 / k)), (np.zeros(n, int), np.eye(k)[np.ones(n, int)])]
+    # Right and far from sure: many rows of two classes, and ten classes that are all found.
+    found += [
+        (np.arange(400) % 2, 0.1 + 0.8 * (np.arange(400) % 2)),
+        (np.arange(40) % 10, 0.09 + 0.1 * np.eye(10)[np.arange(40) % 10]),
+    ]
+    rng = np.random.default_rng(0)
+    return [*found, *((rng.integers(0, 2, n), np.round(rng.beta(0.3, 0.3, n), 1)) for n in (20, 60) for _ in range(4))]
+
+
+@metrics_that(lambda m: m.id not in WIDER)
+def test_the_range_is_reached(metric: Metric) -> None:
+    """A range wider than the values says nothing: both bounds are approached by some extreme rows."""
+    found = []
+    for y, p in extreme_problems():
+        problem = Problem("extreme", y, p, np.arange(len(y)) % 2, np.arange(2.0 * len(y)).reshape(-1, 2))
+        try:
+            found.append(value(metric, problem))
+        except cal.CalibrantError:
+            continue
+    low, high = metric.range
+    reach = {"ce2_db": 0.3}.get(metric.id, 0.03)  # without weights its least value is -1/4
+    assert min(found) <= (-3 if low == -math.inf else low + reach), min(found)
+    assert max(found) >= (3 if high == math.inf else high - reach), max(found)
+
+
+@every_metric
+def test_calls_have_the_cost_that_they_declare_in_words(metric: Metric) -> None:
+    small, large = metric.seconds(1000, 5), metric.seconds(100_000, 5)
+    power = math.log(large / small) / math.log(100)
+    wanted = (1.9, 2.1) if metric.cost in ("N^2", "N^2 K", "N^2 K or a sort") else (-0.01, 2.0)
+    assert wanted[0] <= power <= wanted[1]
+    assert metric.seconds(1000, 50) >= metric.seconds(1000, 5)

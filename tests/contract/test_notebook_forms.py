@@ -1,0 +1,149 @@
+"""What a result says in a notebook: everything that it says as text."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.decision.costs import cost_decision, expected_cost, net_benefit
+from calibrant.decision.detection import ood_evaluate
+from calibrant.decision.likert import likert_error
+from calibrant.decision.prudence import pluto_tasche
+from calibrant.decision.routing import review_routing
+from calibrant.decision.selective import risk_coverage
+from calibrant.decision.thresholds import choose_threshold
+from calibrant.inference.grades import grade_tests
+from calibrant.inference.power import power
+from calibrant.monitoring.changepoint import detect_changes, locate_change
+from calibrant.monitoring.detectors import start_detector
+from calibrant.monitoring.drift import psi, score_drift
+from calibrant.monitoring.eprocess import start_eprocess
+from calibrant.monitoring.labelfree import estimate_accuracy, expected_confusion
+from calibrant.monitoring.sequences import miscalibration_cs, offset_cs
+from calibrant.monitoring.summaries import confidence_summary, read_change
+from calibrant.monitoring.watching import Monitor
+
+TWO = cal.make_miscalibrated(400, warp=cal.simulate.temperature(2.0), rng=6)
+Y, P = TWO.y_true, TWO.y_prob
+MANY = cal.make_miscalibrated(300, warp=cal.simulate.temperature(1.5), law=[0.4] * 4, rng=7)
+KY, KP = MANY.y_true, MANY.y_prob
+PAIR = {"old": P, "new": np.sqrt(P)}
+SEVERAL = {"old": KP, "new": KP[:, ::-1]}
+TREE = {"a": [0, 1], "b": [2, 3]}
+GROUPS = np.array(["east", "west"])[np.arange(400) % 2]
+
+
+def told(*, chosen: bool = True) -> Any:
+    """A choice of a calibrator with a note: some labels had probability 0."""
+    y = (np.random.default_rng(0).random(300) < 0.3).astype(int)
+    return cal.recalibrate(
+        y, np.where(np.arange(300) < 30, 1 - y, y).astype(float), method="platt" if chosen else "none"
+    )
+
+
+RESULTS: dict[str, Callable[[], Any]] = {
+    "recalibrate": lambda: cal.recalibrate(Y, P),
+    "recalibrate, a note": told,
+    "recalibrate, none": lambda: told(chosen=False),
+    "recalibrate, several": lambda: cal.recalibrate(KY, KP),
+    "compare": lambda: cal.compare(Y, PAIR, rng=0, n_resamples=50),
+    "compare, a note": lambda: cal.compare(Y, PAIR, rng=0, n_resamples=50, cluster=True, groups=GROUPS),
+    "compare, three": lambda: cal.compare(Y, {**PAIR, "flat": np.full(400, 0.5)}, rng=0, n_resamples=50),
+    "prior": lambda: cal.prior_shift_em(P, 0.4),
+    "evaluate": lambda: cal.evaluate(Y, P),
+    "evaluate, more": lambda: cal.evaluate(Y, P, by=GROUPS, interval=0.9, assess=True, rng=0, n_resamples=200),
+    "assess": lambda: cal.assess(Y, P, rng=0, n_resamples=99),
+    "assess, several": lambda: cal.assess_many(Y, P, metrics=["ece", "brier"], rng=0, n_resamples=99),
+    "interval": lambda: cal.interval(Y, P, metric="ece", rng=0, n_resamples=200),
+    "power": lambda: power("brier", 100, deviation=0.1, repeats=100),
+    "grades": lambda: grade_tests(Y, P, grades=np.digitize(P, [0.3, 0.7])),
+    "band": lambda: cal.calibration_band(Y, P),
+    "e-value": lambda: cal.betting_test(Y, P),
+    "recommend": lambda: cal.recommend("comparison"),
+    "decompose": lambda: cal.decompose(Y, P),
+    "decompose, murphy": lambda: cal.decompose(Y, P, method="murphy"),
+    "curve": lambda: cal.calibration_curve(Y, P),
+    "bins": lambda: cal.calibration_curve(Y, P).table,
+    "simulation": lambda: TWO,
+    "expected cost": lambda: expected_cost(Y, P, cost=[[0, 1], [5, 0]]),
+    "net benefit": lambda: net_benefit(Y, P, thresholds=[0.1, 0.5]),
+    "routing": lambda: review_routing(Y, P, accept=0.8, review=0.6),
+    "decision": lambda: cost_decision(P, [[0, 1], [5, 0]]),
+    "ood": lambda: ood_evaluate(P[:200], np.sqrt(P[200:])),
+    "bounds": lambda: pluto_tasche([100, 200], [0, 3]),
+    "risk": lambda: risk_coverage(Y, P),
+    "threshold": lambda: choose_threshold(Y, P, accuracy=0.8),
+    "likert": lambda: likert_error(Y, P),
+    "catalogue": lambda: cal.catalogue,
+    "reliability": lambda: cal.reliability(Y, P, metrics=("ece",)),
+    "reliability, corp": lambda: cal.reliability(Y, P, kind="corp", metrics=("ece",)),
+    "panels": lambda: cal.reliability_panels(Y, PAIR, metrics=("ece",)),
+    "classes": lambda: cal.classwise_panels(KY, KP, metrics=("ece",)),
+    "murphy": lambda: cal.murphy_diagram(Y, PAIR, difference=("old", "new"), n_resamples=20, rng=0),
+    "risk diagram": lambda: cal.risk_coverage_diagram(Y, PAIR),
+    "cumulative": lambda: cal.cumulative_diagram(Y, P),
+    "histogram": lambda: cal.score_histogram(Y, P),
+    "simplex": lambda: cal.simplex_diagram(KY, KP, corners=[0, 1, 2], kind="points"),
+    "groups": lambda: cal.group_error_diagram(KY, SEVERAL, hierarchy=TREE),
+    "heat": lambda: cal.group_confidence_diagram(KY, KP, hierarchy=TREE),
+    "entropy": lambda: cal.entropy_diagram(KY, SEVERAL),
+    "topk": lambda: cal.topk_diagram(KY, SEVERAL),
+    "stability": lambda: cal.stability_diagram(Y, P, values=[2, 5, 10], n_resamples=5, rng=0),
+    "variation": lambda: cal.variation_diagram(KY, KP),
+    "uce": lambda: cal.uce_diagram(KY, KP),
+    "summary": lambda: confidence_summary(P),
+    "change": lambda: read_change(P[:200], P[200:]),
+    "drift": lambda: psi(P[:200], np.sqrt(P[200:]), rng=0),
+    "drift report": lambda: score_drift(P[:200], np.sqrt(P[200:]), rng=0),
+    "accuracy": lambda: estimate_accuracy(KP.max(axis=1), method="average_confidence"),
+    "confusion": lambda: expected_confusion(P),
+    "detections": lambda: detect_changes(Y, P, run_length=1000),
+    "change point": lambda: locate_change(Y, P),
+    "sequence": lambda: miscalibration_cs(Y, P),
+    "offset": lambda: offset_cs(Y, P),
+    "e-process": lambda: start_eprocess(lens="binary").update(cal.Sketch.of(Y, P)),
+    "detector": lambda: start_detector(run_length=100, lens="binary").update(cal.Sketch.of(Y, P)),
+    "report": lambda: cal.report(Y, P),
+}
+
+
+def plain(html: str) -> str:
+    return unescape(re.sub(r"<[^>]+>", " ", re.sub(r"<(style|script).*?</\1>", " ", html, flags=re.DOTALL)))
+
+
+def tokens(text: str) -> set[str]:
+    """Numbers and words, without the signs that part or join them."""
+    return set(re.findall(r"\w(?:[\w.,-]*\w)?", text))
+
+
+def assert_says_all(found: Any) -> None:
+    said = plain(found._repr_html_())
+    missing = {token for token in tokens(repr(found)) if token not in said}
+    assert not missing, f"only the text of {type(found).__name__} says {sorted(missing)}"
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_notebook_says_what_the_text_says(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert_says_all(RESULTS[name]())
+
+
+def test_a_notebook_says_what_a_monitor_says(tmp_path: Path) -> None:
+    monitor = Monitor.create(tmp_path / "watch.db", reference=(Y, P), every="1d", n_resamples=39)
+    assert_says_all(monitor.status())
+    when = np.datetime64("2026-01-05T00:00") + (np.arange(400) * 720).astype("timedelta64[s]")
+    done = monitor.update(1 - Y, P, when=when, ids=np.arange(400))  # labels turned round, so that it finds something
+    assert_says_all(done)
+    status = monitor.status()
+    for found in (status, *status.windows, *status.groups, *status.alarms):
+        assert_says_all(found)
+    assert status.alarms
