@@ -145,9 +145,11 @@ def test_sure_scores_in_tests_curves_and_calibrators() -> None:
         cal.ici(y, p, smoother="rcs")
     cal.ici(y, p)  # reads no log-odds
     for name in ("PlattScaling", "BetaCalibration", "QuadraticLogit", "ScalingBinning", "TemperatureScaling"):
-        with pytest.warns(SureScoresWarning, match=f"{name}: 1 of 300"):
+        with pytest.warns(SureScoresWarning, match=f"{name}: 1 of 300 rows give their class a probability below"):
             getattr(cal, name)().fit(p, y)
     cal.IsotonicCalibration().fit(p, y)
+    y[0] = 1  # sure and right
+    cal.PlattScaling().fit(p, y)
     z = np.where(p == 1, 60.0, np.log(p) - np.log1p(-np.minimum(p, 0.999)))
     cal.TemperatureScaling(input="logit").fit(z, y)
 

@@ -15,7 +15,7 @@ from .bintable import BinTable
 from .errors import EdgeRoundingWarning, SureScoresWarning, warn_caller
 from .view import VectorView, View
 
-__all__ = ["hint_at_edges", "hint_at_places", "warn_of_sure_rows", "warn_of_sure_scores"]
+__all__ = ["hint_at_edges", "hint_at_places", "warn_of_sure_scores"]
 
 Array = NDArray[Any]
 AnyView = View | VectorView
@@ -54,21 +54,14 @@ def warn_of_sure_scores(view: AnyView, who: str) -> None:
     if (scores.min() >= CLIP and scores.max() <= 1 - CLIP) or view.__dict__.get("warned_of_sure_scores"):
         return
     view.__dict__["warned_of_sure_scores"] = True
-    warn_of_sure_rows(scores, who)
-
-
-def warn_of_sure_rows(scores: Array, who: str, least: float = CLIP) -> None:
-    """Warn of the rows with scores so near to 0 or 1 that they are moved before their logarithm is taken, if there are any."""
-    small = scores < least
-    moved = np.asarray(small.any(axis=1) if scores.ndim == 2 else small | (scores.astype(np.float64) > 1 - least))
-    count = int(np.count_nonzero(moved))
-    if count:
-        warn_caller(
-            f"{who}: {count:,} of {len(moved):,} rows have a score within {least:g} of 0 or 1; it has no log-odds and is moved to {least:g} or "
-            f"1 - {least:g}, where a few such rows can decide the fit. Pass what the model means by them, for example "
-            "np.clip(y_prob, 1e-6, 1 - 1e-6), or leave them out",
-            SureScoresWarning,
-        )
+    sure = (scores < CLIP) | (scores.astype(np.float64) > 1 - CLIP)
+    rows = sure if scores.ndim == 1 else sure.any(axis=1)
+    warn_caller(
+        f"{who}: {np.count_nonzero(rows):,} of {view.n:,} rows have a score within {CLIP:g} of 0 or 1; it has no log-odds and is moved to "
+        f"{CLIP:g} or 1 - {CLIP:g}, where a few such rows can decide the fit. Pass what the model means by them, for example "
+        "np.clip(y_prob, 1e-6, 1 - 1e-6), or leave them out",
+        SureScoresWarning,
+    )
 
 
 def hint_at_edges(view: View, binning: Any, bins: Any) -> None:

@@ -16,12 +16,12 @@ from .._blocks import map_blocks, rows_per_block
 from .._extras import WeightKind
 from .._frames import check_same_rows
 from .._logistic import logit
-from .._view_hints import warn_of_sure_rows
 from ..errors import (
     ArgumentError,
     FittedOnTheseRowsWarning,
     NotFittedError,
     ShapeError,
+    SureScoresWarning,
     UnknownArgumentError,
     warn_caller,
 )
@@ -219,7 +219,15 @@ class CalibrationMap:
             raise ShapeError("scores", f"must be two or more classes; got {predictions.kind}")
         data = TrainingData(predictions)
         if self.least_probability and predictions.logits is None:
-            warn_of_sure_rows(data.probs, type(self).__name__, self.least_probability)
+            own = data.probs[np.arange(data.n), data.labels]
+            count = int(np.count_nonzero(own < self.least_probability))
+            if count:  # a sure and right row pulls at nothing
+                warn_caller(
+                    f"{type(self).__name__}: {count:,} of {data.n:,} rows give their class a probability below {self.least_probability:g} "
+                    "and count as of that, for 0 has no logarithm; a few such rows can decide the fit. Pass what the model means by "
+                    'them, for example np.clip(scores, 1e-6, 1 - 1e-6), logits with input="logit", or leave them out',
+                    SureScoresWarning,
+                )
         self.classes_ = classes if classes is not None else np.arange(predictions.k)
         self.n_features_in_ = 1 if np.ndim(scores) == 1 else predictions.k
         with named_as():
