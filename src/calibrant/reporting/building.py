@@ -335,7 +335,8 @@ def _staged(stages: int) -> Iterator[Callable[[], None]]:
 
     def part(now: int, count: int) -> None:
         nonlocal told
-        told = max(told, 100 * done + (100 * now) // max(count, 1))  # a stage that draws twice does not go back
+        # A stage that draws twice does not go back, and what draws after the last one does not go beyond it.
+        told = min(max(told, 100 * done + (100 * now) // max(count, 1)), 100 * stages)
         tell(told, 100 * stages)
 
     def stage() -> None:

@@ -12,6 +12,7 @@ from .._gather import views_of
 from .._results import number
 from ..errors import CalibrantError
 from ..inference.multiplicity import combine_pvalues
+from ..inference.owntests import DEFAULT_TESTS
 from ..inference.significance import assess
 from ..metrics.cumulative import null_scale
 from ..predictions import Predictions
@@ -126,7 +127,9 @@ def _tested(views: list[View], seed: int) -> Tested:
     """The test of one view; of several, the smallest p-value times their number."""
     lens = views[0].lens if len(views) == 1 else "classwise"
     try:
-        found = [assess(view, metric=TEST, alpha=ALPHA, rng=seed) for view in views]
+        # Simulated p-values are too coarse to be multiplied by the number of classes.
+        method = "auto" if len(views) == 1 else DEFAULT_TESTS[TEST]
+        found = [assess(view, metric=TEST, method=method, alpha=ALPHA, rng=seed) for view in views]
     except CalibrantError as error:
         return Tested(lens, reason=error.problem)
     if len(found) == 1:
