@@ -87,6 +87,7 @@ def test_maps_are_estimators_too() -> None:
         assert copy.fit(scores, y[200:]).predict_proba(scores[:5] * 0.9).shape == (5, 2)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
 def test_scorers_are_the_metrics_with_larger_being_better() -> None:
     train, test, y, labels = CANCER
     model = GaussianNB().fit(train, y)

@@ -103,7 +103,7 @@ def _edges(binning: Any, bins: Any) -> tuple[float, ...] | int | None:
     if isinstance(binning, BinTable):
         return tuple(binning.edges.tolist())
     if isinstance(binning, Edges):
-        return binning.edges
+        return tuple(binning.edges)
     if isinstance(binning, EqualWidth) and binning.range == (0.0, 1.0):
         bins, binning = (bins if binning.bins is None else binning.bins), "equal_width"
     if are_edges(bins):

@@ -133,7 +133,10 @@ def test_groups_that_some_metric_reads_are_taken(binary: Path, run: Run) -> None
 def test_what_is_infinite_is_valid_json(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "sure.csv"
     pd.DataFrame({"y": [0, 1] * 20 + [1], "p": [0.0, 1.0] * 20 + [0.0]}).to_csv(path, index=False)
-    found = read(run("assess", path, "--json", "--metric", "hosmer_lemeshow"))
+    ended = run("assess", path, "--json", "--metric", "hosmer_lemeshow")
+    assert "every entry is exactly 0 or 1" in ended[2]
+    assert ended[2].startswith("warning: ")
+    found = json.loads(ended[1])
     assert found["statistic"] == "inf"
 
 

@@ -132,6 +132,7 @@ def test_shifted_numbers_and_new_names_are_no_other_order() -> None:
 # Labels that are read as truth values
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
 @pytest.mark.parametrize("words", [("no", "yes"), ("false", "true"), ("f", "t")])
 @pytest.mark.parametrize("stream", [[], ["--stream"]])
 def test_columns_named_after_truth_values_mean_them(

@@ -135,11 +135,13 @@ def test_consistency_bars_agree_with_direct_simulation() -> None:
     assert inside.all()
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
 def test_consistency_bars_do_not_look_at_the_labels() -> None:
     same = [reliability(labels, P, uncertainty="consistency", rng=5) for labels in (Y, 1 - Y)]
     assert np.array_equal(same[0].lower, same[1].lower, equal_nan=True)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
 def test_bootstrap_of_one_bin_is_binomial_at_the_rate() -> None:
     from scipy.stats import binom
 

@@ -156,6 +156,8 @@ def test_many_rows_are_compared_on_some_and_it_is_said(monkeypatch: pytest.Monke
     assert found.reports[0].metrics["brier"].value == cal.brier(LABELS, SCORE)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
 def test_a_metric_that_cannot_be_compared_says_why() -> None:
     found = compare_reports(LABELS, {"one": SCORE, "other": np.ones(600)}, metrics=["cox_slope", "brier"])
     assert found.metrics[0].reason
@@ -205,6 +207,7 @@ def test_bad_calls_are_named(labels: Any, probs: Any, words: Any, error: type[Ex
         compare_reports(labels, probs, **words)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
 def test_different_rows_are_no_models() -> None:
     one = Predictions(LABELS, SCORE)
     with pytest.raises(ShapeError, match="periods"):

@@ -399,6 +399,8 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_every_kind_of_data_has_a_report(name: str) -> None:
     labels, probs, words = CASES[name]
@@ -449,6 +451,7 @@ def test_scores_in_one_bin_are_cut_into_bins_of_equal_size() -> None:
     assert "equal size" in found.notes[0]
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
 def test_an_infinite_value_is_text_in_json() -> None:
     found = report([1, 0] * 20, [0.0, 1.0] * 20, metrics=["nll"])
     assert json.loads(found.to_json())["metrics"]["rows"][0]["value"] == "inf"
@@ -536,6 +539,7 @@ def test_time_comes_from_the_environment_alone(monkeypatch: pytest.MonkeyPatch) 
     assert report([0, 1], [0.1, 0.9], metrics=["ece"]).provenance.made is None
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
 def test_the_fingerprint_knows_labels_scores_and_weights_but_not_the_order() -> None:
     rng = np.random.default_rng(109)
     order = rng.permutation(1200)

@@ -11,7 +11,7 @@ from ..inference.comparison import Difference, compare
 from ..inference.significance import assess, assess_many
 from ..registry import Metric, catalogue
 from .evaluating import named_classes, positive_class
-from .screen import clean, in_options_here, print_json, print_lines, resampling_bar, say
+from .screen import clean, in_options_here, print_json, print_lines, resampling_bar, say, warnings_as_lines
 from .source import Columns, load, load_each
 from .streaming import streamed
 
@@ -56,7 +56,7 @@ def run(
         words = named_classes(load(file, Columns(**columns), where, format, table), classes, pos_label) | checks
     positive = positive_class(words)
     words |= {"alpha": alpha, "n_resamples": resamples, "rng": seed, **_given(lens=lens, bins=bins, binning=binning)}
-    with resampling_bar():
+    with warnings_as_lines(), resampling_bar():
         result: Any
         if metrics is None:
             result = assess(**words, metric=chosen[0], method=method or "auto")
@@ -166,7 +166,7 @@ def run_compare(
         words["sum_tolerance"] = max(part.get("sum_tolerance", 0.0) for part in parts)
     words |= {"level": level, "n_resamples": resamples, "rng": seed, "normalize": normalize, "clip": clip}
     words |= _given(lens=lens, bins=bins, binning=binning)
-    with resampling_bar():
+    with warnings_as_lines(), resampling_bar():
         result = compare(models=probs, metric=metric, cluster=cluster is not None, **words)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict()})

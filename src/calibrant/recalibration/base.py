@@ -185,6 +185,8 @@ class CalibrationMap:
     """Whether a higher score never gets a lower probability, for two classes."""
     keeps_argmax: ClassVar[bool] = False
     """Whether the predicted class of a row never changes."""
+    takes_any_score: ClassVar[bool] = False
+    """Whether ``input="logit"`` stands for any score on the real line, probabilities included."""
     least_probability: ClassVar[float] = 0.0
     """The smallest probability whose logarithm it takes, and to which smaller ones are moved; 0 where it takes none."""
     fitted: ClassVar[tuple[str, ...]] = ()
@@ -214,7 +216,9 @@ class CalibrationMap:
             check_same_rows(y, {"y_prob": scores, "sample_weight": sample_weight, "counts": counts})
             classes, labels, scores = read_rows(y, scores)
             words = {"sample_weight": sample_weight, "counts": counts}
-            predictions = Predictions(labels, scores, input=self._input(), **words)
+            # A curve in one score may be fitted to probabilities as they are, which softmaxes of them are not meant to be.
+            read = Predictions.derived if self.takes_any_score and self._input() == "logit" else Predictions
+            predictions = read(labels, scores, input=self._input(), **words)
         if predictions.labels is None or predictions.kind not in ("binary", "multiclass"):
             raise ShapeError("scores", f"must be two or more classes; got {predictions.kind}")
         data = TrainingData(predictions)

@@ -43,6 +43,8 @@ class ScoreMap(CountingMap):
     others, so that the predicted class stays; ``"pooled"`` fits one curve to the probabilities of all classes together.
     """
 
+    takes_any_score = True
+
     fitted: ClassVar[tuple[str, ...]] = ("curves_",)
     multiclass: Multiclass
     curves_: tuple[Curve, ...]
