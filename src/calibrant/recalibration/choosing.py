@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._checks import check_whole
 from .._convert import is_number, summing_to_one
 from .._gather import as_predictions
-from .._results import frame_of, html_table, number, text_table
+from .._results import frame_of, html_lines, html_table, number, text_table
 from .._signature import PREDICTION_WORDS, unknown_word
 from ..errors import ArgumentError, CalibrantError, CalibrantWarning, InputTypeError, InputWarning, UndefinedMetricError
 from ..predictions import Predictions
@@ -22,6 +22,7 @@ from ..registry import catalogue
 from ..sketch import Sketch
 from ..view import VectorView, View
 from .base import CalibrationMap, Floats, Input, Scores, TrainingData
+from .folds import fold_of_rows
 from .reading import names_array
 
 __all__ = ["Candidate", "Identity", "Recalibration", "recalibrate"]
@@ -119,14 +120,19 @@ class Recalibration:
             rows.append([mark, c.method, number(c.loss), number(c.gain), span, number(c.ece), c.note])
         return ["", "method", f"held-out {self.loss}", "gain", f"{100 * self.level:g}% interval", "ece", ""], rows
 
-    def __repr__(self) -> str:
-        verdict = f"{self.method}: chosen on {self.n:,} rows"
+    def _verdict(self) -> str:
         if self.method == "none":
-            verdict = "leave it alone: no map helps" if len(self.candidates) > 1 else "none: no map was tried"
-        return "\n".join([verdict, *text_table(*self._table()), *([f"note: {self.note}"] if self.note else [])])
+            return "leave it alone: no map helps" if len(self.candidates) > 1 else "none: no map was tried"
+        return f"{self.method}: chosen on {self.n:,} rows"
+
+    def _note(self) -> str:
+        return f"note: {self.note}" if self.note else ""
+
+    def __repr__(self) -> str:
+        return "\n".join([self._verdict(), *text_table(*self._table()), *filter(None, [self._note()])])
 
     def _repr_html_(self) -> str:
-        return html_table(*self._table())
+        return html_lines(self._verdict()) + html_table(*self._table()) + html_lines(self._note())
 
 
 def recalibrate(
@@ -159,7 +165,7 @@ def recalibrate(
     level
         Of the interval for the gain.
     rng
-        Seed of the shuffle that makes the folds.
+        Seed of the shuffle that makes the folds; rows are first put into an order of their content, so that their own does not matter.
 
     Examples
     --------
@@ -177,7 +183,7 @@ def recalibrate(
     p, names = _read(y_true, y_prob, words, folds)
     kind: Input = "prob" if p.logits is None else "logit"
     maps = {"none": Identity(kind), **_named(method, p, kind)}
-    fold = np.random.default_rng(rng).permutation(p.n) % folds
+    fold = fold_of_rows(TrainingData(p), folds, rng)
     held = {name: _held_out(map, p, fold, folds) for name, map in maps.items()}
     candidates = _compared(held, p, loss, level)
     best, chosen, told = _chosen(candidates, maps, TrainingData(p))
@@ -267,7 +273,7 @@ def _fitted(map: CalibrationMap, data: TrainingData) -> tuple[CalibrationMap, st
         warnings.simplefilter("always", CalibrantWarning)
         warnings.simplefilter("ignore", InputWarning)  # it says something about the rows, not about this map
         given = data._p.logits if data._p.logits is not None else data._p.probs
-        copy.fit(given, data.labels, data._p.weight)
+        copy.fit(given, data.labels, **{"counts" if data.counted else "sample_weight": data._p.weight})
     own = [warning for warning in caught if issubclass(warning.category, CalibrantWarning)]
     for other in caught:
         if other not in own:
