@@ -51,6 +51,8 @@ def hint_at_places(name: str, view: AnyView, options: Mapping[str, Any]) -> None
 def warn_of_sure_scores(view: AnyView, who: str) -> None:
     """Warn of scores that log-odds move: those within 1e-12 of 0 and 1. Once for a view."""
     scores = view.raw_score if isinstance(view, View) else view.raw_probs
+    if not view.n:
+        return
     if (scores.min() >= CLIP and scores.max() <= 1 - CLIP) or view.__dict__.get("warned_of_sure_scores"):
         return
     view.__dict__["warned_of_sure_scores"] = True

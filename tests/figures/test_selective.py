@@ -123,6 +123,7 @@ def test_the_picture_shows_the_data() -> None:
     assert_readable(ax)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 def test_a_target_that_one_model_misses_is_still_named() -> None:
     hard = np.roll(P, 1, axis=1)
     shown = risk_coverage_diagram(Y, {"good": P, "bad": hard}, accuracy=0.85)

