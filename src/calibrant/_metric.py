@@ -323,8 +323,6 @@ class Metric:
         if class_weight is not None and "class_weight" in options:
             options["class_weight"], class_weight = class_weight, None
         cancels = _share_one_row(views) and combine in (None, "mean", "sum") and class_weight is None
-        if cancels and self.signed and self.sign_of == "level":
-            raise self._cancels(views)
         # The first may find what all classes share; then one view a task, for sorting runs outside the interpreter's lock.
         keep = are_kept(views)
         values = [self._formula_value(views[0], options, keep)]

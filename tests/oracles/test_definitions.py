@@ -93,7 +93,12 @@ def test_metric_is_its_definition(name: str, number: int) -> None:
         with pytest.raises(cal.UndefinedMetricError):
             public_value(name, case)
         return
-    value = public_value(name, case)
+    try:
+        value = public_value(name, case)
+    except cal.LensError as error:  # what is the same whatever the predictions is refused
+        text = str(error)
+        assert "holds all classes together" in text or ("cancel" in text and abs(expected) < TOLERANCE), case
+        return
     if math.isinf(expected):
         assert value == expected, case
     else:

@@ -198,6 +198,7 @@ def test_many_blocks_and_threads_are_the_same(dtype: Any) -> None:
     assert {"fill_bins", "fill_class_bins", "scan_pairs", "top_rows"} <= asked
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 @pytest.mark.parametrize("form", ["numpy", "machine"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("score", [1.0, 1 - 2.0**-20, 0.3])

@@ -340,6 +340,7 @@ def test_rare_classes_are_taken_together() -> None:
     assert cal.knn_chi2(y, p, neighbours=100) == pytest.approx(10**2 / 60 + 10**2 / 40, rel=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 def test_what_cannot_happen_and_does_is_infinitely_unlikely() -> None:
     sure = np.eye(3)[np.arange(90) % 3]
     right = np.arange(90) % 3
