@@ -164,7 +164,9 @@ def _calibstats(labels: np.ndarray, probs: np.ndarray, count: int) -> tuple[floa
 
 
 def _calibrant(labels: np.ndarray, probs: np.ndarray, count: int) -> tuple[float, float]:
-    found = cal.interval(labels, probs, metric="ece", bins=BINS, n_resamples=count, level=LEVEL, rng=0)
+    found = cal.interval(
+        labels, probs, metric="ece", bins=BINS, n_resamples=count, level=LEVEL, rng=0, method="percentile"
+    )
     return found.low, found.high
 
 

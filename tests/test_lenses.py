@@ -276,11 +276,9 @@ def test_labels_that_do_not_exclude_each_other_have_signed_values() -> None:
     assert cal.esce(y, p, multilabel=True) == pytest.approx(float((p - y).mean()))
 
 
-def test_questions_with_one_answer_are_refused() -> None:
-    with pytest.raises(cal.LensError, match="'within_top:3' holds all classes together"):
-        cal.ece(HARD, lens="within_top:3")
-    with pytest.raises(cal.LensError, match="'class_groups:all' holds all classes together"):
-        cal.gece(HARD, lens=cal.class_groups({"all": [0, 1, 2]}))
+def test_all_classes_together_have_no_error() -> None:
+    assert cal.ece(HARD, lens="within_top:3") == 0
+    assert cal.gece(HARD, lens=cal.class_groups({"all": [0, 1, 2]})) == 0
 
 
 def test_the_top_class_and_the_rest_give_the_expected_calibration_error() -> None:

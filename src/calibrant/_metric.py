@@ -279,12 +279,6 @@ class Metric:
         return [source.view()]
 
     def _check_view(self, view: AnyView, options: Mapping[str, Any]) -> None:
-        if _has_one_answer(view):
-            raise LensError(
-                "lens",
-                f"{view.lens!r} holds all classes together: score and outcome are always 1, so that every error is 0",
-                "leave out at least one class",
-            )
         if self.takes == "View" and isinstance(view, VectorView):
             raise LensError(
                 "lens",
@@ -450,13 +444,6 @@ class Metric:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_find, (self.id,))
-
-
-def _has_one_answer(view: AnyView) -> bool:
-    """Whether the lens adds up the probabilities of all classes."""
-    if isinstance(view, VectorView):
-        return view.k == 1
-    return view.rows is not None and view.lens == f"within_top:{view.rows.classes}"
 
 
 def _share_one_row(views: list[AnyView]) -> bool:

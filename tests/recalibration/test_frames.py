@@ -146,6 +146,7 @@ def test_numbers_that_could_be_names_or_positions_are_refused() -> None:
     assert same(named.predict_proba(pd.DataFrame(NEW.y_prob)), named.predict_proba(NEW.y_prob))
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 def test_rows_without_labels_have_columns_without_names() -> None:
     frame = pd.DataFrame(FITTED.y_prob, columns=[2, 0, 1])
     before = [0.2, 0.3, 0.5]

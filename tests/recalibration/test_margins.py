@@ -46,6 +46,7 @@ def test_platt_is_the_likeliest_line_on_any_scale(factor: float) -> None:
     assert map.predict_proba(factor * NEW) == pytest.approx(unit.predict_proba(NEW / 100), abs=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 def test_ordinary_logits_are_not_scaled() -> None:
     for margin in (MARGIN / 50, np.append(MARGIN[:-1] / 100, -1e9), np.append(MARGIN[:-1] / 50, np.inf)):
         map = cal.PlattScaling(input="logit").fit(margin, Y)

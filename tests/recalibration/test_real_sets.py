@@ -53,6 +53,7 @@ def test_sets_without_a_probability_of_each_class_are_left_out(data_folder: Path
     assert not any(name.startswith(("top1", "tcal", "sciq")) for name in names)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 @pytest.mark.parametrize("name", ["bias_corrected_temperature", "vector", "matrix", "dirichlet"])
 def test_forecasts_of_yes_and_no_only_are_mapped_to_their_rates(name: str) -> None:
     """Some forecasters say 0 or 1 and nothing between; their logits are so large that no small step changes the loss."""
