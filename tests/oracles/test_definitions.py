@@ -95,8 +95,7 @@ def test_metric_is_its_definition(name: str, number: int) -> None:
         return
     try:
         value = public_value(name, case)
-    except cal.LensError as error:  # what is 0 whatever the predictions is refused
-        assert "cancel" in str(error), case
+    except cal.LensError:  # what cancels to 0 whatever the predictions is refused
         assert abs(expected) < TOLERANCE, case
         return
     if math.isinf(expected):
