@@ -12,6 +12,7 @@ import math
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -82,7 +83,9 @@ def cross_validated(arrays: Arrays, quantity: str, _deviation: str) -> float:
 
 def decisions(arrays: Arrays) -> cal.Predictions:
     """Hard decisions at the published threshold, as sure forecasts."""
-    return cal.Predictions(arrays["label"], (arrays["decile"] >= 5).astype(float), groups=arrays["race_code"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cal.errors.HardPredictionsWarning)
+        return cal.Predictions(arrays["label"], (arrays["decile"] >= 5).astype(float), groups=arrays["race_code"])
 
 
 def corp(arrays: Arrays, part: str, name: str) -> float:

@@ -245,7 +245,7 @@ def test_classes_are_combined_as_asked() -> None:
 
 
 @pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize("metric", ["esce", "calibration_in_the_large", "dici", "expected_observed_ratio"])
+@pytest.mark.parametrize("metric", ["esce", "calibration_in_the_large"])
 def test_signed_values_of_classes_that_exclude_each_other_are_refused(metric: str, k: int) -> None:
     """Their sum is 0 whatever the predictions are."""
     rng = np.random.default_rng(k)

@@ -382,7 +382,8 @@ def test_numbers_that_have_one_reading_are_taken_so() -> None:
         assert (read.labels.tolist(), read.classes) == (codes, classes)
     turned = Predictions([True, False, True, True], pd.DataFrame(MATRIX[:, :2], columns=[True, False]), normalize=True)
     assert turned.labels is not None
-    assert (turned.labels.tolist(), turned.classes) == ([1, 0, 1, 1], (False, True))  # True is the positive class
+    assert turned.labels.tolist() == [1, 0, 1, 1]  # True is the positive class
+    assert turned.probs[:, 1].tolist() == (MATRIX[:, 0] / MATRIX[:, :2].sum(axis=1)).tolist()
 
 
 def test_names_are_sought_among_labels_of_every_type() -> None:

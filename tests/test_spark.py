@@ -195,6 +195,7 @@ FORMS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 @pytest.mark.parametrize(("columns", "words"), FORMS.values(), ids=FORMS)
 def test_every_form_of_columns(spark: Any, several: Any, columns: dict[str, Any], words: dict[str, Any]) -> None:
     prob = columns["prob"]

@@ -96,6 +96,7 @@ def test_a_pointwise_error_does_not_bound_top_label_errors() -> None:
     assert "for two classes" in cal.lp_error.pros
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 @pytest.mark.parametrize("id", ["cwce", "ace", "mdca"])
 @pytest.mark.parametrize("k", [3, 10])
 def test_means_over_classes_are_small_by_arithmetic(id: str, k: int) -> None:

@@ -189,6 +189,7 @@ def test_an_unusual_scale_is_called_so(factor: float, message: str) -> None:
         assert [str(one.message) for one in caught] == [message]
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 def test_separated_labels_and_logits_that_mislead_are_called_so() -> None:
     logits, _ = noise(0)
     for labels, message in (

@@ -82,6 +82,7 @@ def test_scores_on_and_beside_every_edge_fall_into_the_cells_of_the_library(dtyp
     assert filled(SketchMetric(fused=fused), scores, labels).sketch() == cal.Sketch.of(labels, scores)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 @ways
 @single_and_double
 @pytest.mark.parametrize("bins", [7, 15, 19_200])

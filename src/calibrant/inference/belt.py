@@ -81,7 +81,7 @@ def giviti_test(
     >>> from calibrant.inference.belt import giviti_test
     >>> labels = [0, 1, 0, 0, 1, 0, 1, 1, 1, 1]
     >>> scores = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
-    >>> round(giviti_test(labels, scores).pvalue, 4)
+    >>> round(giviti_test(labels, scores, method="likelihood_ratio").pvalue, 4)
     0.7406
     """
     _check_alpha(alpha)

@@ -163,7 +163,7 @@ def interval(
     >>> import calibrant as cal
     >>> found = cal.interval([0, 1, 1, 1] * 25, [0.1, 0.4, 0.8, 0.9] * 25, metric="brier")
     >>> round(found.low, 3), round(found.value, 3), round(found.high, 3)
-    (0.079, 0.105, 0.137)
+    (0.077, 0.105, 0.142)
     """
     chosen = metric if isinstance(metric, Metric) else catalogue[metric]
     if method not in METHODS:

@@ -90,7 +90,7 @@ def judge(p: Predictions, views: list[View], repairs: Repairs, seed: int, places
     >>> from calibrant.reporting.repairs import no_repairs
     >>> p = Predictions([0, 1] * 50, [0.3, 0.6] * 50)
     >>> judge(p, views_of(p, "binary"), no_repairs(p, 0.95, "not asked for"), 0).sentence
-    'Underconfident: says 65%, is right 100%; unlikely to be chance, p = 0.00313.'
+    'Underconfident: says 65%, is right 100%; unlikely to be chance, p = 0.004.'
     """
     tested = _tested(views, seed)
     mean, other = _means(p, views)
