@@ -134,9 +134,10 @@ def stability(results: Results) -> Any:
     """The full error of the base network against the size of the cells."""
     kept = dict(results["stability"])
     for key, value in kept.items():
-        if isinstance(value, list) and key not in ("values", "region"):
+        if isinstance(value, list) and key not in ("values", "region", "same_as"):
             kept[key] = np.array([float(one) for one in value])
     kept["values"] = tuple(kept["values"])
+    kept["same_as"] = tuple(kept["same_as"]) if "same_as" in kept else (None,) * len(kept["values"])
     kept["region"] = None if kept["region"] is None else tuple(kept["region"])
     axes = StabilityDiagram(**{**kept, "plateau": float(kept["plateau"])}).plot(axes_of(2, 4.0))
     axes[0].set_ylabel("full error", fontsize=8)
