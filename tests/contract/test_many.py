@@ -21,7 +21,8 @@ from .problems import (
     problem_of,
 )
 
-pytestmark = pytest.mark.deep
+# Small random problems often look like hard decisions, of which calibrant warns.
+pytestmark = [pytest.mark.deep, pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")]
 
 
 def draw_problem(shape: str, seed: int) -> Problem:
