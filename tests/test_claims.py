@@ -16,19 +16,23 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 
 def lowest(loss: Any, truth: list[float]) -> float:
-    """The first class's probability at the minimum of the expected loss next to the truth, the other classes being alike."""
+    """Where descending the gradient from the truth ends: the probability of the first class, the others being alike.
+
+    By signs of the slope in small steps: the losses jump where classes tie, and an optimiser's path would depend on the machine.
+    """
     torch = pytest.importorskip("torch")
     share, others = torch.tensor(truth, dtype=torch.float64), len(truth) - 1
     classes = torch.arange(len(truth))
 
-    def expected(first: float) -> float:
-        forecast = torch.tensor([first] + [(1 - first) / others] * others, dtype=torch.float64)
-        return float((share * loss(forecast.log().expand(len(truth), -1), classes)).sum())
+    def slope(at: float) -> float:
+        first = torch.tensor(at, dtype=torch.float64, requires_grad=True)
+        forecast = torch.cat([first[None], ((1 - first) / others).expand(others)])
+        (share * loss(forecast.log().expand(len(truth), -1), classes)).sum().backward()
+        return float(first.grad)
 
-    # Downhill from the truth in small steps: these losses jump where classes tie, and an optimiser's path would depend on the machine.
-    first, step = truth[0], 5e-4
-    step = step if expected(first + step) < expected(first) else -step
-    while expected(first + step) < expected(first):
+    first = truth[0]
+    step = 5e-4 if slope(first) < 0 else -5e-4
+    while slope(first) * step < 0:
         first += step
     return first
 
