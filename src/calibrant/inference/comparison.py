@@ -25,8 +25,6 @@ __all__ = ["Comparison", "Difference", "compare"]
 
 Floats = NDArray[np.float64]
 
-# The least share of resamples that must have a value.
-LEAST_KNOWN = 0.9
 INFINITE = "an infinite value has no difference that could be tested"
 
 
@@ -150,7 +148,7 @@ def compare(
     if not (is_number(level) and 0 < level < 1):
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
     check_whole(n_resamples, "n_resamples")
-    least = math.ceil(1 / (1 - level) / LEAST_KNOWN * (1 - 1e-12))  # 1 - 0.9 is a little below 0.1
+    least = math.ceil(1 / (1 - level) * (1 - 1e-12)) - 1  # 1 - 0.9 is a little below 0.1
     if n_resamples < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}")
     chosen = metric if isinstance(metric, Metric) else catalogue[metric]
@@ -174,7 +172,7 @@ def compare(
     sample = np.array(many(work, n_resamples, workers))
     # Resamples of a finite value that are infinite are as useless as those without a value.
     sample = sample[(np.isfinite(sample) | np.isinf(list(values.values())) & ~np.isnan(sample)).all(axis=1)]
-    if len(sample) < LEAST_KNOWN * n_resamples:
+    if len(sample) < 0.9 * n_resamples:
         raise UndefinedMetricError(chosen.id, f"has no value in {n_resamples - len(sample)} of {n_resamples} resamples")
     names = list(values)
     found = [
@@ -216,5 +214,5 @@ def _difference(first: str, second: str, value: float, pairs: Floats, level: flo
     beyond = np.sum(off >= abs(value) * (1 - 1e-12))
     # As many resamples may stray further as leave the p-value at 1 - level: 0 lies outside just where it is smaller.
     allowed = math.floor((1 - level) * (1 + len(off)) * (1 + 1e-12))
-    reach = float(off[-allowed])
+    reach = float(off[-allowed]) if allowed else math.inf
     return Difference(first, second, value, value - reach, value + reach, float((1 + beyond) / (1 + len(off))))
