@@ -181,7 +181,7 @@ def test_compare_reads_logits_from_standard_input(tmp_path: Path) -> None:
             "a,b",
             "--logits",
             "--resamples",
-            "9",
+            "19",
         ],
         input=path.read_bytes(),
         capture_output=True,

@@ -356,7 +356,7 @@ def test_few_events_are_said() -> None:
     y = np.arange(300) < 4
     assert "only 4 rows" in cal.interval(y, np.full(300, 0.02), metric="ece", rng=0, n_resamples=200).note
     few = cal.interval(np.arange(300) < 5, np.full(300, 0.02), metric="brier", method="normal").note
-    assert "only 5 rows have the rarer outcome; with fewer than 30 such rows a normal interval" in few
+    assert "only 5 rows have the rarer outcome; with fewer than 30 such rows the normal interval" in few
     assert cal.interval(np.arange(300) < 5, np.full(300, 0.02), metric="brier").note == ""  # made for few events
     assert "rarer" not in cal.interval(np.arange(300) < 30, np.full(300, 0.1), metric="brier", method="normal").note
 

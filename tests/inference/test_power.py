@@ -352,3 +352,19 @@ def test_bad_arguments_are_named() -> None:
         power(3, 100, deviation=0.1)  # type: ignore[arg-type]
     with pytest.raises(cal.errors.UnknownMetricError):
         power("nothing_like_it", 100, deviation=0.1)
+
+
+@pytest.mark.parametrize("deviation", [-0.004, 0.004])
+def test_simulated_power_of_two_sides_is_that_of_the_test_that_assess_makes(deviation: float) -> None:
+    """Rare events are skewed: `assess` calls what lies far from 0 significant, whichever side, and not the ends of each tail."""
+    rng, n = np.random.default_rng(0), 1500
+
+    def means(shift: float) -> Any:
+        score = rng.beta(0.5, 99.5, (4000, n))
+        return (score - (rng.random(score.shape) < np.clip(score + shift, 0, 1))).mean(axis=1)
+
+    limit = np.quantile(np.abs(means(0.0)), 0.95)
+    wanted = np.mean(np.abs(means(deviation)) > limit)
+    found = power("calibration_in_the_large", n, scores=(0.5, 99.5), deviation=deviation, repeats=2000)
+    assert found.method == "simulated"
+    assert found.power == pytest.approx(wanted, abs=0.045)

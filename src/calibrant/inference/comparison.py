@@ -148,6 +148,9 @@ def compare(
     if not (is_number(level) and 0 < level < 1):
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
     check_whole(n_resamples, "n_resamples")
+    least = math.ceil(1 / (1 - level) * (1 - 1e-12)) - 1  # 1 - 0.9 is a little below 0.1
+    if n_resamples < least:
+        raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}")
     chosen = metric if isinstance(metric, Metric) else catalogue[metric]
     check_words(compare, keywords, chosen)
     words = {word: value for word, value in keywords.items() if word in PREDICTION_WORDS}
@@ -210,6 +213,6 @@ def _difference(first: str, second: str, value: float, pairs: Floats, level: flo
     off = np.sort(np.abs(pairs[:, 0] - pairs[:, 1] - value))
     beyond = np.sum(off >= abs(value) * (1 - 1e-12))
     # As many resamples may stray further as leave the p-value at 1 - level: 0 lies outside just where it is smaller.
-    allowed = max(1, math.floor((1 - level) * (1 + len(off)) * (1 + 1e-12)))
-    reach = float(off[-allowed])
+    allowed = math.floor((1 - level) * (1 + len(off)) * (1 + 1e-12))
+    reach = float(off[-allowed]) if allowed else math.inf
     return Difference(first, second, value, value - reach, value + reach, float((1 + beyond) / (1 + len(off))))

@@ -59,7 +59,7 @@ FEW_EVENTS = 30
 # Metrics whose own interval is made for few events.
 HOLD_FOR_FEW = ("expected_observed_ratio",)
 FEW = "only {} rows have the rarer outcome, so the interval is too short"
-FEW_FOR = "only {} rows have the rarer outcome; with fewer than 30 such rows a {} interval may cover the true value less often than its level says"
+FEW_FOR = "only {} rows have the rarer outcome; with fewer than 30 such rows the {} interval may cover the true value less often than its level says"
 ONE_SIDE = "nearly all resampled values lie on one side of the value, so the percentile interval is given"
 # Corrected levels with fewer resampled values between them tell two ends apart by chance.
 FEWEST_BETWEEN = 10

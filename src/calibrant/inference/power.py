@@ -30,10 +30,10 @@ from .deviations import (
     simulates_at,
 )
 from .draws import generator, given_in_vain, many, not_used, seed_of
-from .owntests import DEFAULT_TESTS
+from .owntests import DEFAULT_TESTS, Asked
 from .sequential import check_level
 from .significance import assess
-from .tails import critical_value
+from .tails import compared_with_draws
 
 __all__ = ["PowerResult", "detectable_shift", "power", "sample_size"]
 
@@ -348,16 +348,19 @@ class _Draws:
             return math.nan
 
     def _limits(self, n: int) -> tuple[float, float]:
-        """The values between which chance leaves the metric, from data sets whose scores are right."""
+        """The values between which `assess` calls the metric chance, from data sets whose scores are right."""
         count = max(1000, math.ceil(50 / self.case.alpha))
         null = np.array(many(lambda b: self._value(*self.sample(b, n, is_null=True)), count, self.workers))
         null = null[~np.isnan(null)]
         if len(null) < 0.9 * count:
             raise UndefinedMetricError(self.case.name, f"has no value in most samples of {n} rows", "take more rows")
-        alpha, side = self.case.alpha, self.case.alternative
-        tail = alpha / 2 if side == "two-sided" else alpha
-        low = -math.inf if side == "greater" else -critical_value(-null, tail)
-        return low, math.inf if side == "less" else critical_value(null, tail)
+        case, side = self.case, self.case.alternative
+        assert case.metric is not None
+        asked = Asked(case.metric, case.options, [], case.metric.ideal or 0.0, case.alpha, side, count, self.seed)
+        found = compared_with_draws(asked, null)
+        low = found.threshold if side == "less" else found.lower_threshold
+        high = None if side == "less" else found.threshold
+        return -math.inf if low is None else low, math.inf if high is None else high
 
     def result(self, n: int, repeats: int, target: float | None, hits: int | None = None) -> PowerResult:
         hits = self.rejections(n, 0, repeats) if hits is None else hits
