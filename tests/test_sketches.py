@@ -520,3 +520,10 @@ def test_a_true_checksum_over_other_content_is_refused(head: dict[str, Any]) -> 
         cal.Sketch.from_bytes(pack("Sketch", head, arrays))
     with pytest.raises(FileError, match="content: do not hold what they should"):
         cal.Sketches.from_bytes(pack("Sketches", head, arrays))
+
+
+def test_groups_that_are_numbers_are_sorted_as_numbers() -> None:
+    found = cal.Sketches.of([0, 1, 1], [0.1, 0.4, 0.8], groups=[10, 9, 100])
+    assert found.groups == (9, 10, 100)
+    assert cal.Sketches.from_bytes(found.to_bytes()).groups == (9, 10, 100)
+    assert (found + cal.Sketches.of([0], [0.2], groups=["b"])).groups == (9, 10, 100, "b")
