@@ -157,7 +157,7 @@ def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> Non
         (["update", "{store}", "{folder}/new.csv", "--time", "when"], "error: --time: there is no column 'when'"),
         (
             ["update", "{store}", "{folder}/new.csv", "--time", "land"],
-            "error: --time: row 0 holds 'FR', which is no time; write times as 2026-01-31",
+            "error: --time: line 2 holds 'FR', which is no time; write times as 2026-01-31",
         ),
         (["update", "{store}", "{folder}/new.csv", "--time", "p"], "error: --time: 'p' is the column of scores"),
         (["labels", "{store}", "{folder}/labels.csv", "--id", "id"], "error: --id: there is no column 'id'"),
@@ -189,7 +189,7 @@ def test_times_of_other_forms_are_refused(run: Run, files: Path, store: Path, fo
     frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_json(path, orient="records", lines=True)
     code, _, err = run("update", store, path, "--time", "made", "--id", "row")
     assert code == 2
-    assert f"--time: row 0 holds {form.format(3, 5)!r}, which is no time" in err
+    assert f"--time: line 2 holds {form.format(3, 5)!r}, which is no time" in err
     code, _, err = run("update", store, path, "--time", "made", "--id", "row", "--where", "made > '2026-01-01'")
     assert code == 2
 
@@ -299,7 +299,7 @@ def test_errors_speak_of_options(run: Run, files: Path) -> None:
     init = ("init", files / "w.db", "--every", "1d", "--reference")
     code, _, err = run(*init, files / "one-two.csv")
     assert code == 2
-    assert err.endswith("row 1 is 2, and labels are 0 and 1, or -1 and 1; pass --classes NEGATIVE,POSITIVE\n")
+    assert err.endswith("line 3 is 2, and labels are 0 and 1, or -1 and 1; pass --classes NEGATIVE,POSITIVE\n")
     assert run(*init, files / "one-two.csv", "--classes", "1,2")[0] == 0
     cal.Sketches.of(YES[300:], SCORE[300:], groups=LAND[300:]).write(files / "old.sketch")
     err = run(*init, files / "old.sketch", "--where", "p > 0.5")[2]

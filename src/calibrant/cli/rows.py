@@ -28,6 +28,7 @@ from ..engines.reading import (
     with_texts,
 )
 from ..errors import ArgumentError, FileError
+from .places import remember_read
 
 __all__ = ["NUMBER", "Rows", "all_as_text", "connect", "kind_of_all", "on_disk", "open_rows"]
 
@@ -165,6 +166,7 @@ def open_rows(
     numbered
         Whether each row gets its number, before a condition leaves some out, as a column `NUMBER` that is not among the names.
     """
+    remember_read(paths, kind, where)
     if where is not None:
         check_expression(connection, where)
     if table is not None and kind != "duckdb":
