@@ -36,7 +36,7 @@ from .options import (
     written_option,
 )
 from .places import forget_read, in_file
-from .screen import forget, in_options, say
+from .screen import forget, in_options, say, warnings_as_lines
 
 __all__ = ["main"]
 
@@ -48,7 +48,8 @@ def main(arguments: list[str] | None = None) -> None:
     forget_read()
     try:
         # A command that ends by `Exit` gives its code here.
-        found = cli.main(arguments, prog_name="calibrant", standalone_mode=False)
+        with warnings_as_lines():
+            found = cli.main(arguments, prog_name="calibrant", standalone_mode=False)
         code = found if isinstance(found, int) else 0
     except _GateFailed:
         code = EXIT_GATE

@@ -22,6 +22,7 @@ from ..engines.reading import (
     kind_of,
     listed,
     named_types,
+    not_read_as_utf8,
     not_utf8,
     paths_of,
     reader,
@@ -211,7 +212,7 @@ def _described(connection: Any, source: str, shown: str, kind: str) -> dict[str,
     try:
         found = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608 - quoted
     except duckdb.Error as error:
-        if "not utf-8" in str(error):
+        if not_read_as_utf8(error, shown):
             raise not_utf8(shown) from error
         problem = f"cannot be read as {kind}: {first_line(error)}"
         raise FileError(shown, problem, "check the file, or say its kind with --format") from error
