@@ -189,11 +189,15 @@ class Sketches:
         views = [self.sketch(lens, name).view() for name in names]
         words: dict[str, Any] = {"counts": np.concatenate([view.weight for view in views])}
         if self.groups:
-            words["groups"] = np.repeat(np.array([str(name) for name in names], object), [view.n for view in views])
+            called = names if all(map(is_number, names)) else [str(name) for name in names]
+            words["groups"] = np.repeat(np.array(called, object), [view.n for view in views])
         if views[0].lens != "binary":
             words["input"] = "confidence"
         score = np.concatenate([view.score for view in views])
-        return Predictions.derived(np.concatenate([view.raw_outcome for view in views]), score, **words)
+        found = Predictions.derived(np.concatenate([view.raw_outcome for view in views]), score, **words)
+        if views[0].lens == "binary" and list(self.classes) != [0, 1]:
+            found.classes = self.classes
+        return found
 
     def renamed(self, classes: tuple[Any, ...], lenses: Mapping[str, str]) -> Sketches:
         """The same numbers under other names of classes and lenses."""

@@ -291,3 +291,9 @@ def test_only_options_that_were_given_are_called_unused(binary: Path, run: Run) 
     assert read(run("assess", binary, "--json"))["unused"] == []
     out = run("assess", binary, "--seed", "3", "--resamples", "50")[1]
     assert "note: --resamples and --seed were not used: the test by 'series' does not simulate with them" in out
+
+
+def test_a_sketch_names_its_positive_class_too(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "day.sketch"
+    cal.Sketches.of(np.array(["no", "yes"])[YES], SCORE, classes=["no", "yes"]).write(path)
+    assert run("assess", path)[1].startswith("positive class yes\n")

@@ -56,7 +56,7 @@ def run(
     words: dict[str, Any] = {"y_true": sketches}
     if sketches is None:
         words = named_classes(load(file, Columns(**columns), where, format, table), classes, pos_label) | checks
-    positive = positive_class(words)
+    positive = positive_class(words if sketches is None else {"classes": sketches.classes})
     words |= {"alpha": alpha, "n_resamples": resamples, "rng": seed, **_given(lens=lens, bins=bins, binning=binning)}
     with warnings_as_lines(), resampling_bar():
         result: Any
