@@ -520,3 +520,17 @@ def test_a_true_checksum_over_other_content_is_refused(head: dict[str, Any]) -> 
         cal.Sketch.from_bytes(pack("Sketch", head, arrays))
     with pytest.raises(FileError, match="content: do not hold what they should"):
         cal.Sketches.from_bytes(pack("Sketches", head, arrays))
+
+
+def test_groups_that_are_numbers_are_sorted_as_numbers() -> None:
+    found = cal.Sketches.of([0, 1, 1], [0.1, 0.4, 0.8], groups=[10, 9, 100])
+    assert found.groups == (9, 10, 100)
+    assert cal.Sketches.from_bytes(found.to_bytes()).groups == (9, 10, 100)
+    assert (found + cal.Sketches.of([0], [0.2], groups=["b"])).groups == (9, 10, 100, "b")
+    assert list(found.predictions().group_names) == [9, 10, 100]
+
+
+def test_cells_as_predictions_keep_the_names_of_the_classes() -> None:
+    found = cal.Sketches.of(["no", "yes", "yes"], [0.1, 0.4, 0.8], classes=["no", "yes"])
+    assert found.predictions().classes == ("no", "yes")
+    assert "positive class yes" in cal.report(found).to_markdown()

@@ -570,3 +570,24 @@ def test_docstrings_and_page_run_as_shown(spark: Any, tmp_path: Path, monkeypatc
     blocks = re.findall(r"^```py\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert blocks
     exec("\n".join(blocks), {"spark": spark})
+
+
+def test_listed_columns_are_read_by_their_names(spark: Any) -> None:
+    rng = np.random.default_rng(4)
+    p, q = rng.uniform(size=200), rng.dirichlet([1, 1, 1], 200)
+    y, z = (rng.uniform(size=200) < p).astype(int), rng.integers(0, 3, 200)
+    rows = np.column_stack([p, 1 - p, q, y, z]).tolist()
+    frame = spark.createDataFrame(rows, ["p_yes", "p_no", "prob_0", "prob_1", "prob_2", "y", "z"])
+    for prob in (["p_yes", "p_no"], ["p_no", "p_yes"], "p_*"):
+        assert cs.sketch(frame, label="y", prob=prob) == cal.Sketches.of(y, np.column_stack([1 - p, p]))
+    turned = cs.sketch(frame, label="z", prob=["prob_2", "prob_0", "prob_1"])
+    assert turned == cal.Sketches.of(z, q)
+
+    map = cal.PlattScaling().fit(p[:150], y[:150])
+    expected = map.predict_proba(p)[:, 1]
+    found = [row.calibrated for row in cs.apply(map, frame, prob=["p_yes", "p_no"]).collect()]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    named = cal.VectorScaling().fit(q[:150], np.array(CLASSES)[z[:150]])
+    other = frame.selectExpr("prob_2 AS p_owl", "prob_0 AS p_cat", "prob_1 AS p_dog")
+    found = [row.calibrated for row in cs.apply(named, other, prob="p_*").collect()]
+    np.testing.assert_allclose(found, named.predict_proba(q), rtol=1e-9)

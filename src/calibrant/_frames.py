@@ -20,6 +20,7 @@ __all__ = [
     "class_names",
     "classes_of_columns",
     "column_names",
+    "opposite_of",
     "positive_last",
     "positive_of",
     "read_columns",
@@ -31,6 +32,18 @@ PROB_PREFIXES = ("prob_", "probs_", "proba_", "probability_", "y_prob_", "p_", "
 # Names of the positive class of two, and of the negative one.
 _TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1", "+1", "pos", "positive"), True)
 _TRUTH |= dict.fromkeys(("false", "f", "no", "n", "0", "-1", "neg", "negative"), False)
+_WORDS = (("true", "false"), ("t", "f"), ("yes", "no"), ("y", "n"), ("pos", "neg"), ("positive", "negative"))
+_OPPOSITES = {word: other for pair in _WORDS for word, other in (pair, pair[::-1])}
+
+
+def opposite_of(name: str) -> str | None:
+    """The word that stands beside a word for true or false, in the same spelling; None for any other.
+
+    >>> opposite_of("yes"), opposite_of("False"), opposite_of("NEG"), opposite_of("cat")
+    ('no', 'True', 'POS', None)
+    """
+    other = _OPPOSITES.get(name.lower())
+    return other and (other.upper() if name.isupper() else other.title() if name.istitle() else other)
 
 
 def column_names(table: Any) -> tuple[Any, ...] | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ._convert import is_number
 from ._gather import as_predictions, views_of
 from ._rowsums import RowSums, row_sums
 from ._wire import pack, unpack, well_formed
@@ -111,8 +112,8 @@ class Sketches:
 
     @property
     def groups(self) -> tuple[Any, ...]:
-        """Names of the groups, in order."""
-        return tuple(sorted((name for name in self.parts if name is not ALL), key=str))
+        """Names of the groups in order: numbers by their size, then text."""
+        return tuple(sorted((name for name in self.parts if name is not ALL), key=_in_order))
 
     @property
     def lenses(self) -> tuple[str, ...]:
@@ -188,11 +189,15 @@ class Sketches:
         views = [self.sketch(lens, name).view() for name in names]
         words: dict[str, Any] = {"counts": np.concatenate([view.weight for view in views])}
         if self.groups:
-            words["groups"] = np.repeat(np.array([str(name) for name in names], object), [view.n for view in views])
+            called = names if all(map(is_number, names)) else [str(name) for name in names]
+            words["groups"] = np.repeat(np.array(called, object), [view.n for view in views])
         if views[0].lens != "binary":
             words["input"] = "confidence"
         score = np.concatenate([view.score for view in views])
-        return Predictions.derived(np.concatenate([view.raw_outcome for view in views]), score, **words)
+        found = Predictions.derived(np.concatenate([view.raw_outcome for view in views]), score, **words)
+        if views[0].lens == "binary" and list(self.classes) != [0, 1]:
+            found.classes = self.classes
+        return found
 
     def renamed(self, classes: tuple[Any, ...], lenses: Mapping[str, str]) -> Sketches:
         """The same numbers under other names of classes and lenses."""
@@ -307,6 +312,10 @@ def _sketched(p: Predictions, lenses: tuple[str, ...], scores: bool) -> GroupSke
 def _plain(name: Any) -> Any:
     """A name as something that bytes can hold."""
     return name.item() if isinstance(name, np.generic) else name if isinstance(name, (str, int, float)) else str(name)
+
+
+def _in_order(name: Any) -> tuple[bool, float, str]:
+    return (False, name, "") if is_number(name) else (True, 0.0, str(name))
 
 
 def row_metric(sketches: Sketches, metric: str) -> float:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Literal
 
@@ -13,6 +14,8 @@ import numpy as np
 
 from . import __version__
 from ._convert import _no_column, match_columns
+from ._frames import class_names as column_classes
+from ._frames import positive_last
 from ._labels import class_names
 from ._sparkwork import Columns, Partial, added, map_text
 from .errors import (
@@ -71,7 +74,8 @@ def sketch(
         The column of labels: whole numbers from 0, booleans, or names, which need `classes`.
     prob
         One column with the probability of the positive class; one column with an array (or a vector of Spark's own) of a
-        probability for each class; or a list of columns, one for each class, or a pattern such as ``"p_*"``.
+        probability for each class; or a list of columns, one for each class, or a pattern such as ``"p_*"``. Columns that are
+        numbered (``p_1, p_0``) or named after yes and no are read by name unless `classes` is given, others in their order.
     by
         A column of groups, each of which gets its own sketches.
     counts
@@ -92,6 +96,8 @@ def sketch(
     """
     _check_frame(df)
     columns = _columns_of(df, label, prob, by, counts)
+    if classes is None:
+        columns = replace(columns, prob=_in_order(columns.prob, prob, range(len(columns.prob))))
     _check_types(df, columns, classes is not None)
     classes = list(classes) if isinstance(classes, Iterator) else classes
     plan = {
@@ -130,7 +136,8 @@ def apply(
     df : pyspark.sql.DataFrame
         The rows; all columns are kept.
     prob
-        The column or columns of scores, as in `sketch`; the map knows whether they are probabilities or logits.
+        The column or columns of scores, as in `sketch`; columns named after the classes of the map may come in any order. The map
+        knows whether they are probabilities or logits.
     out
         Name of the new column: the probability of the positive class as a double, or an array of one for each class.
     by
@@ -146,7 +153,9 @@ def apply(
     """
     _check_frame(df)
     fitted = _fitted(map)
+    text = map_text(fitted)  # which says where it is not fitted
     columns = _columns_of(df, None, prob, by, None)
+    columns = replace(columns, prob=_in_order(columns.prob, prob, fitted.classes_.tolist()))
     _check_types(df, columns, False)
     _check_map(fitted, columns)
     if not isinstance(out, str) or out.lower() in [name.lower() for name in df.columns]:
@@ -161,7 +170,7 @@ def apply(
             shown.append(_column(df, name).alias(f"calibrant {len(shown)}"))
     plan = {
         "columns": vars(columns),
-        "map": map_text(fitted),
+        "map": text,
         "places": tuple(places),
         "width": len(df.columns),
         "out": out,
@@ -273,6 +282,16 @@ def _columns_of(df: Any, label: str | None, prob: Any, by: str | None, counts: s
         if existing.count(name) > 1:
             raise ColumnError("df", f"has two columns called {name!r}", "rename one of them")
     return Columns(label, tuple(found), not one, by, counts)
+
+
+def _in_order(names: tuple[str, ...], prob: Any, classes: Sequence[Any]) -> tuple[str, ...]:
+    """Score columns in the order of the classes that they are named after; of two others the positive one last, as yes beside no."""
+    pattern = prob if isinstance(prob, str) else ""
+    own = [str(name) for name in column_classes(list(names), pattern) or ()] if len(names) > 1 else []
+    known = [str(name) for name in classes]
+    if len(set(own)) == len(own) and set(own) == set(known):
+        return tuple(names[own.index(name)] for name in known)
+    return tuple(positive_last(list(names), pattern))
 
 
 def _check_types(df: Any, columns: Columns, named: bool) -> None:

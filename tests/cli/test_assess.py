@@ -284,3 +284,16 @@ def test_an_infinite_loss_is_worse_and_two_cannot_be_judged(tmp_path: Path, run:
     code, _, err = run("compare", path, "--models", "wrong,also", *gate)
     assert code == 2
     assert "cannot be judged" in err
+
+
+def test_only_options_that_were_given_are_called_unused(binary: Path, run: Run) -> None:
+    assert "not used" not in run("assess", binary)[1]
+    assert read(run("assess", binary, "--json"))["unused"] == []
+    out = run("assess", binary, "--seed", "3", "--resamples", "50")[1]
+    assert "note: --resamples and --seed were not used: the test by 'series' does not simulate with them" in out
+
+
+def test_a_sketch_names_its_positive_class_too(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "day.sketch"
+    cal.Sketches.of(np.array(["no", "yes"])[YES], SCORE, classes=["no", "yes"]).write(path)
+    assert run("assess", path)[1].startswith("positive class yes\n")

@@ -32,15 +32,15 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("two kinds of scores", GOOD, ["--prob", "prob", "--logits", "prob"], ["--logits", "beside --prob"]),
     ("weight absent", GOOD, ["--weight", "w"], ["--weight", "no column 'w'"]),
     ("group absent", GOOD, ["--by", "city"], ["--by", "no column 'city'"]),
-    ("missing probability", "label,prob\n0,0.2\n1,\n", [], ["--prob: is missing at row 1", "drop such rows"]),
-    ("probability above one", "label,prob\n0,0.2\n1,1.5\n", [], ["row 1 is 1.5", "logit"]),
-    ("rows that do not sum", "label,p_0,p_1,p_2\n0,0.2,0.2,0.2\n", [], ["row 0 sums to 0.6", "normalize"]),
-    ("label out of range", "label,p_0,p_1,p_2\n3,0.2,0.2,0.6\n", [], ["row 0 is 3"]),
+    ("missing probability", "label,prob\n0,0.2\n1,\n", [], ["--prob: is missing at line 3", "drop such rows"]),
+    ("probability above one", "label,prob\n0,0.2\n1,1.5\n", [], ["line 3 is 1.5", "logit"]),
+    ("rows that do not sum", "label,p_0,p_1,p_2\n0,0.2,0.2,0.2\n", [], ["line 2 sums to 0.6", "normalize"]),
+    ("label out of range", "label,p_0,p_1,p_2\n3,0.2,0.2,0.6\n", [], ["line 2 is 3"]),
     ("text label", "label,prob\nspam,0.2\nham,0.4\n", [], ["--label: holds text", "--classes", "--pos-label"]),
-    ("text", f"{MANY}1,N/A\n", [], ["--prob: holds text, 'N/A' at row 30", "drop or fill"]),
-    ("percents", f"{MANY}1,70%\n", [], ["--prob: holds text, '70%' at row 30", "0.7 for 70%"]),
-    ("decimal comma", f'{MANY}1,"0,7"\n', [], ["--prob: holds text, '0,7' at row 30", "with a point"]),
-    ("shares as labels", "label,prob\n0.5,0.2\n", [], ["--label: row 0 is 0.5", "shares as labels are for Python"]),
+    ("text", f"{MANY}1,N/A\n", [], ["--prob: holds text, 'N/A' at line 32", "drop or fill"]),
+    ("percents", f"{MANY}1,70%\n", [], ["--prob: holds text, '70%' at line 32", "0.7 for 70%"]),
+    ("decimal comma", f'{MANY}1,"0,7"\n', [], ["--prob: holds text, '0,7' at line 32", "with a point"]),
+    ("shares as labels", "label,prob\n0.5,0.2\n", [], ["--label: line 2 is 0.5", "shares as labels are for Python"]),
     ("comment among rows", f"{MANY}# pause\n{MANY[11:]}", [], ["cannot be cut into columns", "such as comments"]),
     ("table of no database", GOOD, ["--table", "x"], ["--table: is for DuckDB databases"]),
     ("interval", GOOD, ["--interval", "7"], ["error: --interval: must"]),
@@ -200,5 +200,25 @@ def test_rows_printed_with_few_decimals_need_not_sum_to_one(tmp_path: Path, run:
     path.write_text(f"label,{columns}\n" + "3," + ",".join(["0.101"] * 6 + ["0.1"] * 4) + "\n")
     code, _, err = run("evaluate", path, "--metrics", "brier")
     assert code == 2
-    assert "row 0 sums to 1.006" in err
+    assert "line 2 sums to 1.006" in err
     assert "--normalize" in err
+
+
+def test_rows_are_named_by_the_lines_of_the_file(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "notes.csv"
+    good = "".join(f'{i % 2},0.{i % 9 + 1},"two\nlines"\r\n' for i in range(5))
+    path.write_bytes(f"label,prob,note\r\n{good}\r\n1,1.5,x\r\n".encode())
+    for more in ([], ["--stream"]):
+        assert "line 13" in run("evaluate", path, *more)[2]  # five rows of two lines and an empty one after the header
+    assert (
+        "row 3 (counted from 0 among those that fit --where) is 1.5"
+        in run("assess", path, "--where", "label = 1 OR prob < 0.2")[2]
+    )
+    frame = tmp_path / "p.parquet"
+    pl.DataFrame({"label": [0, 1], "prob": [0.2, 1.5]}).write_parquet(frame)
+    assert "row 1 (counted from 0) is 1.5" in run("evaluate", frame)[2]
+    assert "row 1 (counted from 0)" in run("evaluate", frame, "--stream")[2]
+
+
+def test_a_name_of_no_metric_is_called_by_its_place(run: Run) -> None:
+    assert run("metrics", "eceee")[2].startswith("error: NAME: there is no metric 'eceee'")

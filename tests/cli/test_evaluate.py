@@ -145,7 +145,7 @@ def test_printed_digits_decide_how_rows_must_sum(tmp_path: Path, run: Run) -> No
     path.write_text("label,p_0,p_1,p_2\n0,0.3333,0.3333,0.3324\n1,0.1000,0.8000,0.1000\n")
     code, _, err = run("evaluate", path, "--metrics", "ece")
     assert code == 2
-    assert "row 0 sums to 0.999" in err
+    assert "line 2 sums to 0.999" in err
     assert run("evaluate", path, "--metrics", "ece", "--normalize")[0] == 0
 
 
@@ -300,3 +300,17 @@ def test_names_cannot_drive_the_terminal(tmp_path: Path, run: Run) -> None:
     _, out, _ = run("evaluate", path, "--by", "g", "--metrics", "ece")
     assert "\x1b" not in out
     assert "red" in out
+
+
+@pytest.mark.parametrize("condition", ["ece => 0.05", "ece >> 0.05", "ece = > 0.05", "ece <> 0.05"])
+def test_a_gate_with_an_unknown_sign_is_refused(binary: Path, run: Run, condition: str) -> None:
+    code, _, err = run("evaluate", binary, "--fail-if", condition)
+    assert code == 2
+    assert f"--fail-if: {condition!r} is not a condition" in err
+
+
+def test_rows_of_several_classes_with_six_decimals(tmp_path: Path, run: Run) -> None:
+    probs = np.random.default_rng(3).dirichlet(np.ones(4), 200)
+    frame = pd.DataFrame(probs, columns=[f"p_{name}" for name in "abcd"]).assign(label=list("abcd") * 50)
+    frame.to_csv(tmp_path / "six.csv", index=False, float_format="%.6f")
+    assert run("evaluate", tmp_path / "six.csv", "--metrics", "brier")[0] == 0

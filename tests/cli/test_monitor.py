@@ -157,7 +157,7 @@ def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> Non
         (["update", "{store}", "{folder}/new.csv", "--time", "when"], "error: --time: there is no column 'when'"),
         (
             ["update", "{store}", "{folder}/new.csv", "--time", "land"],
-            "error: --time: row 0 holds 'FR', which is no time; write times as 2026-01-31",
+            "error: --time: line 2 holds 'FR', which is no time; write times as 2026-01-31",
         ),
         (["update", "{store}", "{folder}/new.csv", "--time", "p"], "error: --time: 'p' is the column of scores"),
         (["labels", "{store}", "{folder}/labels.csv", "--id", "id"], "error: --id: there is no column 'id'"),
@@ -189,7 +189,8 @@ def test_times_of_other_forms_are_refused(run: Run, files: Path, store: Path, fo
     frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_json(path, orient="records", lines=True)
     code, _, err = run("update", store, path, "--time", "made", "--id", "row")
     assert code == 2
-    assert f"--time: row 0 holds {form.format(3, 5)!r}, which is no time" in err
+    line = 1 if suffix == ".jsonl" else 2
+    assert f"--time: line {line} holds {form.format(3, 5)!r}, which is no time" in err
     code, _, err = run("update", store, path, "--time", "made", "--id", "row", "--where", "made > '2026-01-01'")
     assert code == 2
 
@@ -226,11 +227,11 @@ def test_ids_arrive_as_they_were_written(run: Run, files: Path, store: Path) -> 
     together.write_text("id,y\n" + "".join(f"{name},1\n" for name in ids))
     assert run("labels", store, together, "--id", "id")[1] == "0 rows added, 6 labels came\n"
     (files / "lines.jsonl").write_text('{"id": "2026-01-01", "y": 0}\n')
-    assert run("labels", store, files / "lines.jsonl", "--id", "id")[1] == "0 rows added, 1 labels corrected\n"
+    assert run("labels", store, files / "lines.jsonl", "--id", "id")[1] == "0 rows added, 1 label corrected\n"
     (files / "floats.csv").write_text("id,y\n7.0,0\n8.0,1\n")  # as pandas writes numbers beside holes
-    assert run("labels", store, files / "floats.csv", "--id", "id")[1].endswith(", 1 labels corrected\n")
+    assert run("labels", store, files / "floats.csv", "--id", "id")[1].endswith(", 1 label corrected\n")
     pd.DataFrame({"id": pd.to_datetime(["2026-01-02"]).date, "y": [0]}).to_parquet(files / "day.parquet")
-    assert run("labels", store, files / "day.parquet", "--id", "id")[1] == "0 rows added, 1 labels corrected\n"
+    assert run("labels", store, files / "day.parquet", "--id", "id")[1] == "0 rows added, 1 label corrected\n"
 
 
 def test_a_change_that_goes_on_is_explained_once(run: Run, files: Path, store: Path) -> None:
@@ -299,7 +300,7 @@ def test_errors_speak_of_options(run: Run, files: Path) -> None:
     init = ("init", files / "w.db", "--every", "1d", "--reference")
     code, _, err = run(*init, files / "one-two.csv")
     assert code == 2
-    assert err.endswith("row 1 is 2, and labels are 0 and 1, or -1 and 1; pass --classes NEGATIVE,POSITIVE\n")
+    assert err.endswith("line 3 is 2, and labels are 0 and 1, or -1 and 1; pass --classes NEGATIVE,POSITIVE\n")
     assert run(*init, files / "one-two.csv", "--classes", "1,2")[0] == 0
     cal.Sketches.of(YES[300:], SCORE[300:], groups=LAND[300:]).write(files / "old.sketch")
     err = run(*init, files / "old.sketch", "--where", "p > 0.5")[2]
@@ -326,3 +327,22 @@ def test_help_tells_the_exit_codes(run: Run) -> None:
     code, out, _ = run("--help")
     assert code == 0
     assert "0 quiet, 3 an alarm, 2 bad input" in " ".join(out.split())
+
+
+def test_another_column_of_groups_beside_that_of_the_store_is_refused(run: Run, files: Path) -> None:
+    path, reference = files / "watch.db", files / "reference.csv"
+    assert run("init", path, "--reference", reference, "--rows", "100", "--by", "land", *QUICK)[0] == 0
+    code, _, err = run("update", path, files / "new.csv", "--id", "row", "--by", "made")
+    assert code == 2
+    assert "--by: is made, and this monitor was begun with --by land, which" in err
+    renamed = pd.read_csv(files / "new.csv").rename(columns={"land": "country"})
+    renamed.to_csv(files / "renamed.csv", index=False)
+    never = ("--fail-on-alarm", "never")
+    assert run("update", path, files / "renamed.csv", "--id", "row", "--by", "country", *never)[0] == 0
+
+
+def test_one_is_counted_in_the_singular(run: Run, files: Path, store: Path) -> None:
+    pd.read_csv(files / "wrong.csv").iloc[:1].to_csv(files / "one.csv", index=False)
+    assert run("update", store, files / "one.csv", "--time", "made", "--id", "row")[1].startswith(
+        "1 row added, 1 label came"
+    )

@@ -155,8 +155,12 @@ def test_text_in_another_encoding_is_named(
 ) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes("label,p,straße\n1,0.5,é\n0,0.2,ü\n".encode(encoding))
+    told = f"is not UTF-8 text (it may be {name}); save it as UTF-8"
     code, _, err = run("evaluate", path, *stream)
-    assert (code, f"is not UTF-8 text (it may be {name}); save it as UTF-8" in err) == (2, True)
+    assert (code, told in err) == (2, True)
+    if encoding == "utf-16":
+        path.write_bytes(("label,p\n" + "1,0.5\n0,0.2\n" * 200).encode(encoding))
+        assert told in run("evaluate", path, *stream)[2]
 
 
 def test_no_column_is_listed_that_the_file_lacks(tmp_path: Path, rows: Path, run: Run) -> None:
@@ -316,3 +320,17 @@ def test_numbers_stay_whole_in_a_narrow_window(
     assert "…" not in out
     for cell in (*numbers, "metric_2"):
         assert cell in out
+
+
+def test_warnings_are_lines_in_the_words_of_the_command(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "hard.csv"
+    path.write_text("label,prob\n" + "1,1\n0,0\n1,0\n" * 30)
+    line = (
+        "warning: --prob: every entry is exactly 0 or 1, so these look like predicted classes and not like probabilities; "
+        "name the column of probabilities\n"
+    )
+    assert run("evaluate", path, "--stream", "--metrics", "ece")[2] == line
+    assert run("select", path, "--accuracy", "0.5")[2] == line
+    told = run("evaluate", path, "--metrics", "cox_slope")[2]
+    assert "can decide the fit" in told
+    assert "np." not in told

@@ -117,6 +117,19 @@ def test_labels_that_are_truth_values(tmp_path: Path, engine: str, suffix: str) 
         cal.scan(file, classes=["bad", "good"], engine=engine)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_labels_that_are_words_name_the_classes(tmp_path: Path, engine: str) -> None:
+    y, p = two_classes(60)
+    days = [table(tmp_path / "a.csv", label=np.where(y, "yes", "no"), prob=p)]
+    days.append(table(tmp_path / "b.csv", label=np.array(["no"] * 60), prob=p))  # a day without an event
+    days.append(table(tmp_path / "c.parquet", label=np.where(y, "yes", "no"), prob=p))
+    found = [cal.scan(day, engine=engine) for day in days]
+    assert [day.classes for day in found] == [("no", "yes")] * 3
+    assert (found[0] + found[1] + found[2]).n == 180
+    assert found[0] == found[2] == cal.Sketches.of(np.where(y, "yes", "no"), p, classes=["no", "yes"])
+    assert cal.evaluate(found[0], metrics=["ece"]).header.positive == "yes"
+
+
 def test_the_header_of_two_columns_has_shares(tmp_path: Path) -> None:
     y, p = two_classes(60)
     file = table(tmp_path / "p.parquet", y=y, p_0=1 - p, p_1=p)
@@ -174,8 +187,10 @@ def test_labels_with_names(tmp_path: Path, engine: str) -> None:
     words = np.array(["no", "yes"])[y]
     file = table(tmp_path / "p.parquet", label=words, prob=p)
     assert cal.scan(file, classes=["no", "yes"], engine=engine).sketch() == cal.Sketch.of(y, p)
+    assert cal.scan(file, engine=engine) == cal.scan(file, classes=["no", "yes"], engine=engine)
+    other = table(tmp_path / "o.parquet", label=np.array(["cat", "dog"])[y], prob=p)
     with pytest.raises(cal.LabelError, match="none of the classes"):
-        cal.scan(file, engine=engine)
+        cal.scan(other, engine=engine)
     signed = table(tmp_path / "s.parquet", label=2 * y - 1, prob=p)
     assert cal.scan(signed, classes=[-1, 1], engine=engine).sketch() == cal.Sketch.of(y, p)
 

@@ -20,6 +20,7 @@ def rows_of(
     id_column: str | None,
     label: str | None,
     by: str | None,
+    watched: str | None = None,
     where: str | None,
     format: str | None,
     normalize: bool,
@@ -27,13 +28,19 @@ def rows_of(
     table: str | None = None,
     **scores: str | None,
 ) -> dict[str, Any]:
-    """Arguments of `Monitor.update` from the columns of a file, and the classes that the columns are named after."""
+    """Arguments of `Monitor.update` from the columns of a file, and the classes that the columns are named after.
+
+    `watched` is the column of groups that the monitor was made with: another beside it in the same file holds other groups.
+    """
     named = (("--time", time), ("--id", id_column), ("--by", by))
     as_text = [(option, name) for option, name in named if name]
     with open_table(file, Columns(label=label, by=by, **scores), where, format, table, as_text) as opened:
         for option, name in as_text:
             if option != "--by" and name in opened.scores:
                 raise ArgumentError(option, f"{name!r} is the column of scores", "name another column")
+        if by not in (None, watched) and watched in opened.names:
+            told = f"is {by}, and this monitor was begun with --by {watched}, which {file} has too"
+            raise ArgumentError("--by", told, "drop --by")
         words = opened.words()
         usual = [name for name in opened.names if name.lower() in LABEL_NAMES and name not in opened.scores]
         parts = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from .. import __version__
-from ..errors import ArgumentError, CalibrantError, ColumnError
+from ..errors import ArgumentError, ColumnError
 from ..inference.comparison import Difference, compare
 from ..inference.significance import assess, assess_many
 from ..registry import Metric, catalogue
 from .evaluating import named_classes, positive_class
+from .listing import metric_named
 from .screen import clean, in_options_here, print_json, print_lines, resampling_bar, say, warnings_as_lines
 from .source import Columns, load, load_each
 from .streaming import streamed
@@ -45,7 +47,7 @@ def run(
     """Test and print; true when the command shall fail because something was rejected."""
     _check_words(metric, method, metrics, correction)
     chosen = [metric or "ecce_mad"] if metrics is None else [name.strip() for name in metrics.split(",")]
-    asked = [_metric(name, "--metric" if metrics is None else "--metrics") for name in chosen]
+    asked = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in chosen]
     if columns.get("by"):
         _check_groups(asked)
     checks = {"normalize": normalize, "clip": clip}
@@ -54,12 +56,13 @@ def run(
     words: dict[str, Any] = {"y_true": sketches}
     if sketches is None:
         words = named_classes(load(file, Columns(**columns), where, format, table), classes, pos_label) | checks
-    positive = positive_class(words)
+    positive = positive_class(words if sketches is None else {"classes": sketches.classes})
     words |= {"alpha": alpha, "n_resamples": resamples, "rng": seed, **_given(lens=lens, bins=bins, binning=binning)}
     with warnings_as_lines(), resampling_bar():
         result: Any
         if metrics is None:
             result = assess(**words, metric=chosen[0], method=method or "auto")
+            result = replace(result, unused=_in_vain(result.unused, seed))
         else:
             result = assess_many(**words, metrics=chosen, correction=correction or "holm")  # type: ignore[arg-type]
     if as_json:
@@ -72,14 +75,6 @@ def run(
     names = result.metric if metrics is None else ", ".join(result.rejected)
     say(clean(f"gate failed: {names} rejected at {alpha:g}"), err=True)
     return True
-
-
-def _metric(name: str, option: str) -> Metric:
-    """The metric of a name; an error names the option."""
-    try:
-        return catalogue[name]
-    except CalibrantError as error:
-        raise type(error)(option, error.problem, error.remedy) from None
 
 
 def _check_words(metric: str | None, method: str | None, metrics: str | None, correction: str | None) -> None:
@@ -103,6 +98,12 @@ def _check_groups(metrics: list[Metric]) -> None:
         f"is for metrics that read groups ({', '.join(readers)}), and {asked} would test all rows together",
         "drop it; --where tests one group, and evaluate --by measures each",
     )
+
+
+def _in_vain(unused: tuple[str, ...], seed: int) -> tuple[str, ...]:
+    """The options that were given and made no difference; a seed of 0 is what the command takes by itself."""
+    options = {"n_resamples": "--resamples"} | ({"rng": "--seed"} if seed else {})
+    return tuple(options[word] for word in unused if word in options)
 
 
 def _positive(name: str) -> dict[str, str]:
@@ -145,7 +146,7 @@ def run_compare(
     specs = [spec.strip() for spec in models.split(",")]
     if len(set(specs)) < max(2, len(specs)):
         raise ArgumentError("--models", f"must name two or more; got {models!r}", "for example p_old,p_new")
-    asked = _metric(metric, "--metric")
+    asked = metric_named(metric, "--metric")
     if fail_if_worse:
         _check_lower_is_better(asked)
     scores = "logits" if logits else "probs"

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from .. import __version__
 from ..engines.columns import as_booleans, check_class_order
-from ..errors import ArgumentError, CalibrantError
+from ..errors import ArgumentError
 from ..evaluation import Evaluation, choose_metrics, evaluate
-from ..registry import Metric, catalogue
+from ..registry import Metric
+from .listing import metric_named
 from .screen import (
     clean,
     in_options_here,
@@ -57,7 +58,7 @@ class Gate(NamedTuple):
 
 def parse_gate(text: str) -> Gate:
     """``"ece > 0.05"`` as a Gate."""
-    match = re.fullmatch(r"\s*(.+?)\s*(>=|<=|==|!=|>|<)\s*(\S+)\s*", text)
+    match = re.fullmatch(r"\s*([^<>=!]+?)\s*(>=|<=|==|!=|>|<)\s*(\S+)\s*", text)
     try:
         if match is None:
             raise ValueError
@@ -66,10 +67,7 @@ def parse_gate(text: str) -> Gate:
             raise ValueError
     except ValueError:
         raise ArgumentError("--fail-if", f"{text!r} is not a condition", 'write it as "ece > 0.05"') from None
-    try:
-        return Gate(catalogue[match[1]], match[2], limit)
-    except CalibrantError as error:  # no metric, or several, of that name
-        raise type(error)("--fail-if", error.problem, error.remedy) from None
+    return Gate(metric_named(match[1], "--fail-if"), match[2], limit)
 
 
 def run(

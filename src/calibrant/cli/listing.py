@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 from .. import catalogue
+from ..errors import CalibrantError
 from ..recommendation import recommend
 from ..registry import Metric
 from .screen import print_lines, say
 
-__all__ = ["run"]
+__all__ = ["metric_named", "run"]
 
 
 # Functions that take other arguments than labels and probabilities, or give more than one number.
@@ -32,7 +33,7 @@ def run(name: str | None, use_case: str | None, as_json: bool) -> None:
         else:
             print_lines(repr(chosen).split("\n"))
     elif name is not None:
-        metric = catalogue[name]
+        metric = metric_named(name, "NAME")
         if as_json:
             _print_json(metric.to_dict())
         else:
@@ -43,6 +44,14 @@ def run(name: str | None, use_case: str | None, as_json: bool) -> None:
         print_lines(
             [*repr(catalogue).split("\n"), *BESIDE, "", "calibrant metrics NAME shows one; --for USE_CASE recommends"]
         )
+
+
+def metric_named(name: str, option: str) -> Metric:
+    """The metric of a name; an error names the option or argument."""
+    try:
+        return catalogue[name]
+    except CalibrantError as error:
+        raise type(error)(option, error.problem, error.remedy) from None
 
 
 def _print_json(content: object) -> None:

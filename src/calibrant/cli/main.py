@@ -35,7 +35,8 @@ from .options import (
     where_option,
     written_option,
 )
-from .screen import forget, in_options, say
+from .places import forget_read, in_file
+from .screen import forget, in_options, say, warnings_as_lines
 
 __all__ = ["main"]
 
@@ -44,9 +45,11 @@ EXIT_GATE, EXIT_BAD_INPUT, EXIT_FAULT, EXIT_INTERRUPTED = 1, 2, 70, 130
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 fine, 1 a gate failed, 2 bad input, 3 a monitor's alarm, 70 a fault, 130 interrupted."""
+    forget_read()
     try:
         # A command that ends by `Exit` gives its code here.
-        found = cli.main(arguments, prog_name="calibrant", standalone_mode=False)
+        with warnings_as_lines():
+            found = cli.main(arguments, prog_name="calibrant", standalone_mode=False)
         code = found if isinstance(found, int) else 0
     except _GateFailed:
         code = EXIT_GATE
@@ -63,7 +66,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = EXIT_BAD_INPUT
     except (CalibrantError, OSError) as error:
         words = sys.argv[1:] if arguments is None else arguments
-        told = f"error: {in_options(_one_line(str(error)), _options_of(words))}"
+        told = f"error: {in_options(in_file(_one_line(str(error))), _options_of(words))}"
         say(format_exc() if "--debug" in words else told, err=True)
         code = EXIT_BAD_INPUT
     except Exception:  # a mistake of ours must not pass for a failed gate, which is what Python's own code 1 says

@@ -167,6 +167,7 @@ def update(store: str, file: str, **options: Any) -> None:
         if options["by"] is None and opened.groups:
             told = f"is missing, and this monitor watches groups ({some_names(opened.groups)})"
             raise ArgumentError("--by", told, "name their column")
+    options["watched"] = opened.settings.by
     with warnings_as_lines(), _labels_of_reference(opened):
         done = opened.update(delivery=chosen["delivery"], **in_order(rows_of(file, **options), opened.settings.classes))
     _finish(done, chosen["fail_on"], chosen["as_json"])

@@ -22,12 +22,14 @@ from ..engines.reading import (
     kind_of,
     listed,
     named_types,
+    not_read_as_utf8,
     not_utf8,
     paths_of,
     reader,
     with_texts,
 )
 from ..errors import ArgumentError, FileError
+from .places import remember_read
 
 __all__ = ["NUMBER", "Rows", "all_as_text", "connect", "kind_of_all", "on_disk", "open_rows"]
 
@@ -165,6 +167,7 @@ def open_rows(
     numbered
         Whether each row gets its number, before a condition leaves some out, as a column `NUMBER` that is not among the names.
     """
+    remember_read(paths, kind, where)
     if where is not None:
         check_expression(connection, where)
     if table is not None and kind != "duckdb":
@@ -209,7 +212,7 @@ def _described(connection: Any, source: str, shown: str, kind: str) -> dict[str,
     try:
         found = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608 - quoted
     except duckdb.Error as error:
-        if "not utf-8" in str(error):
+        if not_read_as_utf8(error, shown):
             raise not_utf8(shown) from error
         problem = f"cannot be read as {kind}: {first_line(error)}"
         raise FileError(shown, problem, "check the file, or say its kind with --format") from error

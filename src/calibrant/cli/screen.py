@@ -104,8 +104,13 @@ _PHRASES = {
     "pass features=": "features of rows are for Python",
     "convert it with float() or read the column as numeric": "name a column of numbers",
     "must be None or lie": "must lie",
+    "pass what predict_proba returns": "name the column of probabilities",
+    ", for example np.clip(y_prob, 1e-6, 1 - 1e-6),": "",
+    ", or, for a torch model that ends in a softmax, remove it": "",
     "pass a file written by save": "name a file that fit wrote",
     "choose_threshold asks": "select asks",
+    "make it with Monitor.create or calibrant monitor init": "make it with calibrant monitor init",
+    "exists already; open it, or choose another name": "exists already; choose another name",
     "'sequence', 'fixed', 'conformal'": "'sequence', 'conformal'",
 }
 

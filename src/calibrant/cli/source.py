@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .._convert import match_columns, rounding_of
-from .._frames import positive_of
+from .._frames import opposite_of, positive_of
 from ..engines.columns import (
     PROB_NAMES,
     Columns,
@@ -21,6 +21,7 @@ from ..engines.columns import (
 )
 from ..errors import ArgumentError, FileError
 from ..files import read_npz
+from .places import remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
 
 __all__ = ["Columns", "load", "load_each"]
@@ -43,6 +44,7 @@ def load_each(
             return [_from_table(paths, file, kind, columns, where, table) for columns in several]
         if where is not None:
             raise ArgumentError("--where", "needs a table, and an .npz file holds arrays", "filter before saving")
+        remember_read(paths, kind, where)
         return [_from_arrays(read_npz(Path(paths[0])), columns, text=False) for columns in several]
 
 
@@ -156,7 +158,7 @@ def label_classes(labels: Any, of_columns: list[Any] | None) -> tuple[Any, list[
         meant = dict(zip(seen, truth, strict=True))
         return np.array([meant[label] for label in labels]), of_columns if numbered else turned
     spelled = dict(zip(truth, seen, strict=True))
-    names = of_columns or [f"not {seen[0]}"] * 2
+    names = of_columns or [opposite_of(seen[0]) or f"not {seen[0]}"] * 2
     return labels, of_columns if turned is None else [
         spelled.get(v, str(n)) for v, n in zip(turned, names, strict=True)
     ]
@@ -227,7 +229,7 @@ def printed_tolerance(scores: Any) -> float:
     import numpy as np
 
     sample = scores[:10_000]
-    for digits in (3, 4, 5):
+    for digits in (3, 4, 5, 6):
         if np.allclose(np.round(sample, digits), sample, rtol=0, atol=1e-9):
             return rounding_of(scores.shape[1]) * 10.0**-digits * (1 + 1e-9)  # sums of decimals miss it by rounding
     return 1e-6

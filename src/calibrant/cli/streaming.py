@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ..engines.columns import Columns
-from ..engines.reading import kind_of
+from ..engines.reading import kind_of, paths_of
 from ..engines.scanning import scan
 from ..errors import ArgumentError, CalibrantError, FileError, LensError
 from ..sketches import Sketches
+from .places import remember_read
 from .screen import clean, is_terminal, note_positive, print_lines, say
 
 __all__ = ["is_sketch", "run", "streamed"]
@@ -66,6 +67,8 @@ def read(files: tuple[str, ...], columns: Columns, words: dict[str, Any]) -> Ske
     if columns.prob and columns.probs:
         raise ArgumentError("--probs", "was given beside --prob", "pass one of them")
     classes = words.get("classes")
+    paths, kind = paths_of(files), words.get("format")
+    remember_read(paths, kind or kind_of(paths[0]) or "", words.get("where"))
     with rows_bar() as tell, _as_options("--probs" if columns.probs else "--prob"):
         found = scan(
             list(files),

@@ -14,6 +14,7 @@ from ..engines.reading import PRINTED
 from ..errors import ArgumentError, ColumnError, FileError
 from ..files import read_npz, write_atomic
 from .appending import appended
+from .places import remember_read
 from .rows import NUMBER, all_as_text, connect, kind_of_all, on_disk, open_rows
 from .source import _npz_logits, _stack, printed_tolerance
 
@@ -185,6 +186,7 @@ def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None) 
     """Arrays as columns, those of a matrix numbered."""
     if where is not None:
         raise ArgumentError("--where", "needs a table, and an .npz file holds arrays", "filter before saving")
+    remember_read([str(path)], "npz", where)
     arrays = read_npz(path)
     logits = _npz_logits(arrays, columns)
     scores = ["logits"] if logits else _scores(list(arrays), columns)

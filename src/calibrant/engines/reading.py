@@ -29,6 +29,7 @@ __all__ = [
     "kind_of",
     "listed",
     "named_types",
+    "not_read_as_utf8",
     "not_utf8",
     "open_source",
     "paths_of",
@@ -116,7 +117,7 @@ class Source:
         if place is None and self.where is not None:
             return ArgumentError("where", first_line(error), f"the columns are {', '.join(self.names[:20])}")
         name, part = place if place is not None else (", ".join(self.paths[:3]), "")
-        if "not utf-8" in str(error):
+        if not_read_as_utf8(error, name):
             return not_utf8(name)
         return FileError(name, f"cannot be read{part}: {first_line(error)}", "make the file again, or leave it out")
 
@@ -222,9 +223,18 @@ def open_source(
         connection.close()
 
 
+def _is_utf16(path: str) -> bool:
+    return Path(path).is_file() and read_start(path, 2) in (b"\xff\xfe", b"\xfe\xff")
+
+
+def not_read_as_utf8(error: Exception, path: str) -> bool:
+    """Whether a file could not be read because it is text in another encoding."""
+    return "not utf-8" in str(error) or _is_utf16(path)
+
+
 def not_utf8(shown: str) -> FileError:
     """What to say of text in another encoding."""
-    wide = Path(shown).is_file() and read_start(shown, 2) in (b"\xff\xfe", b"\xfe\xff")
+    wide = _is_utf16(shown)
     likely, name = ("UTF-16", "utf-16") if wide else ("Latin-1", "latin1")
     remedy = f"save it as UTF-8, for example with iconv -f {name} -t utf-8"
     return FileError(shown, f"is not UTF-8 text (it may be {likely})", remedy)

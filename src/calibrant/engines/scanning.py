@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._convert import SUM_TOLERANCE, match_columns, rounding_of
+from .._frames import opposite_of, positive_of
 from ..errors import (
     ArgumentError,
     CalibrantError,
@@ -184,6 +185,8 @@ def _scores(
         check_class_order(classes, of_columns)
     probs, types = _numbers(opened, names)
     k = max(2, len(probs))
+    if classes is None and len(probs) == 1:
+        classes = _as_labelled(opened, found)
     coded = _classes(opened.types[found], classes, of_columns, k)
     if len(coded) != k:
         raise ArgumentError("classes", f"names {len(coded)}, and the probabilities are of {k}")
@@ -193,6 +196,22 @@ def _scores(
     code = label_code(found, opened.types[found], coded)
     number = "FLOAT" if types == {"FLOAT"} else "DOUBLE"
     return Scores(opened.rows, code, probs, group, coded, tolerance, number, f"CAST({quoted(found)} AS VARCHAR)")
+
+
+def _as_labelled(opened: Source, label: str) -> list[str] | None:
+    """The names of two classes, the positive one last, where the first labels are words that tell it; None elsewhere."""
+    written = opened.with_text(label)
+    if opened.types[label] not in ("BOOLEAN", "VARCHAR") or written.types[label] != "VARCHAR":
+        return None
+    first = f"SELECT {quoted(label)} AS label FROM {written.rows} LIMIT {BATCH_ROWS}"  # noqa: S608 - quoted
+    query = f"SELECT DISTINCT label FROM ({first}) WHERE label IS NOT NULL LIMIT 3"  # noqa: S608 - quoted
+    seen = [row[0] for row in opened.connection.execute(query).fetchall()]
+    if opened.types[label] == "BOOLEAN" and {name.lower() for name in seen} <= {"true", "false"}:
+        return None  # truth values, as those of a typed file
+    if len(seen) == 1:  # the same names on a day without a positive, so that days can be added
+        seen += filter(None, [opposite_of(seen[0])])
+    place = positive_of(seen)
+    return None if place is None else [seen[1 - place], seen[place]]
 
 
 def _classes(label: str, given: Sequence[Any] | None, of_columns: list[Any] | None, k: int) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -233,7 +234,7 @@ class Update:
         for name, text in (("closed", "windows closed"), ("bet", "bet on"), ("alarms", "alarms")):
             if getattr(self, name):
                 parts.append(f"{len(getattr(self, name)):,} {text}")
-        return ", ".join(parts)
+        return re.sub(r"\b1 (row|label|window|alarm)s\b", r"1 \1", ", ".join(parts))
 
     def _repr_html_(self) -> str:
         return html_table(["what"], [[part] for part in repr(self).split(", ")])
