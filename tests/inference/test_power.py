@@ -79,6 +79,13 @@ def test_a_shift_that_cannot_be_is_refused() -> None:
         detectable_shift(3, scores=[0.5], power=0.999)
 
 
+def test_certain_scores_are_contradicted_by_one_outcome() -> None:
+    """Of 100 rows half are at 0: with a shift s all of those stay 0 with probability (1 - s)^50, which must be 0.2."""
+    shift = 1 - 0.2 ** (1 / 50)
+    assert detectable_shift(100, scores=[0.0, 1.0]) == pytest.approx(shift / 2, rel=1e-12)
+    assert detectable_shift(100, scores=[0.0]) == pytest.approx(1 - 0.2 ** (1 / 100), rel=1e-12)
+
+
 def test_options_that_a_formula_does_not_use_are_named() -> None:
     found = power("calibration_in_the_large", 1000, scores=LAW, deviation=0.04, repeats=300, rng=4)
     assert found.note == "repeats and rng were not used: a formula gives the power"

@@ -240,11 +240,14 @@ def _smallest_shift(at: Nodes, n: int, side: int, power: float, alpha: float) ->
         spread = math.sqrt(math.fsum(at.share * truth * (1 - truth)) / n)
         return gap(shift) - limit - normal_quantile(power) * spread
 
+    if limit == 0:  # certain scores: a single outcome against one of them rejects
+        movable = math.fsum(at.share * (at.score == (0 if side > 0 else 1)))
+        return movable * -math.expm1(math.log1p(-power) / (n * movable)) if movable else None
     steps = np.linspace(0, 1, 1001)
     enough = next((place for place, shift in enumerate(steps) if excess(float(shift)) >= 0), None)
     if enough is None:
         return None
-    return gap(float(brentq(excess, steps[enough - 1], steps[enough], xtol=1e-12))) if enough else 0.0
+    return gap(float(brentq(excess, steps[enough - 1], steps[enough], xtol=1e-12)))
 
 
 def _case(
