@@ -14,17 +14,9 @@ from numpy.typing import NDArray
 from ._blocks import map_blocks
 from ._facts import COSTS, FACTS, SIDES, Above, Combine, IdealFor, SignOf, Takes
 from ._gather import are_kept, as_predictions, combine_values, views_of
+from ._keywords import PREDICTION_WORDS, VIEW_WORDS, unknown_word
 from ._references import REFERENCES
-from ._signature import (
-    PREDICTION_WORDS,
-    VIEW_WORDS,
-    build_doc,
-    build_signature,
-    check_class_weight,
-    check_option,
-    formula_options,
-    unknown_word,
-)
+from ._signature import build_doc, build_signature, check_class_weight, check_option, formula_options
 from ._view_hints import hint_at_places
 from .binning import as_default, several_bins
 from .errors import (

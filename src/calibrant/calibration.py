@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._gather import as_predictions, views_of
+from ._keywords import PREDICTION_WORDS, unknown_word
 from ._results import frame_of, html_table, number
-from ._signature import PREDICTION_WORDS, unknown_word
 from ._view_hints import hint_at_edges
 from .binning import BINS, EQUAL_WIDTH, Binning, Bins, bin_table
 from .bintable import BinTable, check_interval

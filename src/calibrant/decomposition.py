@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from ._forecasts import constant_forecast, proportions, reference_of, with_forecast
 from ._gather import as_predictions, views_of
+from ._keywords import PREDICTION_WORDS, VIEW_WORDS, unknown_word
 from ._metric import Metric
 from ._partition import KDTree, SimplexGrid, cells_of
 from ._results import frame_of, html_table, json_values, number
-from ._signature import PREDICTION_WORDS, VIEW_WORDS, unknown_word
 from .binning import BINS, EQUAL_WIDTH, Binning, Bins, bin_cells
 from .errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
 from .lenses import Lens

@@ -19,8 +19,8 @@ from ._evaluated import ALPHA, Evaluation, Header, Result, Skipped, shown_direct
 from ._frames import column_names
 from ._gather import as_predictions, views_of
 from ._headers import header_of, sketched_header
+from ._keywords import PREDICTION_WORDS, unknown_word
 from ._metric import Metric
-from ._signature import PREDICTION_WORDS, unknown_word
 from ._sweep import check_matrix
 from .binning import as_default, check_written
 from .errors import ArgumentError, CalibrantError, GroupError, InputError, InputTypeError, LensError

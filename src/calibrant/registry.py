@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import Any
 
 from ._facts import FACTS
+from ._keywords import unknown_word
 from ._metric import Metric
-from ._signature import unknown_word
 from .errors import AmbiguousMetricError, ArgumentError, UnknownMetricError
 
 __all__ = ["Catalogue", "Metric", "catalogue", "metric", "preset"]

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from ._convert import column
+from ._keywords import VIEW_WORDS, unknown_word
 from ._labels import class_names, encode_labels
-from ._signature import VIEW_WORDS, unknown_word
 from .calibration import CalibrationCurve, calibration_curve
 from .errors import ArgumentError, LabelError, MissingDependencyError, warn_caller
 from .figures.reliability import ReliabilityDiagram

@@ -13,7 +13,7 @@ from .._cached import cached_property
 from .._convert import column, is_number, numbers
 from .._extras import WeightKind
 from .._gather import as_predictions, views_of
-from .._signature import check_words, unknown_word
+from .._keywords import check_words, unknown_word
 from ..errors import ArgumentError, InputError, InputTypeError, LensError, ShapeError, WeightsNotSupportedError
 from ..predictions import Predictions
 from ..selections import parse_selection

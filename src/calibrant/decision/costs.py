@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from .._checks import check_whole
 from .._convert import column, is_number, numbers
 from .._gather import as_predictions, views_of
+from .._keywords import check_words
 from .._results import frame_of, html_lines, html_table, number
-from .._signature import check_words
 from ..errors import ArgumentError, ShapeError
 from ..lenses import within_top
 from ..predictions import Predictions

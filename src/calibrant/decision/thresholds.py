@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._convert import is_number
+from .._keywords import check_words
 from .._results import frame_of, html_table, number
-from .._signature import check_words
 from ..errors import ArgumentError, InputError
 from ._rows import Judged, check_cost, check_level, finite_column, lower_bound, read_judged, upper_bound
 from ._sequence import Walk, fewest, pvalues, risk_bound, starts_of, walk

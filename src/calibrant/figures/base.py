@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._gather import as_predictions, views_of
+from .._keywords import PREDICTION_WORDS, unknown_word
 from .._results import number, text_table
-from .._signature import PREDICTION_WORDS, unknown_word
 from ..calibration import one_question
 from ..errors import ArgumentError, InputTypeError, LensError, ShapeError
 from ..lenses import AnyView, Lens

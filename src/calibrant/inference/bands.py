@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_whole
+from .._keywords import check_words
 from .._results import frame_of, html_lines, html_table, number
-from .._signature import check_words
 from ..errors import ArgumentError, LensError, WeightsNotSupportedError
 from ..lenses import Lens
 from ..view import View

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from .._checks import check_whole
 from .._convert import is_number
 from .._gather import views_of
+from .._keywords import check_words
 from .._logistic import Groups, fit_logistic, groups_of, logit, separating_side
-from .._signature import check_words
 from .._view_hints import warn_of_sure_scores
 from ..calibration import one_question
 from ..errors import ArgumentError, LensError, UndefinedMetricError

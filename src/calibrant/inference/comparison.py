@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from .._checks import check_whole
 from .._convert import is_number
+from .._keywords import PREDICTION_WORDS, check_words
 from .._results import frame_of, html_lines, html_table, json_values, number, pvalue_text, text_table
-from .._signature import PREDICTION_WORDS, check_words
 from ..errors import ArgumentError, ShapeError, UndefinedMetricError
 from ..predictions import Predictions
 from ..registry import Metric, catalogue

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from .._checks import check_whole
 from .._convert import is_number
 from .._gather import views_of
+from .._keywords import check_words
 from .._partition import bin_of_each
 from .._results import frame_of, html_table, number, pvalue_text, text_table
-from .._signature import check_words
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..predictions import Predictions
 from ..view import VectorView, View

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from .._checks import check_whole
 from .._convert import is_number
+from .._keywords import check_words
 from .._results import frame_of, html_lines, html_table, json_values, number
-from .._signature import check_words
 from ..binning import bin_cells
 from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.coefficients import line_of

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from .._checks import check_whole
 from .._convert import is_number
+from .._keywords import unknown_word
 from .._results import frame_of, html_lines, html_table, number
-from .._signature import unknown_word
 from .._warps import Warp, as_warp
 from ..errors import ArgumentError, UndefinedMetricError
 from ..registry import Metric, catalogue

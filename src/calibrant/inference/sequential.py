@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from .._checks import check_whole
 from .._convert import is_number
 from .._gather import views_of
+from .._keywords import PREDICTION_WORDS, check_words, unknown_word
 from .._results import frame_of, html_lines, html_table, number, pvalue_text
-from .._signature import PREDICTION_WORDS, check_words, unknown_word
 from ..errors import ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
 from ..lenses import AnyView, Lens
 from ..sketch import Sketch

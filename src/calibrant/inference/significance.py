@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._checks import check_whole
 from .._convert import is_number
 from .._gather import as_predictions
-from .._signature import PREDICTION_WORDS, check_words
+from .._keywords import PREDICTION_WORDS, check_words
 from ..errors import ArgumentError, UndefinedMetricError
 from ..predictions import Predictions
 from ..registry import Metric, catalogue

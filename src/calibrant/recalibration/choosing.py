@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from .._checks import check_whole
 from .._convert import is_number, summing_to_one
 from .._gather import as_predictions
+from .._keywords import PREDICTION_WORDS, unknown_word
 from .._results import frame_of, html_lines, html_table, number, text_table
-from .._signature import PREDICTION_WORDS, unknown_word
 from ..errors import ArgumentError, CalibrantError, CalibrantWarning, InputTypeError, InputWarning, UndefinedMetricError
 from ..predictions import Predictions
 from ..registry import catalogue

@@ -13,8 +13,8 @@ from .._checks import check_whole
 from .._convert import is_frame, is_number
 from .._evaluated import Header
 from .._gather import as_predictions, views_of
+from .._keywords import PREDICTION_WORDS, unknown_word
 from .._metric import Metric
-from .._signature import PREDICTION_WORDS, unknown_word
 from ..bintable import check_interval
 from ..calibration import calibration_curve
 from ..decision._rows import check_level

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from .._convert import summing_to_one
+from .._keywords import PREDICTION_WORDS, unknown_word
 from .._metric import Metric
 from .._results import number
-from .._signature import PREDICTION_WORDS, unknown_word
 from ..errors import ArgumentError, CalibrantError, ShapeError
 from ..evaluation import calibrated
 from ..inference.comparison import compare

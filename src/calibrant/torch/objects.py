@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .._checks import check_whole
-from .._signature import unknown_word
+from .._keywords import unknown_word
 from ..errors import ArgumentError, UndefinedMetricError, UnknownArgumentError
 from ..registry import Metric, catalogue
 from ..sketch import cell_view
