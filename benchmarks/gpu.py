@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from calibrant.torch.fused import triton
-from calibrant.torch.objects import CalibrationMetric, MulticlassCalibrationError
+from calibrant.torch.metrics import CalibrationMetric, MulticlassCalibrationError
 
 # Rows and classes. The largest of each row is spread over the cells, or half of the rows are certain as a trained model's are.
 SHAPES = ((10_000_000, 10), (100_000, 1000))

@@ -17,7 +17,7 @@ import duckdb
 import numpy as np
 
 import calibrant as cal
-from calibrant import simulate
+from calibrant.inference import simulation as simulate
 
 HERE = Path(__file__).parent
 

@@ -56,7 +56,7 @@ def plain_scan(path: Path) -> None:
 def in_child(path: Path, words: str) -> tuple[float, float, float]:
     """Seconds of a scan in a process of its own, peak memory (MB), and seconds of the first scan, which loads libraries and code."""
     code = (
-        "import resource, sys, time\nimport calibrant as cal\nfrom calibrant import _kernels\n_kernels.MIN_ENTRIES = 0\n"
+        "import resource, sys, time\nimport calibrant as cal\nfrom calibrant.util import kernels as _kernels\n_kernels.MIN_ENTRIES = 0\n"
         "times = []\nfor _ in range(3):\n    start = time.perf_counter()\n"
         f"    cal.scan({str(path)!r}, label='y', prob='p', {words})\n    times.append(time.perf_counter() - start)\n"
         "print(min(times[1:]), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, times[0])"

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
-from calibrant import _kernels
-from calibrant.evaluation import SPENT
+from calibrant.evaluation.measure import SPENT
+from calibrant.util import kernels
 from cases import BINS, make_data
 from worker import peak_of, without_numba
 
@@ -214,7 +214,7 @@ def load() -> float:
 
 def measure(quick: bool = False) -> dict[str, Any]:
     """Everything above; `quick` takes few rows and leaves memory out."""
-    _kernels.MIN_ENTRIES = 0  # the import of numba is measured on its own
+    kernels.MIN_ENTRIES = 0  # the import of numba is measured on its own
     sizes, pair_rows, repeat = ((200, 400, 800), 200, 1) if quick else (SIZES, PAIR_ROWS, 7)
     return {
         "load": load(),
@@ -228,7 +228,7 @@ def measure(quick: bool = False) -> dict[str, Any]:
 def _main() -> None:
     warnings.simplefilter("ignore")
     if sys.argv[1:2] == ["memory"]:
-        _kernels.MIN_ENTRIES = 0
+        kernels.MIN_ENTRIES = 0
         metric, rows, classes, form = sys.argv[2:]
         print(json.dumps(_peak(metric, int(rows), int(classes), form)))
     else:

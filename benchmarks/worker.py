@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from all_cases import case_by_id
-from calibrant import _kernels
+from calibrant.util import kernels
 from cases import Case, Contender, Value, as_number, verdict
 
 # No contender is called more often than this takes seconds, but three times, or twice where a call takes longer than that.
@@ -37,11 +37,11 @@ class _NoLoops(dict[str, Any]):
 @contextmanager
 def without_numba() -> Iterator[None]:
     """calibrant as it is where numba is not installed: every compiled loop is known to be absent."""
-    kept, _kernels._cache = _kernels._cache, _NoLoops()
+    kept, kernels._cache = kernels._cache, _NoLoops()
     try:
         yield
     finally:
-        _kernels._cache = kept
+        kernels._cache = kept
 
 
 def _setting(contender: Contender) -> Any:
@@ -50,7 +50,7 @@ def _setting(contender: Contender) -> Any:
 
 def time_case(case: Case, labels: np.ndarray, probs: np.ndarray, repeat: int) -> dict[str, Any]:
     """Values first, then times: a read and every contender, turn by turn."""
-    _kernels.MIN_ENTRIES = 0  # the import of numba is measured on its own
+    kernels.MIN_ENTRIES = 0  # the import of numba is measured on its own
     contenders = [contender for contender in case.contenders if contender.is_here]
     calls = {contender.name: contender.prepare(labels, probs) for contender in contenders}
     values: dict[str, Value] = {}
@@ -97,7 +97,7 @@ def time_case(case: Case, labels: np.ndarray, probs: np.ndarray, repeat: int) ->
 
 def peak_memory(case: Case, folder: Path, name: str) -> dict[str, Any]:
     """Megabytes above the input; everything is imported and compiled on a few rows first."""
-    _kernels.MIN_ENTRIES = 0
+    kernels.MIN_ENTRIES = 0
     contender = next(contender for contender in case.contenders if contender.name == name)
     few = tuple(np.array(array[:200]) for array in _load(folder, "r"))
     with _setting(contender):

@@ -21,7 +21,7 @@ A_DAY, MINUTES_EACH, MINUTES_A_DAY = 20_000, 0.5, 420
 
 def read(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Labels and probabilities of one of the files that come with the package: boosted trees on handwritten digits."""
-    with as_file(files("calibrant") / "data" / name) as path:
+    with as_file(files("calibrant") / "cli" / "data" / name) as path:
         table = np.loadtxt(path, delimiter=",", skiprows=1)
     return table[:, 0].astype(int), table[:, 1:]
 

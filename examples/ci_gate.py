@@ -37,7 +37,7 @@ CANDIDATES = {"sharper": logistic(0.1), "overfitted": logistic(1e4)}
 OLD = logistic(0.01)
 
 
-def worse(found: cal.Comparison) -> bool:
+def worse(found: cal.inference.Comparison) -> bool:
     """Whether even the good end of the interval of new minus old is a loss. Of these scores, lower is better."""
     difference = found["new", "old"]
     print(f"  {found.metric:<6} old {found.values['old']:.4f}   new {found.values['new']:.4f}   ", end="")

@@ -30,7 +30,7 @@ def hospital(n: int, baseline: float, rng: np.random.Generator) -> tuple[np.ndar
     return findings, (rng.random(n) < 1 / (1 + np.exp(-log_odds))).astype(int)
 
 
-def show(words: str, found: cal.Interval) -> None:
+def show(words: str, found: cal.inference.Interval) -> None:
     """One line: a value and where it can lie."""
     print(f"  {words:<36}{found.value:.2f}   95 % interval {found.low:.2f} to {found.high:.2f}")
 

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-FOLDER = Path(__file__).parent.parent / "src" / "calibrant" / "data"
+FOLDER = Path(__file__).parent.parent / "src" / "calibrant" / "cli" / "data"
 TRAIN, VALIDATION = 200, 698
 
 

@@ -35,7 +35,7 @@ def train(rows: TensorDataset) -> nn.Module:
     return model
 
 
-def show(words: str, found: cal.Evaluation) -> None:
+def show(words: str, found: cal.evaluation.Evaluation) -> None:
     """One line of the usual numbers."""
     says, right = found.header.mean_confidence, found.header.accuracy
     print(f"  {words:<7} says {says:.1%}, is right {right:.1%}; nll {found['nll']:.3f}, ece {found['ece']:.3f}")

@@ -16,7 +16,7 @@ METRICS = ["nll", "brier", "ece"]
 
 def read(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Labels and probabilities of one of the files that come with the package."""
-    with as_file(files("calibrant") / "data" / name) as path:
+    with as_file(files("calibrant") / "cli" / "data" / name) as path:
         table = np.loadtxt(path, delimiter=",", skiprows=1)
     return table[:, 0].astype(int), table[:, 1:]
 

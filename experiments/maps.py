@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import calibrant as cal
 from calibrant.errors import CalibrantError
-from calibrant.recalibration import METHODS
+from calibrant.recalibration.methods import METHODS
 from experiments.published import data_folder
 
 Floats = NDArray[np.float64]

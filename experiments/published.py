@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant._logistic import fit_logistic, groups_of, logit
+from calibrant.curves.logistic_regression import fit_logistic, groups_of, logit
 from calibrant.inference.belt import giviti_test
 
 Array = NDArray[Any]
@@ -114,7 +114,7 @@ def hl_fitted(arrays: Arrays, bins: int) -> Any:
 
 def belt_coefficient(arrays: Arrays, power: str) -> float:
     """One coefficient of the parabola in log-odds that the test of the calibration belt compares with the diagonal."""
-    groups = groups_of(cal.View(arrays["p_saps2"], arrays["label"]))
+    groups = groups_of(cal.views.View(arrays["p_saps2"], arrays["label"]))
     return float(fit_logistic(groups, np.vander(logit(groups.score), 3, increasing=True)).coefficients[int(power)])
 
 
@@ -259,7 +259,7 @@ def pooled(v: Any) -> Array:
     """Pooled neighbours, with values brought into [0, 1] by a power of two so that no digit is lost."""
     values = np.array(v["inputs"]["y"]) / 16
     scores = np.arange(len(values)) / 16
-    return cal.curves.isotonic(cal.View(scores, values))(scores) * 16
+    return cal.curves.isotonic(cal.views.View(scores, values))(scores) * 16
 
 
 # The id of a vector, as a pattern, and a function for its result, or one for each of its results by name.

@@ -25,7 +25,13 @@ import numpy as np
 import calibrant as cal
 from calibrant.inference.belt import giviti_test
 from calibrant.inference.grades import hosmer_lemeshow_multinomial
-from calibrant.simulate import make_calibrated, make_miscalibrated, temperature, true_calibration_error, true_value
+from calibrant.inference.simulation.simulate import (
+    make_calibrated,
+    make_miscalibrated,
+    temperature,
+    true_calibration_error,
+    true_value,
+)
 from experiments.simulations_hard import (
     HARD_INTERVALS,
     HARD_ROWS,

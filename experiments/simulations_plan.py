@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant.simulate import bump, temperature
+from calibrant.inference.simulation.simulate import bump, temperature
 
 ALPHAS = (0.01, 0.05, 0.1)
 DRAWS, SMALL_DRAWS, AUTO_DRAWS = 199, 39, 99

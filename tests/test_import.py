@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
+from pkgutil import iter_modules
 
 import pytest
 
@@ -77,7 +79,7 @@ def test_every_public_name_can_be_had() -> None:
     assert set(names) == {*cal.__all__, "__version__"}
     for name in names:
         assert getattr(cal, name) is not None
-    assert {"ece", "Predictions", "View", "catalogue", "evaluate", "errors", "CalibrantError", "select"} <= set(names)
+    assert {"ece", "Predictions", "catalogue", "evaluate", "errors", "CalibrantError", "select"} <= set(names)
 
 
 def test_star_import_brings_the_public_names_and_nothing_else() -> None:
@@ -122,3 +124,13 @@ def test_any_call_may_be_the_first(call: str) -> None:
     """Each looks metrics up by name, which someone must have declared by then."""
     rows = LISTS.replace("[0, 1, 1, 0]", "[0, 1, 1, 0] * 20").replace("0.3]", "0.3] * 20")
     assert "torch" not in loaded_after(rows + call)
+
+
+@pytest.mark.parametrize("package", [*cal._NAMESPACES, "curves", "decision.ood", "inference.simulation"])
+def test_no_module_hides_a_name_of_its_package(package: str) -> None:
+    """Importing a module sets it as an attribute of its package, over a function of the same name."""
+    space = import_module(f"calibrant.{package}")
+    modules = {module.name for module in iter_modules(space.__path__)}
+    assert not modules & set(dir(space))
+    for name in dir(space):
+        assert getattr(space, name) is not None

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.svm import SVC, LinearSVC  # noqa: E402
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
-from calibrant.recalibration import METHODS  # noqa: E402
+from calibrant.recalibration.methods import METHODS  # noqa: E402
 from calibrant.sklearn import CalibratedModel, ReliabilityDisplay, scorer, scorers  # noqa: E402
 
 CANCER = train_test_split(*load_breast_cancer(return_X_y=True), random_state=0)

@@ -42,7 +42,7 @@ import calibrant as cal
 
 
 def digits(part):
-    table = np.loadtxt(files("calibrant") / "data" / f"digits_{part}.csv", delimiter=",", skiprows=1)
+    table = np.loadtxt(files("calibrant") / "cli" / "data" / f"digits_{part}.csv", delimiter=",", skiprows=1)
     return table[:, 0].astype(int), table[:, 1:]
 
 

@@ -18,8 +18,8 @@ import numpy as np
 
 import calibrant as cal
 import metric_pictures
-from calibrant._references import REFERENCES
-from calibrant._signature import EXPLAIN
+from calibrant.metrics.references import REFERENCES
+from calibrant.metrics.signature import EXPLAIN
 from make_gallery import plain_settings, png_of
 
 TOOLS = Path(__file__).parent
@@ -104,7 +104,7 @@ def bullets(phrases: str) -> list[str]:
     return [f"- {sentence(phrase)}" for phrase in phrases.split("; ")] + [""]
 
 
-def reaches(metric: cal.Metric) -> str:
+def reaches(metric: cal.metrics.Metric) -> str:
     """Which forecasts reach the ideal, no more than its fact says."""
     if metric.ideal_for == "calibrated":
         given = {"groups": " in every group", "features": " whatever the features"}
@@ -119,7 +119,7 @@ def reaches(metric: cal.Metric) -> str:
     return "forecasts that are sure and right reach it; calibrated ones need not"
 
 
-def sign(metric: cal.Metric) -> str:
+def sign(metric: cal.metrics.Metric) -> str:
     """What the side of the ideal says, in a sentence."""
     if not metric.signed:
         return ""
@@ -128,7 +128,7 @@ def sign(metric: cal.Metric) -> str:
     return f" Above it {metric.sides[0]}; below it {metric.sides[1]}."
 
 
-def meaning(metric: cal.Metric) -> list[str]:
+def meaning(metric: cal.metrics.Metric) -> list[str]:
     """What a value says, and what speaks for the metric."""
     low, high = metric.range
     ideal = (
@@ -144,7 +144,7 @@ def _short(values: list[float]) -> str:
     return f"{once} * 4" if len(once) > 1 and once * 4 == values else str(values)
 
 
-def example(metric: cal.Metric) -> list[str]:
+def example(metric: cal.metrics.Metric) -> list[str]:
     """Code on four rows, and the picture of the family with the value for its rows."""
     words = {word: EXAMPLES[word] for word in metric.needs if word in EXAMPLES}
     y_true, y_prob = FOUR
@@ -165,7 +165,7 @@ def example(metric: cal.Metric) -> list[str]:
     return [*lines, f"{where}; on them `{call}` is **{found:.4g}**.", ""]
 
 
-def facts(metric: cal.Metric) -> list[str]:
+def facts(metric: cal.metrics.Metric) -> list[str]:
     """The entry of the catalogue as a table."""
     low, high = metric.range
     weights = [word for word, has in (("counts", metric.counts), ("sample_weight", metric.importance)) if has]
@@ -188,7 +188,7 @@ def facts(metric: cal.Metric) -> list[str]:
     return ["| | |", "| --- | --- |", *(f"| {name} | {text} |" for name, text in rows.items()), ""]
 
 
-def options(metric: cal.Metric) -> list[str]:
+def options(metric: cal.metrics.Metric) -> list[str]:
     """The keywords of the metric's own."""
     own = [
         f"- `{word}={value!r}`: {metric.explain.get(word) or EXPLAIN.get(word, '')}"
@@ -198,7 +198,7 @@ def options(metric: cal.Metric) -> list[str]:
     return [*own, "", f"{'And what' if own else 'What'} every metric takes: {every}.", ""]
 
 
-def cost(metric: cal.Metric) -> str:
+def cost(metric: cal.metrics.Metric) -> str:
     """Order of growth, and what was measured."""
     taken = times()[metric.id]
     measured = f"{taken:g} ms" if taken < 100 else f"{taken / 1000:g} s"
@@ -207,7 +207,7 @@ def cost(metric: cal.Metric) -> str:
 
 
 @cache
-def page(metric: cal.Metric) -> str:
+def page(metric: cal.metrics.Metric) -> str:
     """One metric as Markdown."""
     formula = formulas()[metric.id]
     url = REFERENCES[metric.cite].url

@@ -40,7 +40,8 @@ class Entry(NamedTuple):
     def label(self) -> str:
         """A target that no other name has: a class and a function may differ in their case alone."""
         kind = "class" if inspect.isclass(self.thing) else "name"
-        place = self.spoken.rstrip(".").removeprefix("cal.").replace(".", "-") if "." in self.spoken[:-1] else self.room
+        module = self.spoken.rstrip(".").removeprefix("cal.")
+        place = self.room if module == "cal" or module in cal._NAMESPACES else module.replace(".", "-")
         return f"{place}-{kind}-{self.name.lower()}".replace("_", "-")
 
 
@@ -51,23 +52,38 @@ def entries() -> Iterator[Entry]:
             continue
         for section in content.sections:
             for module in section.modules:
-                for name, thing in _names_of(module):
-                    yield Entry(room, section.title, name, SPOKEN.get(module, "cal."), thing)
+                for spoken, name, thing in _names_of(module):
+                    yield Entry(room, section.title, name, spoken, thing)
 
 
-def _names_of(module: str) -> list[tuple[str, Any]]:
+@cache
+def homes() -> dict[str, dict[str, str]]:
+    """The public names of every module, and how each is written in code before its name."""
+    found = {"errors": dict.fromkeys(cal.errors.__all__, "cal.")}
+    for package in cal._NAMESPACES:
+        space = import_module(f"calibrant.{package}")
+        for table, spoken in ((space.NAMES, "cal."), (getattr(space, "TYPES", {}), f"cal.{package}.")):
+            for module, names in table.items():
+                found.setdefault(f"{package}.{module}", {}).update(dict.fromkeys(names, spoken))
+    return found
+
+
+def _names_of(module: str) -> list[tuple[str, str, Any]]:
     if not module.endswith(".*"):
-        names = cal.errors.__all__ if module == "errors" else cal._HOMES[module]
-        return [(name, getattr(cal, name)) for name in sorted(names, key=str.swapcase)]
+        home = import_module(f"calibrant.{module}")
+        listed = sorted(homes()[module].items(), key=lambda item: item[0].swapcase())
+        return [(spoken, name, getattr(home, name)) for name, spoken in listed]
     home = import_module(f"calibrant.{module[:-2]}")
+    known = {name for names in homes().values() for name, spoken in names.items()}
     named = [(name, getattr(home, name)) for name in sorted(home.__all__, key=str.swapcase)]
-    return [(name, thing) for name, thing in named if name not in cal._HOME or thing is not getattr(cal, name)]
+    return [(SPOKEN[module], name, thing) for name, thing in named if name not in known or module[:5] == "torch"]
 
 
 @cache
 def links() -> dict[str, str]:
-    """The label of each name that calibrant itself has, for docstrings that mention it."""
-    return {entry.name: entry.label for entry in entries() if entry.spoken == "cal."}
+    """The label of each name of calibrant and its namespaces, for docstrings that mention it."""
+    spoken = {"cal.", *(f"cal.{package}." for package in cal._NAMESPACES)}
+    return {entry.name: entry.label for entry in entries() if entry.spoken in spoken}
 
 
 def signature(spoken: str, thing: Any, *, bound: bool = False) -> str:
@@ -171,7 +187,7 @@ def members(thing: Any) -> list[str]:
     for base in thing.__mro__:
         if not base.__module__.startswith("calibrant") or issubclass(base, BaseException):
             continue
-        if base is not thing and getattr(cal, base.__name__, None) is base and base.__name__ in links():
+        if base is not thing and base.__name__ in links() and not base.__module__.startswith("calibrant.torch"):
             beside = [f"And what [`{base.__name__}`](#{links()[base.__name__]}) has.", ""]
             break
         for name, what in vars(base).items():

@@ -1,6 +1,7 @@
-"""Write src/calibrant/__init__.pyi: the full signature of every metric, for editors and type checkers.
+"""Write the stubs of calibrant and its namespaces: every public name, and the full signature of every metric.
 
-`--check` only compares, and fails where the file is not what the catalogue says.
+Names are loaded when they are first used, which editors and type checkers cannot follow; they read these files instead.
+`--check` only compares, and fails where a file is not what the packages say.
 """
 
 from __future__ import annotations
@@ -9,33 +10,64 @@ import argparse
 import inspect
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import calibrant
-from calibrant._signature import build_signature
+from calibrant.metrics.signature import build_signature
 
-TARGET = Path(calibrant.__file__).with_suffix(".pyi")
-HEAD = '''"""Public names and their signatures; written by tools/make_stub.py from the catalogue, not by hand."""
-
-from collections.abc import Sequence
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
-
-'''
+ROOT = Path(calibrant.__file__).parent
+HEAD = '"""Public names; written by tools/make_stub.py, not by hand."""\n'
+NAMESPACES = (*calibrant._NAMESPACES, "curves", "decision.ood", "inference.simulation")
+# Types that a metric's file names for itself.
+ALIASES: dict[str, str] = {}
 
 
-def exported() -> list[str]:
-    """Imports of everything that is no metric, and of every error."""
-    lines = [f"from . import {module} as {module}" for module in calibrant._MODULES]
-    for module, names in calibrant._HOMES.items():
-        lines.append(f"from .{module} import {', '.join(f'{name} as {name}' for name in names)}")
-    errors = ", ".join(f"{name} as {name}" for name in calibrant.errors.__all__)
-    lines.append(f"from .errors import {errors}")
-    lines.append("from ._facts import Combine")
-    lines.append("from .binning import Binning, Bins")
-    return lines
+def imports(package: ModuleType) -> list[str]:
+    """The names and types of a package, from the modules they live in."""
+    homes = [*package.NAMES.items(), *getattr(package, "TYPES", {}).items()]
+    return [f"from .{module} import {', '.join(f'{name} as {name}' for name in names)}" for module, names in homes]
+
+
+def namespace_stub(name: str) -> str:
+    """The stub of one package."""
+    return "\n".join([HEAD, *imports(import_module(f"calibrant.{name}"))])
+
+
+def metrics_stub() -> str:
+    """The stub of calibrant.metrics, with a class for the call of every metric."""
+    for metric in calibrant.catalogue.values():
+        for name, value in vars(inspect.getmodule(metric.formula)).items():
+            if getattr(value, "__origin__", None) is not None and str(value).startswith("typing.Literal"):
+                ALIASES[name] = str(value).replace("typing.", "")
+    lines = [HEAD, "from collections.abc import Sequence", "from typing import Any, Literal", "import numpy as np"]
+    lines += ["from numpy.typing import NDArray", *imports(calibrant.metrics)]
+    lines += [
+        "from ..binning.parse import Binning, Bins",
+        "from ..views.lenses import Lens",
+        "from .facts import Combine",
+    ]
+    lines.append("")
+    for metric in calibrant.catalogue.values():
+        parameters = list(build_signature(metric).parameters.values())
+        listed = ", ".join([*map(shown, parameters[:2]), "*", *map(shown, parameters[2:])])
+        doc = '"""' + metric.summary.replace("\\", "\\\\") + '"""'
+        lines += [f"class _{metric.id}(Metric):", f"    {doc}", f"    def __call__(self, {listed}) -> float: ...", ""]
+        lines += [f"{metric.id}: _{metric.id}", ""]
+    return "\n".join(lines)
+
+
+def root_stub() -> str:
+    """The stub of calibrant itself: the modules, the names of every namespace, the metrics and the errors."""
+    lines = [HEAD, *(f"from . import {module} as {module}" for module in calibrant._MODULES)]
+    lines += ["from .inference import simulation as simulate"]
+    for package in calibrant._NAMESPACES:
+        names = [name for listed in getattr(calibrant, package).NAMES.values() for name in listed]
+        names += list(calibrant.catalogue) if package == "metrics" else []
+        lines.append(f"from .{package} import {', '.join(f'{name} as {name}' for name in sorted(names))}")
+    lines.append(f"from .errors import {', '.join(f'{name} as {name}' for name in calibrant.errors.__all__)}")
+    return "\n".join([*lines, "", "__version__: str", "def public_names() -> list[str]: ...", ""])
 
 
 def shown(parameter: inspect.Parameter) -> str:
@@ -47,38 +79,11 @@ def shown(parameter: inspect.Parameter) -> str:
     return f"{parameter.name}: {ALIASES.get(annotation, annotation)}{default}"
 
 
-# Types that a metric's file names for itself.
-ALIASES: dict[str, str] = {}
-
-
-def local_types() -> None:
-    """Names such as ``Scale`` that stand for a Literal in the file that declares the metric."""
-    for metric in calibrant.catalogue.values():
-        for name, value in vars(inspect.getmodule(metric.formula)).items():
-            if getattr(value, "__origin__", None) is not None and str(value).startswith("typing.Literal"):
-                ALIASES[name] = str(value).replace("typing.", "")
-
-
-def stub() -> str:
-    """The whole file."""
-    local_types()
-    parts = [HEAD, *exported(), "", "__version__: str", "def public_names() -> list[str]: ...", ""]
-    for metric in calibrant.catalogue.values():
-        parameters = list(build_signature(metric).parameters.values())
-        listed = ", ".join([*map(shown, parameters[:2]), "*", *map(shown, parameters[2:])])
-        doc = '"""' + metric.summary.replace("\\", "\\\\") + '"""'
-        parts += [
-            f"class _{metric.id}(Metric):",
-            f"    {doc}",
-            f"    def __call__(self, {listed}) -> float: ...",
-            "",
-            f"{metric.id}: _{metric.id}",
-            "",
-        ]
-    text = "\n".join(parts)
-    for command in (["check", "--fix", "-q"], ["format"]):  # drops the imports that no signature needs
+def formatted(text: str, target: Path) -> str:
+    """Imports that no signature needs are dropped, the rest is in order."""
+    for command in (["check", "--fix", "-q"], ["format"]):
         done = subprocess.run(
-            [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(TARGET), "-"],
+            [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(target), "-"],
             input=text,
             text=True,
             capture_output=True,
@@ -88,16 +93,23 @@ def stub() -> str:
     return text
 
 
+def stubs() -> dict[Path, str]:
+    """Every stub and its text."""
+    found = {f"{name.replace('.', '/')}/__init__.pyi": namespace_stub(name) for name in NAMESPACES if name != "metrics"}
+    found |= {"metrics/__init__.pyi": metrics_stub(), "__init__.pyi": root_stub()}
+    return {ROOT / name: formatted(text, ROOT / name) for name, text in found.items()}
+
+
 def main() -> None:
-    """Write the stub, or compare it."""
+    """Write the stubs, or compare them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    text = stub()
-    if not check:
-        TARGET.write_text(text, encoding="utf-8")
-    elif not TARGET.exists() or TARGET.read_text(encoding="utf-8") != text:
-        sys.exit("src/calibrant/__init__.pyi is not what the catalogue says: run `make stub`")
+    for target, text in stubs().items():
+        if not check:
+            target.write_text(text, encoding="utf-8")
+        elif not target.exists() or target.read_text(encoding="utf-8") != text:
+            sys.exit(f"{target.relative_to(ROOT.parent)} is not what its package says: run `make stub`")
 
 
 if __name__ == "__main__":

@@ -29,15 +29,15 @@ ROOMS = {
         "From labels and probabilities to numbers.",
         "start.md",
         (
-            Section("Many metrics at once", ("evaluation", "recommendation")),
-            Section("The catalogue", ("registry",)),
-            Section("Curves and parts", ("calibration", "bintable", "decomposition")),
-            Section("Bins", ("binning", "_partition")),
-            Section("Which question", ("lenses",)),
-            Section("Which rows", ("selections",)),
-            Section("What is measured", ("predictions", "view")),
-            Section("Continuous outcomes", ("continuous",)),
-            Section("Data with a known error", ("simulate", "simulate.*")),
+            Section("Many metrics at once", ("evaluation.measure", "evaluation.recommendation")),
+            Section("The catalogue", ("metrics.registry",)),
+            Section("Curves and parts", ("metrics.reliability_curve", "binning.table", "metrics.decomposition")),
+            Section("Bins", ("binning.parse", "binning.partition")),
+            Section("Which question", ("views.lenses",)),
+            Section("Which rows", ("views.selections",)),
+            Section("What is measured", ("input.predictions", "views.view")),
+            Section("Continuous outcomes", ("metrics.continuous",)),
+            Section("Data with a known error", ("inference.simulation.simulate", "inference.simulation.*")),
             Section("Curves that can be fitted", ("curves.*",)),
             Section("Errors and warnings", ("errors",)),
         ),
@@ -51,7 +51,7 @@ ROOMS = {
             Section("Tests that may be looked at any time", ("inference.sequential",)),
             Section("Intervals and bands", ("inference.intervals", "inference.bands")),
             Section("Comparisons", ("inference.comparison",)),
-            Section("Sample sizes", ("inference.power",)),
+            Section("Sample sizes", ("inference.power_analysis",)),
         ),
     ),
     "show": Room(
@@ -59,7 +59,7 @@ ROOMS = {
         "Figures and the report. The [gallery](../gallery.md) has a picture of each figure.",
         "show.md",
         (
-            Section("Reliability", ("figures.reliability", "figures.panels")),
+            Section("Reliability", ("figures.reliability_diagrams", "figures.panels")),
             Section("Without bins, and over whole rows", ("figures.differences", "figures.entropy", "figures.simplex")),
             Section(
                 "Scores and choices", ("figures.histograms", "figures.topk", "figures.selective", "figures.murphy")
@@ -86,7 +86,9 @@ ROOMS = {
             Section("Bins", ("recalibration.binning",)),
             Section("With intervals, and by order", ("recalibration.venn", "recalibration.ordered")),
             Section("Groups", ("recalibration.grouped",)),
-            Section("Other data than the model was made for", ("recalibration.adjust", "recalibration.aware")),
+            Section(
+                "Other data than the model was made for", ("recalibration.adjust", "recalibration.class_temperature")
+            ),
             Section("Inside scikit-learn", ("sklearn.*",)),
         ),
     ),
@@ -97,23 +99,23 @@ ROOMS = {
         (
             Section("Thresholds and abstention", ("decision.thresholds", "decision.selective", "decision.areas")),
             Section("Costs and review", ("decision.costs", "decision.routing")),
-            Section("Words and bounds", ("decision.likert", "decision.prudence")),
-            Section("Foreign rows", ("decision.detection", "decision.foreign")),
+            Section("Words and bounds", ("decision.likert", "decision.low_default")),
+            Section("Foreign rows", ("decision.ood.detection", "decision.ood.scores")),
         ),
     ),
     "watch": Room(
         "Watch",
         "Calibration over time.",
         "monitor.md",
-        (Section("The monitor", ("monitoring.watching", "monitoring.status", "reporting.timeline")),),
+        (Section("The monitor", ("monitoring.monitor", "monitoring.status", "reporting.timeline")),),
     ),
     "any-size": Room(
         "Any size",
         "Files larger than memory, sketches that add up, and a cluster.",
         "scale.md",
         (
-            Section("Files", ("engines.scanning",)),
-            Section("Sketches", ("sketches", "sketch")),
+            Section("Files", ("sketches.files.scanning",)),
+            Section("Sketches", ("sketches.collection", "sketches.sketch")),
             Section("Spark", ("spark.*",)),
         ),
     ),
@@ -126,7 +128,7 @@ ROOMS = {
 }
 # How the names of a module are written in code; all others are names of calibrant itself.
 SPOKEN = {
-    "simulate.*": "cal.simulate.",
+    "inference.simulation.*": "cal.simulate.",
     "curves.*": "cal.curves.",
     "sklearn.*": "calibrant.sklearn.",
     "spark.*": "calibrant.spark.",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant import simulate
+from calibrant.inference import simulation as simulate
 from experiments.reproductions.survey_data import Rows, answers
 
 Floats = NDArray[np.float64]
@@ -72,7 +72,7 @@ class Scenario(NamedTuple):
     words: str
     real: bool = False
 
-    def draw(self, n: int, *seed: int) -> cal.Simulation:
+    def draw(self, n: int, *seed: int) -> cal.inference.Simulation:
         key = [SEED, zlib.crc32(self.name.encode()), n, *seed]
         return cal.make_miscalibrated(n, warp=self.warp, law=self.law, rng=key)
 

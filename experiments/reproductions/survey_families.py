@@ -34,12 +34,12 @@ class Measured(NamedTuple):
     order: bool | None
 
 
-def tells_direction(metric: cal.Metric) -> bool:
+def tells_direction(metric: cal.metrics.Metric) -> bool:
     """Whether it tells over- from underconfidence, by its sign or as one of those recommended for it."""
     return metric.signed or "direction" in metric.use_cases
 
 
-def range_word(metric: cal.Metric) -> str:
+def range_word(metric: cal.metrics.Metric) -> str:
     """The kinds of range that the survey counts."""
     low, high = metric.range
     if low < 0:
@@ -47,7 +47,7 @@ def range_word(metric: cal.Metric) -> str:
     return "from 0, no bound" if high == math.inf else "from 0 to 1" if high <= 1 else "from 0, bound above 1"
 
 
-def value_of(metric: cal.Metric, y: Any, p: Any, words: dict[str, Any]) -> float | None:
+def value_of(metric: cal.metrics.Metric, y: Any, p: Any, words: dict[str, Any]) -> float | None:
     """The metric, with groups and features where it asks for them; None where it has no value."""
     try:
         return float(metric(y, p, **{word: words[word] for word in words if word in metric.needs}))
@@ -62,14 +62,14 @@ def change(first: float | None, second: float | None) -> float | None:
     return abs(first - second)
 
 
-def measured(metric: cal.Metric) -> Measured:
+def measured(metric: cal.metrics.Metric) -> Measured:
     """Nudge the scores by a billionth, forecast the base rate, shuffle the rows; on several samples, once is enough."""
     tried = [_tried(metric, seed) for seed in range(SAMPLES)]
     columns = [[value for value in column if value is not None] for column in zip(*tried, strict=True)]
     return Measured(*(any(values) if values else None for values in columns))
 
 
-def _tried(metric: cal.Metric, seed: int) -> Measured:
+def _tried(metric: cal.metrics.Metric, seed: int) -> Measured:
     drawn = cal.make_calibrated(ROWS, law=(1, 1), rng=[SEED, seed])
     rng = np.random.default_rng([SEED, seed, 1])
     # Two decimals: many equal scores, and some on the edges of bins, so that a nudge can part them.
@@ -87,7 +87,7 @@ def _tried(metric: cal.Metric, seed: int) -> Measured:
     )
 
 
-def _won(metric: cal.Metric, value: float | None) -> bool | None:
+def _won(metric: cal.metrics.Metric, value: float | None) -> bool | None:
     """Whether a value is ideal; debiased errors may be better than that."""
     if metric.ideal is None or value is None or not math.isfinite(value):
         return None
@@ -102,7 +102,7 @@ def parts(small: bool) -> list[Part]:
     return [counts_part(), properties_part(found)]
 
 
-def members(family: str) -> list[cal.Metric]:
+def members(family: str) -> list[cal.metrics.Metric]:
     """The metrics of one of the survey's families; of all for the empty word."""
     return [m for m in cal.catalogue.values() if not family or m.family in FAMILIES[family]]
 
@@ -171,7 +171,7 @@ def properties_part(found: dict[str, Measured]) -> Part:
     return Part(title, PROPERTIES_TEXT, tables=[families, Table(columns, each)])
 
 
-def _line(metric: cal.Metric, seen: Measured) -> list[Any]:
+def _line(metric: cal.metrics.Metric, seen: Measured) -> list[Any]:
     def word(value: bool | None) -> str:
         return "" if value is None else "yes" if value else "no"
 

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import calibrant as cal
-from calibrant import simulate
+from calibrant.inference import simulation as simulate
 from experiments.reproductions.study import Part, Row
 from experiments.reproductions.survey_data import Rows, answers
 from experiments.reproductions.survey_texts import BARS_TEXT, CURVE_TEXT, LINE_TEXT, ROOF_TEXT

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 import calibrant as cal
-from calibrant import simulate
 from calibrant.errors import CalibrantError
-from calibrant.recalibration import METHODS
+from calibrant.inference import simulation as simulate
+from calibrant.recalibration.methods import METHODS
 from experiments.reproductions.study import Part, Row, Table
 from experiments.reproductions.survey_data import Rows, halves, read
 from experiments.reproductions.survey_texts import FEW_ROWS_TEXT, KNOWN_TEXT, MATRIX_TEXT

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant.view import View
+from calibrant.views.view import View
 
 Floats = NDArray[np.float64]
 Values = dict[str, float]

@@ -8,16 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from ._convert import column
-from ._keywords import VIEW_WORDS, unknown_word
-from ._labels import class_names, encode_labels
-from .calibration import CalibrationCurve, calibration_curve
 from .errors import ArgumentError, LabelError, MissingDependencyError, warn_caller
-from .figures.reliability import ReliabilityDiagram
-from .recalibration import METHODS
+from .figures.reliability_diagrams import ReliabilityDiagram
+from .input.convert import column
+from .input.labels import class_names, encode_labels
+from .metrics.registry import Metric, catalogue
+from .metrics.reliability_curve import CalibrationCurve, calibration_curve
 from .recalibration.base import CalibrationMap
 from .recalibration.choosing import recalibrate
-from .registry import Metric, catalogue
+from .recalibration.methods import METHODS
+from .views.keywords import VIEW_WORDS, unknown_word
 
 try:
     from sklearn import get_config

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
-from calibrant._gather import views_of
-from calibrant.predictions import Predictions
+from calibrant.input.predictions import Predictions
 from calibrant.reporting.building import report
 from calibrant.reporting.content import MetricRow, Repair, Report
-from calibrant.view import View
+from calibrant.views.resolve import views_of
+from calibrant.views.view import View
 
 from .chromium import Page
 

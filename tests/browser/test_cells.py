@@ -10,10 +10,10 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import LensError
-from calibrant.predictions import Predictions
+from calibrant.input.predictions import Predictions
 from calibrant.reporting.interactive import CELLS, MAX_CLASSES, MAX_GROUPS, STOPS, cell_sums, interactive
 from calibrant.reporting.specs import ON_PAPER, histogram_spec, paper_spec, reliability_spec, threshold_spec
-from calibrant.sketch import Sketch
+from calibrant.sketches.sketch import Sketch
 
 from .pages import DIVISORS, binary_case, many_case
 

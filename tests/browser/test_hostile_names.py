@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrant.predictions import Predictions
+from calibrant.input.predictions import Predictions
 from calibrant.reporting.content import Report
 from calibrant.reporting.html import embedded_json, render_report, script_text
 from calibrant.reporting.interactive import interactive, shown

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from calibrant._results import number
-from calibrant.binning import bin_table
+from calibrant.binning.parse import bin_table
+from calibrant.util.results import number
 
 from .chromium import Browser, Page
 from .pages import BINARY, DIVISORS, choose, one_view

@@ -13,19 +13,19 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant._binsums import uniform_sums
-from calibrant._gather import views_of
-from calibrant._results import number
-from calibrant.binning import bin_table
+from calibrant.binning.exact_sums import uniform_sums
+from calibrant.binning.parse import bin_table
 from calibrant.decision.selective import coverage as coverage_of
 from calibrant.decision.selective import selective_accuracy
-from calibrant.predictions import Predictions
+from calibrant.input.predictions import Predictions
 from calibrant.reporting.content import Report
 from calibrant.reporting.html import render_report
 from calibrant.reporting.interactive import interactive
 from calibrant.reporting.words import percent
-from calibrant.sketch import cell_view
-from calibrant.view import View
+from calibrant.sketches.sketch import cell_view
+from calibrant.util.results import number
+from calibrant.views.resolve import views_of
+from calibrant.views.view import View
 
 from .chromium import LOCAL, Browser, Page, find_chromium
 from .pages import BINARY, DIVISORS, LABEL, MANY, NAMES, SCORE, choose, one_view, with_metrics

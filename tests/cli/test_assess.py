@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.inference.draws import many, progress
+from calibrant.inference.resampling import many, progress
 
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(400)

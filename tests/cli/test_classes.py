@@ -13,7 +13,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli.screen import in_options
-from calibrant.engines.columns import Columns, as_booleans, check_class_order, class_names, find_columns
+from calibrant.sketches.files.columns import Columns, as_booleans, check_class_order, class_names, find_columns
 
 RNG = np.random.default_rng(11)
 PROBS = RNG.dirichlet(np.ones(3), 200)

@@ -18,7 +18,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.decision.thresholds import choose_threshold
-from calibrant.recalibration import METHODS
+from calibrant.recalibration.methods import METHODS
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -537,7 +537,7 @@ def test_evaluate_refuses_what_is_no_map(fitted: Path) -> None:
 
 def test_the_packaged_digits_get_better(tmp_path: Path, run: Run) -> None:
     """The files that come with the package: overconfident before, less so after."""
-    with as_file(files("calibrant") / "data") as folder:
+    with as_file(files("calibrant") / "cli" / "data") as folder:
         code, out, _ = run("fit", folder / "digits_validation.csv", "--out", tmp_path / "m.json")
         assert code == 0
         assert run("apply", tmp_path / "m.json", folder / "digits_test.csv", "--out", tmp_path / "c.parquet")[0] == 0
@@ -562,7 +562,7 @@ def test_the_table_of_maps_in_the_docs_is_true() -> None:
 
 
 def test_evaluate_and_select_look_through_a_map(run: Run, tmp_path: Path) -> None:
-    folder = Path(cal.__file__).parent / "data"
+    folder = Path(cal.__file__).parent / "cli" / "data"
     validation, test = str(folder / "digits_validation.csv"), str(folder / "digits_test.csv")
     made = str(tmp_path / "map.json")
     assert run("fit", validation, "--method", "temperature", "--out", made)[0] == 0

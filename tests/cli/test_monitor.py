@@ -12,7 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.monitoring.watching import Monitor
+from calibrant.monitoring.monitor import Monitor
 
 RNG = np.random.default_rng(3)
 SCORE = RNG.beta(2, 2, 600).round(4)

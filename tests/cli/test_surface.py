@@ -18,7 +18,7 @@ from calibrant.cli import screen
 from calibrant.cli.main import cli
 from calibrant.cli.options import OnceCommand
 from calibrant.cli.screen import in_options
-from calibrant.files import check_writable
+from calibrant.util.files import check_writable
 
 Run = Callable[..., tuple[int, str, str]]
 RNG = np.random.default_rng(3)

@@ -11,7 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 import calibrant
-from calibrant import LensError, Metric, UndefinedMetricError
+from calibrant import LensError, UndefinedMetricError
+from calibrant.metrics import Metric
 
 Array = NDArray[Any]
 

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant.recalibration import METHODS
 from calibrant.recalibration.base import CalibrationMap
 from calibrant.recalibration.grouped import GroupMap
+from calibrant.recalibration.methods import METHODS
 from calibrant.recalibration.persistence import map_types
 
 from .problems import COLUMNS, Problem, random_problem

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from calibrant import Metric
+from calibrant.metrics import Metric
 
 from .problems import COLUMNS, PROBLEMS, Problem, assert_same, clean_value, every_metric, problem_of
 

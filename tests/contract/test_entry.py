@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import calibrant
-from calibrant import InputTypeError, LensError, Metric, Predictions, UnknownArgumentError
+from calibrant import InputTypeError, LensError, Predictions, UnknownArgumentError
+from calibrant.metrics import Metric
 
 from .problems import PROBLEMS, TIED, clean_value, every_metric, value
 

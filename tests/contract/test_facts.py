@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant import Metric, Predictions
-from calibrant.inference.owntests import OWN_TESTS
-from calibrant.recommendation import USE_CASES
+from calibrant import Predictions
+from calibrant.evaluation.recommendation import USE_CASES
+from calibrant.inference.metric_tests import OWN_TESTS
+from calibrant.metrics import Metric
 
 from .problems import (
     COLUMNS,

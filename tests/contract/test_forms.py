@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant import InputTypeError, LensError, Metric, Predictions, UndefinedMetricError, VectorView, View
+from calibrant import InputTypeError, LensError, Predictions, UndefinedMetricError
+from calibrant.metrics import Metric
+from calibrant.views import VectorView, View
 
 from .problems import (
     PROBLEMS,

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibrant import Metric, UndefinedMetricError
+from calibrant import UndefinedMetricError
+from calibrant.metrics import Metric
 
 from .problems import PROBLEMS, TIED, Problem, assert_same, clean_value, every_metric, every_shape, metrics_that, value
 

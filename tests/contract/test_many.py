@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrant import Metric
+from calibrant.metrics import Metric
 
 from .problems import (
     COLUMNS,

@@ -14,22 +14,22 @@ import pytest
 
 import calibrant as cal
 from calibrant.decision.costs import cost_decision, expected_cost, net_benefit
-from calibrant.decision.detection import ood_evaluate
 from calibrant.decision.likert import likert_error
-from calibrant.decision.prudence import pluto_tasche
+from calibrant.decision.low_default import pluto_tasche
+from calibrant.decision.ood.detection import ood_evaluate
 from calibrant.decision.routing import review_routing
 from calibrant.decision.selective import risk_coverage
 from calibrant.decision.thresholds import choose_threshold
 from calibrant.inference.grades import grade_tests
-from calibrant.inference.power import power
+from calibrant.inference.power_analysis import power
 from calibrant.monitoring.changepoint import detect_changes, locate_change
 from calibrant.monitoring.detectors import start_detector
 from calibrant.monitoring.drift import psi, score_drift
 from calibrant.monitoring.eprocess import start_eprocess
 from calibrant.monitoring.labelfree import estimate_accuracy, expected_confusion
+from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.sequences import miscalibration_cs, offset_cs
 from calibrant.monitoring.summaries import confidence_summary, read_change
-from calibrant.monitoring.watching import Monitor
 
 TWO = cal.make_miscalibrated(400, warp=cal.simulate.temperature(2.0), rng=6)
 Y, P = TWO.y_true, TWO.y_prob

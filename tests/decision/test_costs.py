@@ -13,7 +13,7 @@ from scipy import integrate, optimize, stats
 import calibrant as cal
 from calibrant.decision.costs import cost_decision, expected_cost, net_benefit, topk_accuracy, topk_confidence
 from calibrant.decision.likert import likert_error
-from calibrant.decision.prudence import pluto_tasche
+from calibrant.decision.low_default import pluto_tasche
 from calibrant.decision.routing import review_routing
 
 B: dict[str, Any] = {

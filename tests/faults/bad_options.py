@@ -25,7 +25,7 @@ WHOLE = "a whole number from 1 up"
 RISING = "rise strictly from 0 to 1"
 NORMS = "a number from 1 up or inf"
 CHECKED = cal.Predictions(Y, P)
-VIEW = cal.View(np.array(P), np.array(Y, np.uint8))
+VIEW = cal.views.View(np.array(P), np.array(Y, np.uint8))
 SOFT_TABLE = cal.calibration_curve([0.2, 0.5, 0.5, 0.0], P, soft=True, interval=None).table
 HARD_TABLE = cal.calibration_curve(Y, P).table
 
@@ -333,7 +333,7 @@ NAMES = [
     view("a View and a mask", lambda: cal.ece(VIEW, where=[True] * 4), "a view", "the view alone"),
     view("a View and a lens", lambda: cal.ece(VIEW, lens="classwise"), "a view", "the view alone"),
     view("a View, a curve and a mask", lambda: cal.calibration_curve(VIEW, where=[True] * 4), "a view", "alone"),
-    lens("a VectorView for ece", lambda: cal.ece(cal.VectorView(P3, np.array(Y3), None)), "one score per row"),
+    lens("a VectorView for ece", lambda: cal.ece(cal.views.VectorView(P3, np.array(Y3), None)), "one score per row"),
 ]
 
 TABLE = [*BINS, *OPTIONS, *LENSES, *SELECTIONS, *WORDS, *EVALUATE, *NAMES]

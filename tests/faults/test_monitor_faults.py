@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from calibrant.errors import FileError
+from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.store import Store
-from calibrant.monitoring.watching import Monitor
 
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(300)
@@ -25,7 +25,7 @@ SETUP = """
 import itertools, json, os, random, select, signal, sqlite3, sys
 import numpy as np
 from calibrant.monitoring.store import Store
-from calibrant.monitoring.watching import Monitor
+from calibrant.monitoring.monitor import Monitor
 
 rng = np.random.default_rng(0)
 COUNT, SIZE = 300, 12

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import calibrant as cal
-from calibrant import _kernels
+from calibrant.util import kernels
 
 from .cases import INF, ONE_HOT, P3, TWO, Y3, P, Y, with_entry
 
@@ -94,8 +94,8 @@ LARGE = 2_100_000  # several blocks
 @pytest.fixture(params=[0, math.inf], ids=["compiled", "numpy"])
 def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The compiled loops are taken, or they are not."""
-    monkeypatch.setattr(_kernels, "MIN_ENTRIES", request.param)
-    monkeypatch.setattr(_kernels, "_cache", {})
+    monkeypatch.setattr(kernels, "MIN_ENTRIES", request.param)
+    monkeypatch.setattr(kernels, "_cache", {})
 
 
 def spoiled(row: int, value: float, dtype: Any) -> tuple[Any, Any]:

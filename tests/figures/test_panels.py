@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.figures.panels import ReliabilityPanels, before_after, classwise_panels, reliability_panels
-from calibrant.figures.reliability import reliability
+from calibrant.figures.reliability_diagrams import reliability
 
 pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.figures.reliability import ReliabilityDiagram, reliability
+from calibrant.figures.reliability_diagrams import ReliabilityDiagram, reliability
 from calibrant.figures.uncertainty import Resampler
 from calibrant.inference.bands import calibration_band
 
@@ -176,7 +176,7 @@ def test_equal_importance_weights_change_little(how: Any) -> None:
 
 def test_many_scores_are_drawn_in_narrow_cells_without_loss() -> None:
     big = cal.make_calibrated(30_000, rng=0)
-    groups = Resampler(cal.lenses.parse_lens("binary", big.predictions).views(big.predictions)[0])  # type: ignore[arg-type]
+    groups = Resampler(cal.views.lenses.parse_lens("binary", big.predictions).views(big.predictions)[0])  # type: ignore[arg-type]
     assert len(groups.score) <= 1921
     assert groups.weight.sum() == 30_000
     assert groups.events.sum() == big.y_true.sum()
@@ -266,7 +266,7 @@ def test_roofs_run_along_the_diagonal_and_their_gap_is_the_error() -> None:
 def test_predictions_views_and_sketches_stand_for_rows() -> None:
     rows = reliability(Y, P, bins=10)
     held = cal.Predictions(Y, P)
-    view = cal.lenses.parse_lens("auto", held).views(held)[0]
+    view = cal.views.lenses.parse_lens("auto", held).views(held)[0]
     for other in (reliability(held, bins=10), reliability(view, bins=10), reliability(cal.Sketch.of(Y, P), bins=10)):
         np.testing.assert_allclose(other.rate, rows.rate, rtol=1e-12)
         np.testing.assert_allclose(other.mean_score, rows.mean_score, rtol=1e-12)
@@ -358,7 +358,7 @@ def test_bad_options_are_refused(words: dict[str, Any], error: type[Exception], 
 
 def test_a_view_is_passed_alone() -> None:
     held = cal.Predictions(Y, P)
-    view = cal.lenses.parse_lens("auto", held).views(held)[0]
+    view = cal.views.lenses.parse_lens("auto", held).views(held)[0]
     with pytest.raises(cal.InputTypeError, match="y_true: is a view, which already holds everything"):
         reliability(view, where=np.ones(len(Y), bool))
     with pytest.raises(cal.InputTypeError, match="y_true: is a sketch"):
@@ -550,10 +550,10 @@ def test_pyplot_is_left_as_it_was() -> None:
 
 def test_without_pyplot_nothing_is_registered_and_import_is_light() -> None:
     program = (
-        "import sys, calibrant.figures.reliability, calibrant.figures.panels, calibrant.figures.differences\n"
+        "import sys, calibrant.figures.reliability_diagrams, calibrant.figures.panels, calibrant.figures.differences\n"
         "import calibrant.figures.histograms\n"
         "assert 'matplotlib' not in sys.modules\n"
-        "ax = calibrant.figures.reliability.reliability([0, 1], [0.2, 0.7]).plot()\n"
+        "ax = calibrant.figures.reliability_diagrams.reliability([0, 1], [0.2, 0.7]).plot()\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
         "print(type(ax.figure).__name__)"
     )

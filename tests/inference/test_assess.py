@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant._results import pvalue_text
 from calibrant.inference.significance import adjust
+from calibrant.util.results import pvalue_text
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])

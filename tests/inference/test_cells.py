@@ -11,7 +11,7 @@ from scipy.stats import ks_2samp
 import calibrant as cal
 from calibrant.inference import cells as cells_module
 from calibrant.inference.cells import BIN_CELLS, CellSampler, changes, grids
-from calibrant.inference.draws import RowSampler, choose_sampler
+from calibrant.inference.resampling import RowSampler, choose_sampler
 
 Arrays = tuple[np.ndarray, np.ndarray]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.inference.draws import generator
+from calibrant.inference.resampling import generator
 
 
 def two_models() -> tuple[np.ndarray, dict[str, np.ndarray]]:

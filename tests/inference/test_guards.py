@@ -10,13 +10,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cal
-from calibrant import laws
 from calibrant.errors import ArgumentError, UndefinedMetricError
+from calibrant.inference.asymptotic import steps_of
 from calibrant.inference.belt import giviti_test
-from calibrant.inference.closed import steps_of
 from calibrant.inference.grades import hosmer_lemeshow_multinomial
-from calibrant.inference.owntests import DEFAULT_TESTS, OWN_TESTS, effective_terms, few_events
-from calibrant.view import View
+from calibrant.inference.metric_tests import DEFAULT_TESTS, OWN_TESTS, effective_terms, few_events
+from calibrant.metrics.cumulative import distributions
+from calibrant.views.view import View
 
 # Scores next to 0 and 1 are what is tried here.
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
@@ -220,7 +220,9 @@ def test_bins_that_cannot_vary_are_no_degrees_of_freedom() -> None:
 # Corners.
 
 
-@pytest.mark.parametrize("survival", [laws.maximum_survival, laws.range_survival, laws.bridge_survival])
+@pytest.mark.parametrize(
+    "survival", [distributions.maximum_survival, distributions.range_survival, distributions.bridge_survival]
+)
 def test_survival_of_next_to_nothing(survival: Any) -> None:
     assert [survival(x) for x in (0.0, 5e-324, 1e-300, 1e-160, 0.05, 0.051)] == [1.0] * 6
 

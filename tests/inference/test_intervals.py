@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.inference.draws import CellSampler, RowSampler, choose_sampler
 from calibrant.inference.intervals import _jackknife, bca_levels, quantiles
-from calibrant.metrics.debiased import t_cal_null_deviation
-from calibrant.view import View
+from calibrant.inference.resampling import CellSampler, RowSampler, choose_sampler
+from calibrant.metrics.bin.debiased import t_cal_null_deviation
+from calibrant.views.view import View
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -343,7 +343,7 @@ def test_whole_distributions_have_no_interval_of_the_metric_so_rows_are_drawn(me
 
 
 def test_an_infinite_end_is_text_for_json_and_a_number_in_a_frame() -> None:
-    found = cal.Interval("nll", 1.0, 0.5, math.inf, 0.95, "percentile", 10, "binary")
+    found = cal.inference.Interval("nll", 1.0, 0.5, math.inf, 0.95, "percentile", 10, "binary")
     plain = found.to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert (plain["low"], plain["high"]) == (0.5, "inf")

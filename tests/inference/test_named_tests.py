@@ -14,12 +14,12 @@ from scipy import integrate, optimize, stats
 
 import calibrant as cal
 from calibrant.errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, WeightsNotSupportedError
-from calibrant.inference import near
+from calibrant.inference import neighbour_tests
+from calibrant.inference.asymptotic import too_few
 from calibrant.inference.belt import belt_survival, giviti_test
-from calibrant.inference.closed import too_few
 from calibrant.inference.dyadic import Dyadic, dyadic_levels
 from calibrant.inference.grades import grade_tests, hosmer_lemeshow_multinomial
-from calibrant.inference.owntests import DEFAULT_TESTS, OWN_TESTS
+from calibrant.inference.metric_tests import DEFAULT_TESTS, OWN_TESTS
 from calibrant.inference.pairs import bootstrap_sums
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
@@ -497,19 +497,21 @@ def test_variance_of_neighbours() -> None:
         part, product = membership(position, k), gaps @ gaps.T
         whole, code = np.unique(np.column_stack([position, gaps]), axis=0, return_inverse=True)
         size = np.bincount(code.ravel()).astype(float)
-        found = near.graph_variance(np.ascontiguousarray(whole[:, :width]), whole[:, width:], size, k)
+        found = neighbour_tests.graph_variance(np.ascontiguousarray(whole[:, :width]), whole[:, width:], size, k)
         assert_allclose(found, ((part**2 + part * part.T) * product**2).sum() / (n * k), rtol=1e-9, atol=1e-12)
-        question = near.Question(position, gaps, gaps, np.ones(n), k)
-        place, code = near.distinct_rows(position)
-        assert_allclose(near._Statistic(question, place, code)(gaps), (part * product).sum() / (n * k), atol=1e-12)
+        question = neighbour_tests.Question(position, gaps, gaps, np.ones(n), k)
+        place, code = neighbour_tests.distinct_rows(position)
+        assert_allclose(
+            neighbour_tests._Statistic(question, place, code)(gaps), (part * product).sum() / (n * k), atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("kernel", ["exponential", "gaussian"])
 @pytest.mark.parametrize("k", [2, 4])
 @pytest.mark.parametrize("tile", [1024, 7])
 def test_bootstrap_sums(kernel: str, k: int, tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from calibrant._pairs import one_column
     from calibrant.inference import pairs
+    from calibrant.metrics.kernel.pairs import one_column
 
     monkeypatch.setattr(pairs, "TILE", tile)
     y, p = vectors(40, 2, k)

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 import calibrant as cal
-from calibrant.inference.power import PowerResult, detectable_shift, power, sample_size
+from calibrant.inference.power_analysis import PowerResult, detectable_shift, power, sample_size
 from calibrant.inference.sequential import betting_test
-from calibrant.simulate import bias, temperature
+from calibrant.inference.simulation.simulate import bias, temperature
 
 SHIFT, FLAT = bias(0.2), temperature(1.25)
 LAW = (2, 2)
@@ -226,7 +226,7 @@ def test_recorded_scores_stand_for_their_law() -> None:
     y = np.zeros(len(grid), int)
     sketch = cal.Sketch.of(y, grid)
     assert sample_size("ecce_mad", warp=SHIFT, scores=sketch).n == pytest.approx(1191, rel=0.005)
-    assert sample_size("ecce_mad", warp=SHIFT, scores=cal.View(grid, y)).n == pytest.approx(1191, rel=0.005)
+    assert sample_size("ecce_mad", warp=SHIFT, scores=cal.views.View(grid, y)).n == pytest.approx(1191, rel=0.005)
     half = power("calibration_in_the_large", 100, scores=[0.5], deviation=0.1).power
     assert half == pytest.approx(power("calibration_in_the_large", 100, scores=[0.5] * 7, deviation=0.1).power)
 

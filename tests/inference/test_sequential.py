@@ -21,7 +21,7 @@ from calibrant.inference.bets import (
     transforms,
 )
 from calibrant.inference.sequential import EValue, betting_test, pit_test, safe_hosmer_lemeshow
-from calibrant.view import VectorView
+from calibrant.views.view import VectorView
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 
@@ -323,7 +323,7 @@ def test_bad_arguments_are_named() -> None:
     with pytest.raises(cal.errors.ArgumentError):
         betting_test(y, p, bins=0)
     assert betting_test([0, 1, 2, 0], rows).lens == "top_label"
-    view = cal.View(np.array(p), np.array(y))
+    view = cal.views.View(np.array(p), np.array(y))
     assert betting_test(view).value == betting_test(y, p).value
     with pytest.raises(cal.errors.LensError):
         betting_test(view, lens="top_label")

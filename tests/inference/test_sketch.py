@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant._grid import EQUAL, grid, slots
+from calibrant.sketches.grid import EQUAL, grid, slots
 
 SCORED = [m for m in cal.catalogue.values() if m.takes == "View" and m.sketch and m.lens == "auto"]
 
@@ -71,7 +71,7 @@ def test_counts_are_repeated_rows() -> None:
 
 
 @pytest.mark.parametrize("metric", SCORED, ids=lambda m: m.id)
-def test_every_score_metric_reads_a_sketch(metric: cal.Metric) -> None:
+def test_every_score_metric_reads_a_sketch(metric: cal.metrics.Metric) -> None:
     """One score for each cell, so that nothing is lost: the sketch is the rows, counted."""
     rng = np.random.default_rng(3)
     p = rng.choice((np.arange(1, 90) * 211 + 0.5) / EQUAL, 400)

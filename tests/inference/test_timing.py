@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from calibrant.inference import timing
-from calibrant.inference.draws import many, progress
+from calibrant.inference.resampling import many, progress
 from calibrant.inference.timing import OutOfTimeError, within
 
 

@@ -12,7 +12,7 @@ import pytest
 import calibrant as cal
 from calibrant.errors import ArgumentError, GroupError
 from calibrant.monitoring.changepoint import goes_on
-from calibrant.monitoring.watching import Monitor
+from calibrant.monitoring.monitor import Monitor
 from calibrant.reporting.timeline import render_timeline
 
 QUICK: dict[str, Any] = {"every": "1d", "n_resamples": 19, "drift_alpha": 0.05}

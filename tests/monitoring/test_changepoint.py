@@ -11,9 +11,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import ArgumentError, InputError, LensError
+from calibrant.monitoring.alternatives import Wagers
 from calibrant.monitoring.changepoint import detect_changes, locate_change
 from calibrant.monitoring.detectors import EDetector, start_detector
-from calibrant.monitoring.wagers import Wagers
 
 B = np.array([0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
 Y = np.array([0, 1, 0, 0, 1, 0, 1, 1, 1, 1])

@@ -11,11 +11,11 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import ArgumentError, InputError, InputTypeError, LensError, WeightsNotSupportedError
+from calibrant.monitoring.alternatives import Counted, Wagers, as_counted
 from calibrant.monitoring.eprocess import EProcess, start_eprocess
 from calibrant.monitoring.learning import Memory, stakes
 from calibrant.monitoring.vectors import e_multiclass
-from calibrant.monitoring.wagers import Counted, Wagers, as_counted
-from calibrant.view import View
+from calibrant.views.view import View
 
 B = np.array([0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
 Y = np.array([0, 1, 0, 0, 1, 0, 1, 1, 1, 1])
@@ -95,7 +95,7 @@ def test_published_bins() -> None:
 
 def test_published_top_label() -> None:
     rows = cal.Predictions(LABELS, P)
-    view = cal.lenses.parse_lens("top_label", rows).views(rows)[0]
+    view = cal.views.lenses.parse_lens("top_label", rows).views(rows)[0]
     wagers = Wagers(shifts=(-0.5,), slopes=(), learner=None)
     wanted = [
         0.8370888059,

@@ -43,7 +43,7 @@ def test_same_window_gives_the_reference_back() -> None:
     confidence = np.maximum(drawn.y_prob, 1 - drawn.y_prob)
     assert estimate_accuracy(sketch, reference=sketch).estimate == pytest.approx(accuracy, abs=1e-12)
     rows = cal.Predictions(drawn.y_true, drawn.y_prob)
-    view = cal.lenses.parse_lens("top_label", rows).views(rows)[0]
+    view = cal.views.lenses.parse_lens("top_label", rows).views(rows)[0]
     assert estimate_accuracy(confidence, reference=view, method="atc").estimate == pytest.approx(accuracy, abs=1e-12)
 
 
@@ -61,7 +61,7 @@ def test_doc_and_atc_errors_are_those_of_simulation() -> None:
     for seed in range(80):
         reference = rng.uniform(0.5, 1, 300)
         sketch = cal.Sketch.of((rng.random(300) < reference).astype(int), reference, lens="binary")
-        view = cal.view.View(
+        view = cal.views.View(
             sketch.view().raw_score, sketch.view().raw_outcome, sketch.view().weight, "counts", lens="top_label"
         )
         window = rng.uniform(0.5, 1, 200)
@@ -84,7 +84,7 @@ def test_counts_are_repeated_rows() -> None:
 
 def test_all_wrong_and_all_right() -> None:
     wrong = cal.Sketch.of([0, 0], [0.8, 0.9], lens="binary").view()
-    wrong = cal.view.View(wrong.raw_score, wrong.raw_outcome, wrong.weight, "counts", lens="top_label")
+    wrong = cal.views.View(wrong.raw_score, wrong.raw_outcome, wrong.weight, "counts", lens="top_label")
     found = estimate_accuracy([0.9, 0.95], reference=wrong, method="atc")
     assert (found.estimate, found.threshold) == (0.0, math.inf)
     right = cal.Sketch.of([1, 1], [0.8, 0.9], lens="top_label")
@@ -146,7 +146,7 @@ def test_refusals() -> None:
         estimate_accuracy(cal.Sketch.of([0, 1], [0.2, 0.9]), reference=REFERENCE)
     with pytest.raises(InputTypeError, match="labelled Sketch or View"):
         estimate_accuracy(WINDOW, reference=[0.5, 0.6])
-    unlabelled = cal.view.View(np.array([0.7, 0.8]), None, lens="top_label")
+    unlabelled = cal.views.View(np.array([0.7, 0.8]), None, lens="top_label")
     with pytest.raises(InputError, match="without labels"):
         estimate_accuracy(WINDOW, reference=unlabelled)
     assert estimate_accuracy(unlabelled, reference=REFERENCE).n == 2

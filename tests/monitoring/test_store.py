@@ -13,8 +13,8 @@ import pytest
 import calibrant as cal
 from calibrant.errors import FileError, InputError
 from calibrant.monitoring.arrivals import read_ids
-from calibrant.monitoring.book import Part
 from calibrant.monitoring.counting import completed, minus, sketch_of, top_view
+from calibrant.monitoring.queries import Part
 from calibrant.monitoring.store import Store
 from calibrant.monitoring.windows import WindowRule, read_duration, read_time, read_times
 

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from calibrant.errors import ArgumentError, InputError
+from calibrant.inference.simulation.simulate import temperature
+from calibrant.monitoring.alternatives import Wagers
 from calibrant.monitoring.changepoint import detect_changes
 from calibrant.monitoring.trials import detector_threshold, simulate_watch
-from calibrant.monitoring.wagers import Wagers
-from calibrant.simulate import temperature
 
 GRID = np.arange(1, 20) / 20
 BETTING = Wagers(shifts=(), slopes=(), learner="mean")

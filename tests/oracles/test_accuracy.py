@@ -36,7 +36,7 @@ def test_a_gap_of_one_part_in_a_billion_is_seen(bins: int, order: str) -> None:
 
 
 @pytest.mark.parametrize("metric", [cal.esce, cal.ece, cal.mce, cal.rmsce])
-def test_one_bin_of_a_million_rows_is_exact(metric: cal.Metric) -> None:
+def test_one_bin_of_a_million_rows_is_exact(metric: cal.metrics.Metric) -> None:
     labels, scores = nearly_calibrated(1_000_000, 1e-9, "labels in runs")
     exact = math.fsum(np.concatenate([scores, -labels.astype(float)])) / len(labels)
     assert metric(labels, scores, bins=1) == pytest.approx(exact, rel=1e-12)
@@ -54,7 +54,7 @@ def test_a_tiny_gap_is_seen_under_weights_and_equal_mass(weights: str | None) ->
 
 @pytest.mark.parametrize("unit", [0.1, 1 / 3, 1e-300, 7.0, 1e300])
 @pytest.mark.parametrize("metric", [cal.ece_em, cal.ace, cal.vce, cal.gece, cal.mce])
-def test_the_unit_of_weights_moves_no_bin(metric: cal.Metric, unit: float) -> None:
+def test_the_unit_of_weights_moves_no_bin(metric: cal.metrics.Metric, unit: float) -> None:
     rng = np.random.default_rng(5)
     rows, labels = rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60)
     options = {"binning": "equal_mass", "bins": 15} if metric.id in ("vce", "mce") else {}

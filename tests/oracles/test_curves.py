@@ -11,8 +11,8 @@ from scipy.optimize import linprog
 
 import calibrant as cal
 from calibrant import curves
-from calibrant._logistic import SeparatedError, fit_logistic, groups_of, logit, separating_side
-from calibrant.view import View
+from calibrant.curves.logistic_regression import SeparatedError, fit_logistic, groups_of, logit, separating_side
+from calibrant.views.view import View
 
 P_A, Y_A = [0.1, 0.4, 0.8, 0.9], [0, 1, 1, 1]
 P_B = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]

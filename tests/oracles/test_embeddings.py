@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant import _blocks, _pairs
-from calibrant._gather import views_of
-from calibrant.metrics import embeddings
+from calibrant.metrics.kernel import embeddings
+from calibrant.metrics.kernel import pairs as _pairs
+from calibrant.util import blocks
+from calibrant.views.resolve import views_of
 
 from . import embedding_definitions as slow
 
@@ -134,7 +135,7 @@ def test_the_number_of_threads_changes_not_a_bit(metric: Any, monkeypatch: pytes
     y, p = draw(400 if metric is cal.ckce else 1500, 4)
     found = set()
     for cores in (1, 2, 7):
-        monkeypatch.setattr(_blocks, "_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(blocks, "_cores", lambda cores=cores: cores)
         found.add(metric(y, p))
     assert len(found) == 1
 
@@ -144,7 +145,7 @@ def test_the_number_of_threads_changes_not_a_bit(metric: Any, monkeypatch: pytes
 
 def median_width(y: Any, p: Any, **words: Any) -> float:
     view = views_of(cal.Predictions(y, p, **words), "canonical")[0]
-    vector = _pairs.one_column(view if isinstance(view, cal.VectorView) else view.as_vector())
+    vector = _pairs.one_column(view if isinstance(view, cal.views.VectorView) else view.as_vector())
     return _pairs.choose_kernel(_pairs.cloud_of(vector), "exponential", "tv", "median").width
 
 

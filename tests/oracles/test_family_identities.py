@@ -121,7 +121,7 @@ def test_a_likeliest_curve_on_one_side_is_off_by_the_mean_gap() -> None:
     rng = np.random.default_rng(4)
     p = rng.uniform(0.2, 0.5, 400)
     y = (rng.random(400) < p + 0.3).astype(int)
-    view = cal.View(p, y)
+    view = cal.views.View(p, y)
     for metric, fit in ((cal.fott_platt, curves.logistic), (cal.fott_beta, curves.beta)):
         assert (fit(view)(p) > p).all()
         assert metric(y, p) == pytest.approx(mean_gap(y, p), abs=1e-10)
@@ -142,7 +142,7 @@ def test_one_line_under_several_names(problem: Problem) -> None:
 def test_isotonic_misses_are_part_of_what_isotonic_recalibration_gains(problem: Problem) -> None:
     """The scores rise too, and a projection on rising curves is at an obtuse angle to every one of them."""
     y, p = problem
-    curve = curves.isotonic(cal.View(p, y))(p)
+    curve = curves.isotonic(cal.views.View(p, y))(p)
     gained = cal.decompose(y, p, method="corp").miscalibration
     assert gained == pytest.approx(cal.brier(y, p) - cal.brier(y, curve), abs=1e-12)
     assert 0 <= cal.fott_isotonic(y, p, norm=2) <= gained + 1e-12

@@ -10,8 +10,7 @@ import pytest
 from scipy.special import gammaln
 
 import calibrant as cal
-from calibrant import _bandwidths, _gaussian
-from calibrant.metrics import densities, regressions
+from calibrant.metrics.kernel import bandwidths, densities, gaussian, regressions
 
 from . import density_definitions
 
@@ -85,9 +84,9 @@ def test_checked_values_on_the_grid(data: Any, options: dict[str, Any], wanted: 
 
 
 def widths_seen(data: Any) -> dict[str, float]:
-    view = cal.View(np.array(data[1]), np.array(data[0], np.uint8))
-    score, ties = _bandwidths.tie_groups(view)
-    return {rule: _bandwidths.rule_width(view, score, ties, rule) for rule in _bandwidths.RULES}
+    view = cal.views.View(np.array(data[1]), np.array(data[0], np.uint8))
+    score, ties = bandwidths.tie_groups(view)
+    return {rule: bandwidths.rule_width(view, score, ties, rule) for rule in bandwidths.RULES}
 
 
 def test_bandwidths() -> None:
@@ -109,10 +108,10 @@ def test_weighted_quantiles_are_those_of_repeated_rows(seed: int) -> None:
     score, counts = np.sort(rng.random(20)), rng.integers(1, 5, 20)
     repeated = np.repeat(score, counts)
     for share in (0.0, 0.1, 0.25, 0.5, 0.75, 1.0):
-        found = _bandwidths.window_mean(score, counts.astype(float), share, float(counts.sum()))
+        found = bandwidths.window_mean(score, counts.astype(float), share, float(counts.sum()))
         assert math.isclose(found, np.quantile(repeated, share), rel_tol=1e-13)
         # Only ratios matter, and equal ratios are unit weights.
-        scaled = _bandwidths.window_mean(score, np.full(20, 0.3), share, 20.0)
+        scaled = bandwidths.window_mean(score, np.full(20, 0.3), share, 20.0)
         assert math.isclose(scaled, np.quantile(score, share), rel_tol=1e-12)
 
 
@@ -236,7 +235,7 @@ def test_one_event_takes_the_spread_of_all() -> None:
 @pytest.mark.parametrize("kind", ["uniform", "sure", "beta"])
 def test_lattices_change_hardly_anything(kind: str) -> None:
     y, p = draw(3000, 7, kind)
-    assert len(p) > _gaussian.DIRECT
+    assert len(p) > gaussian.DIRECT
     for metric in (cal.msce, cal.sece):
         for width in (0.05, 0.004):
             assert abs(metric(y, p, bandwidth=width) - metric(y, p, bandwidth=width, exact=True)) <= 1e-9
@@ -256,7 +255,7 @@ def test_searches_agree_with_and_without_lattice(monkeypatch: pytest.MonkeyPatch
     y, p = draw(1200, 9)
     lattice = cal.bkde(y, p), cal.msce(y, p, bandwidth="loo_cv")
     monkeypatch.setattr(densities, "SEARCHED", 2000)
-    monkeypatch.setattr(_gaussian, "SEARCHED", 2000)
+    monkeypatch.setattr(gaussian, "SEARCHED", 2000)
     direct = cal.bkde(y, p), cal.msce(y, p, bandwidth="loo_cv")
     assert lattice == pytest.approx(direct, abs=1e-9)
 

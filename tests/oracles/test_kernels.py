@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant import _grid, _kernels
-from calibrant._gather import views_of
-from calibrant.binning import bin_table
+from calibrant.binning.parse import bin_table
+from calibrant.sketches import grid
+from calibrant.util import kernels
+from calibrant.views.resolve import views_of
 
 BINS = (1, 2, 3, 7, 10, 15, 49, 100, 997, 4096)
 FIELDS = ("low", "high", "rows", "weight", "positives", "score_sum", "excess", "square")
@@ -35,7 +36,7 @@ _machine_code: dict[str, Any] = {}
 def machine_code(loop: Callable[..., Any]) -> Any:
     if loop.__name__ not in _machine_code:
         pytest.importorskip("numba")
-        _machine_code[loop.__name__] = _kernels._compile(loop)
+        _machine_code[loop.__name__] = kernels._compile(loop)
     assert _machine_code[loop.__name__] is not None
     return _machine_code[loop.__name__]
 
@@ -220,7 +221,7 @@ def test_pooled_blocks_are_the_same_compiled(low: int, high: int) -> None:
     rows = rng.integers(1, 4, 5000)
     ones = rng.binomial(rows, np.linspace(0, 1, 5000)).astype(np.float64)
     found = []
-    for loop in (_kernels.pool_blocks, machine_code(_kernels.pool_blocks)):
+    for loop in (kernels.pool_blocks, machine_code(kernels.pool_blocks)):
         groups, sizes, sums = np.zeros(5000, np.int64), np.zeros(5000, np.int64), np.zeros(5000)
         count = loop(rows, ones, low, high, groups, sizes, sums)
         assert groups[:count].sum() == 5000
@@ -253,8 +254,8 @@ def test_a_cell_holds_all_rows_of_a_block(score: float) -> None:
 
 
 def test_the_leading_bits_lead_to_within_three_edges() -> None:
-    edges = _grid.grid().edges
-    guide, floors, starts = _grid.shortcuts()
+    edges = grid.grid().edges
+    guide, floors, starts = grid.shortcuts()
     assert guide[2] == 1 / 300
     assert guide[3] == pytest.approx(299 / 300, abs=1e-16)
     keys = np.arange(starts.shape[1], dtype=np.uint64) + np.uint64(guide[4])
@@ -267,5 +268,5 @@ def test_the_leading_bits_lead_to_within_three_edges() -> None:
 
 
 def test_every_loop_is_compared() -> None:
-    own = {name for name, value in vars(_kernels).items() if getattr(value, "__module__", None) == _kernels.__name__}
+    own = {name for name, value in vars(kernels).items() if getattr(value, "__module__", None) == kernels.__name__}
     assert own - {"compiled", "_compile"} == set(LOOPS)

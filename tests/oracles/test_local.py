@@ -10,8 +10,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import calibrant as cal
-from calibrant import _neighbours
-from calibrant._anchors import anchor_tests, centres_of, neighbours_for_power
+from calibrant.metrics.kernel import neighbours as _neighbours
+from calibrant.metrics.kernel.anchors import anchor_tests, centres_of, neighbours_for_power
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -278,7 +278,7 @@ def test_local_errors_refuse_widths(metric: Any) -> None:
 
 def test_anchors_are_tested_one_by_one() -> None:
     y, p = draw(3000, 3)
-    view = cal.VectorView(p, y, None)
+    view = cal.views.VectorView(p, y, None)
     tests = anchor_tests(view)
     assert len(tests) == 6
     assert cal.knn_chi2(y, p) == min(tests, key=lambda test: test.p_value).statistic

@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant._loess import Groups, local_fits, loess, lowess, reach, tie_groups, weighted_quantile
-from calibrant.view import View
+from calibrant.curves.local_regression import (
+    Groups,
+    local_fits,
+    loess,
+    lowess,
+    reach,
+    tie_groups,
+    weighted_quantile,
+)
+from calibrant.views.view import View
 
 from . import loess_definitions as slow
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant import _kernels
-from calibrant._laplace import LONGEST, laplace_pair_sum, laplace_sums
-from calibrant._lipschitz import largest_lipschitz_sum
-from calibrant._spectral import CosineSeries
-from calibrant.metrics import smooth
+from calibrant.metrics.kernel import smooth
+from calibrant.metrics.kernel.laplace import LONGEST, laplace_pair_sum, laplace_sums
+from calibrant.metrics.kernel.lipschitz import largest_lipschitz_sum
+from calibrant.metrics.kernel.spectral import CosineSeries
+from calibrant.util import kernels
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -150,7 +150,7 @@ def test_published_code_divides_twice() -> None:
 def test_compiled_and_plain_dynamic_programme_give_the_same_bits() -> None:
     numba = pytest.importorskip("numba")
     assert numba
-    machine = _kernels._compile(_kernels.lipschitz_loop)
+    machine = kernels._compile(kernels.lipschitz_loop)
     assert machine is not None
     rng = np.random.default_rng(1)
     for n in (1, 2, 3, 50, 3000):
@@ -158,7 +158,7 @@ def test_compiled_and_plain_dynamic_programme_give_the_same_bits() -> None:
         r = np.round(rng.normal(size=len(x)), 2)  # sums that tie
         plain = largest_lipschitz_sum(x, r)
         assert plain == max(0.0, machine(np.diff(x), np.cumsum(r)))
-        assert plain == max(0.0, _kernels.lipschitz_loop(np.diff(x), np.cumsum(r)))
+        assert plain == max(0.0, kernels.lipschitz_loop(np.diff(x), np.cumsum(r)))
 
 
 def test_a_mass_anywhere_is_smoothed_as_by_direct_sums() -> None:

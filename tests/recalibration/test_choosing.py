@@ -12,10 +12,10 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import warn_caller
-from calibrant.recalibration import METHODS
 from calibrant.recalibration.base import TrainingData
 from calibrant.recalibration.choosing import Candidate, Identity, _chosen, _held_out
 from calibrant.recalibration.folds import dealt, fold_of_rows, order_of_content
+from calibrant.recalibration.methods import METHODS
 from calibrant.recalibration.persistence import load, save
 
 
@@ -373,7 +373,7 @@ def test_what_is_not_looked_at_is_refused() -> None:
     with pytest.raises(cal.InputTypeError, match="sample_weight: was given beside Predictions"):
         cal.recalibrate(cal.Predictions(y, p), sample_weight=y + 1)
     with pytest.raises(cal.InputTypeError, match="y_true: is a View"):
-        cal.recalibrate(cal.View(p, y))
+        cal.recalibrate(cal.views.View(p, y))
     with pytest.raises(cal.UndefinedMetricError, match="one class for each row"):
         cal.recalibrate(p, p, soft=True)
     with pytest.raises(

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression, lsq_linear
 
-from calibrant._logistic import groups_of
-from calibrant._rules import equal_mass_cuts
+from calibrant.binning.rules import equal_mass_cuts
+from calibrant.curves.logistic_regression import groups_of
 from calibrant.errors import ArgumentError, CalibrantWarning, GroupError, UndefinedMetricError
 from calibrant.recalibration.adjust import OffsetAdjustment, PriorShift, prior_shift_em
-from calibrant.recalibration.aware import MiscalibrationAwareTemperature
 from calibrant.recalibration.binary import (
     BetaCalibration,
     CenteredIsotonicCalibration,
@@ -30,11 +29,12 @@ from calibrant.recalibration.binning import (
     bayesian_bins,
     near_isotonic_path,
 )
+from calibrant.recalibration.class_temperature import MiscalibrationAwareTemperature
 from calibrant.recalibration.grouped import GroupCalibration, MultiCalibration
 from calibrant.recalibration.ordered import ConsistencyCalibration, IntraOrderPreserving, winning_shares
 from calibrant.recalibration.scaling import TemperatureScaling
 from calibrant.recalibration.venn import VennAbers
-from calibrant.view import View
+from calibrant.views.view import View
 
 A = np.array([0.1, 0.4, 0.8, 0.9]), np.array([0, 1, 1, 1])
 B = np.arange(5, 100, 10) / 100, np.array([0, 1, 0, 0, 1, 0, 1, 1, 1, 1])

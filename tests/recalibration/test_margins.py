@@ -14,7 +14,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import log_loss, roc_auc_score
 
 import calibrant as cal
-from calibrant.recalibration import METHODS
+from calibrant.recalibration.methods import METHODS
 from calibrant.recalibration.persistence import load, save
 
 RNG = np.random.default_rng(0)

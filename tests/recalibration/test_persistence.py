@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.recalibration import METHODS
 from calibrant.recalibration.base import CalibrationMap
+from calibrant.recalibration.methods import METHODS
 from calibrant.recalibration.persistence import _checksum, load, map_types, save
 from tests.killing import kill_while_writing
 

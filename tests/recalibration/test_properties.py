@@ -9,7 +9,6 @@ import pytest
 
 from calibrant.errors import CalibrantError, CalibrantWarning, FittedOnTheseRowsWarning, NotFittedError, ShapeError
 from calibrant.recalibration.adjust import OffsetAdjustment, PriorShift
-from calibrant.recalibration.aware import MiscalibrationAwareTemperature
 from calibrant.recalibration.binary import (
     STRATEGIES,
     BetaCalibration,
@@ -28,6 +27,7 @@ from calibrant.recalibration.binning import (
     TopLabelHistogramBinning,
 )
 from calibrant.recalibration.choosing import Identity
+from calibrant.recalibration.class_temperature import MiscalibrationAwareTemperature
 from calibrant.recalibration.grouped import GroupCalibration, MultiCalibration
 from calibrant.recalibration.ordered import ConsistencyCalibration, IntraOrderPreserving
 from calibrant.recalibration.scaling import (

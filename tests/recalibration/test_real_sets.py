@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrant.recalibration import METHODS
+from calibrant.recalibration.methods import METHODS
 from experiments import maps
 from experiments import maps_peers as peers
 

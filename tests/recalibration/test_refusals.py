@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.recalibration import METHODS
 from calibrant.recalibration.binary import STRATEGIES, ScoreMap
+from calibrant.recalibration.methods import METHODS
 
 RNG = np.random.default_rng(0)
 P4 = RNG.dirichlet([1, 1, 1, 1], 300)

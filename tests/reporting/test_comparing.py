@@ -12,7 +12,6 @@ import pytest
 
 import calibrant as cal
 from calibrant import Predictions
-from calibrant._results import number
 from calibrant.errors import ArgumentError, ShapeError, UnknownArgumentError
 from calibrant.inference.comparison import compare
 from calibrant.inference.significance import adjust
@@ -21,6 +20,7 @@ from calibrant.reporting.building import report
 from calibrant.reporting.compared import ReportComparison
 from calibrant.reporting.comparing import compare_reports
 from calibrant.reporting.repairs import sampled_rows
+from calibrant.util.results import number
 
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(600)

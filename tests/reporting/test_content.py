@@ -19,23 +19,23 @@ from scipy.stats import binom
 import calibrant as cal
 from calibrant import Predictions
 from calibrant.errors import ArgumentError, FileError, GroupError, UnknownArgumentError
-from calibrant.inference.draws import progress
 from calibrant.inference.intervals import interval
+from calibrant.inference.resampling import progress
 from calibrant.inference.significance import adjust, assess
-from calibrant.recalibration import METHODS
 from calibrant.recalibration.base import TrainingData
 from calibrant.recalibration.choosing import _held_out, recalibrate
 from calibrant.recalibration.folds import fold_of_rows
+from calibrant.recalibration.methods import METHODS
 from calibrant.reporting import measuring, repairs
 from calibrant.reporting.building import report
 from calibrant.reporting.content import Report
 from calibrant.reporting.forms import plain_values
-from calibrant.reporting.judging import _detectable
+from calibrant.reporting.provenance import data_fingerprint
 from calibrant.reporting.repairs import sampled_rows
-from calibrant.reporting.tracing import data_fingerprint
+from calibrant.reporting.verdict import _detectable
 from calibrant.reporting.weaknesses import gap_pvalues, sums_by
 from calibrant.reporting.words import percents
-from calibrant.view import View
+from calibrant.views.view import View
 
 RNG = np.random.default_rng(7)
 FEW = ["ece", "nll"]

@@ -18,17 +18,17 @@ GROUP = np.where(np.arange(200) % 2, "odd", "even")
 
 
 @pytest.fixture(scope="module")
-def counted() -> cal.Report:
+def counted() -> cal.reporting.Report:
     return cal.report(LABEL, SCORE, counts=COUNTS, by=GROUP, metrics=["ece"])
 
 
 @pytest.fixture(scope="module")
-def written_out() -> cal.Report:
+def written_out() -> cal.reporting.Report:
     rows = np.repeat(np.arange(200), COUNTS)
     return cal.report(LABEL[rows], SCORE[rows], by=GROUP[rows], metrics=["ece"])
 
 
-def test_rows_are_those_stood_for(counted: cal.Report, written_out: cal.Report) -> None:
+def test_rows_are_those_stood_for(counted: cal.reporting.Report, written_out: cal.reporting.Report) -> None:
     assert counted.header == written_out.header
     assert f"{TOTAL:,} rows" in counted.header[0]
     assert [each.rows for each in counted.diagram.bins] == [each.rows for each in written_out.diagram.bins]

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant._results import number
 from calibrant.recalibration.choosing import recalibrate
 from calibrant.reporting.building import report
 from calibrant.reporting.content import Report
 from calibrant.reporting.plain import escaped, line, points, span, table_of
 from calibrant.reporting.words import percent
+from calibrant.util.results import number
 
 RNG = np.random.default_rng(11)
 TRUTH = RNG.dirichlet(np.ones(3), 700)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.status import MonitorStatus
-from calibrant.monitoring.watching import Monitor
 from calibrant.reporting.timeline import render_timeline
 from calibrant.reporting.timepictures import LEAST_CAPITAL, MOST_CAPITAL, timeline_spec
 

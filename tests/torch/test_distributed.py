@@ -20,7 +20,7 @@ import torch.distributed as dist  # noqa: E402
 import calibrant as cal  # noqa: E402
 from calibrant.torch.accumulating import SketchMetric  # noqa: E402
 from calibrant.torch.collection import MetricCollection  # noqa: E402
-from calibrant.torch.objects import CalibrationMetric, MulticlassCalibrationError  # noqa: E402
+from calibrant.torch.metrics import CalibrationMetric, MulticlassCalibrationError  # noqa: E402
 
 # Rows of the first process: none, and few.
 SPLITS = (0, 13)

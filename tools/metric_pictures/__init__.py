@@ -217,6 +217,6 @@ _OWN = {
 }
 
 
-def picture_of(metric: cal.Metric) -> Picture:
+def picture_of(metric: cal.metrics.Metric) -> Picture:
     """The picture of a metric's family, or its own."""
     return PICTURES[_OWN.get(metric.id) or _FAMILIES[metric.family, metric.subfamily]]

@@ -54,7 +54,7 @@ def rows() -> Rows:
     return Rows(y, p, names["groups"], names["features"], score[order], right[order], order)
 
 
-def words_of(metric: cal.Metric) -> dict[str, Any]:
+def words_of(metric: cal.metrics.Metric) -> dict[str, Any]:
     """What a metric asks for beside labels and probabilities."""
     return {need: getattr(rows(), need) for need in metric.needs if need in ("groups", "features")}
 

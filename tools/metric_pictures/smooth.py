@@ -16,10 +16,10 @@ __all__ = ["densities", "fits", "group_paths", "line", "loess", "pairs", "path",
 PLACES = np.linspace(0.34, 1, 400)
 
 
-def _view() -> cal.View:
+def _view() -> cal.views.View:
     data = rows()
     view = cal.ece.views(data.y_true, data.y_prob)[0]
-    assert isinstance(view, cal.View)
+    assert isinstance(view, cal.views.View)
     return view
 
 
@@ -90,7 +90,7 @@ def pairs() -> Any:
 
 def loess() -> Any:
     """The smooth curve of the clinical indices, and the distance of each row from the diagonal."""
-    from calibrant.metrics.indices import curve_of
+    from calibrant.metrics.curve.indices import curve_of
 
     options: dict[str, Any] = {
         "span": None,

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..engines.reading import dialect_of
-from ..files import read_limited
+from ..sketches.files.reading import dialect_of
+from ..util.files import read_limited
 
 __all__ = ["appended"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._convert import match_columns
-from ..engines.columns import LABEL_NAMES, Columns, like_classes, lossless, quoted
 from ..errors import ArgumentError, ColumnError, InputTypeError
+from ..input.convert import match_columns
+from ..sketches.files.columns import LABEL_NAMES, Columns, like_classes, lossless, quoted
 from .source import named_as_written
 from .tables import Table, open_table
 

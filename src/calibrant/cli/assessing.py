@@ -6,11 +6,11 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from .. import __version__
 from ..errors import ArgumentError, ColumnError
 from ..inference.comparison import Difference, compare
 from ..inference.significance import assess, assess_many
-from ..registry import Metric, catalogue
+from ..metrics.registry import Metric, catalogue
+from ..util.version import __version__
 from .evaluating import named_classes, positive_class
 from .listing import metric_named
 from .screen import clean, in_options_here, print_json, print_lines, resampling_bar, say, warnings_as_lines

@@ -5,15 +5,15 @@ from __future__ import annotations
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from .._results import number
 from ..errors import ArgumentError
-from ..evaluation import Evaluation, calibrated, evaluate
-from ..files import make_folder, write_atomic
+from ..evaluation.measure import Evaluation, calibrated, evaluate
 from ..inference.significance import assess
-from ..predictions import Predictions
+from ..input.predictions import Predictions
 from ..recalibration.choosing import recalibrate
 from ..reporting.building import report
 from ..reporting.forms import form_of
+from ..util.files import make_folder, write_atomic
+from ..util.results import number
 from .evaluating import show
 from .screen import print_lines, print_table, say
 from .source import Columns, load
@@ -50,12 +50,12 @@ def run(out: str, save_data: str | None = None) -> None:
     report(test, path=path, title="Handwritten digits, read by boosted trees")
     say(f"\nwrote {path.resolve()}: open it in a browser")
     for name in NAMES if folder is not None else ():
-        content = (files("calibrant") / "data" / f"{name}.csv").read_bytes()
+        content = (files("calibrant") / "cli" / "data" / f"{name}.csv").read_bytes()
         say(f"wrote {write_atomic(Path(folder or '') / f'{name}.csv', content)}")
 
 
 def _packaged(name: str) -> Predictions:
-    with as_file(files("calibrant") / "data" / f"{name}.csv") as path:
+    with as_file(files("calibrant") / "cli" / "data" / f"{name}.csv") as path:
         words = load(str(path), Columns(), None, None)
     return Predictions(words.pop("y_true"), words.pop("y_prob"), **words)
 

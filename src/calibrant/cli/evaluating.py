@@ -8,11 +8,11 @@ import re
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from .. import __version__
-from ..engines.columns import as_booleans, check_class_order
 from ..errors import ArgumentError
-from ..evaluation import Evaluation, choose_metrics, evaluate
-from ..registry import Metric
+from ..evaluation.measure import Evaluation, choose_metrics, evaluate
+from ..metrics.registry import Metric
+from ..sketches.files.columns import as_booleans, check_class_order
+from ..util.version import __version__
 from .listing import metric_named
 from .screen import (
     clean,

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__
 from ..decision.thresholds import choose_threshold
-from ..engines.columns import CALIBRATED, check_class_order, like_classes
 from ..errors import ArgumentError
-from ..evaluation import calibrated
-from ..predictions import Predictions
+from ..evaluation.measure import calibrated
+from ..input.predictions import Predictions
 from ..recalibration.base import CalibrationMap
 from ..recalibration.choosing import Recalibration, recalibrate
 from ..recalibration.grouped import GroupMap
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
+from ..sketches.files.columns import CALIBRATED, check_class_order, like_classes
+from ..util.version import __version__
 from .evaluating import like_labels, named_classes
 from .screen import clean, in_options_here, print_json, print_lines, say, warnings_as_lines
 from .source import Columns, load

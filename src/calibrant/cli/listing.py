@@ -6,8 +6,8 @@ import json
 
 from .. import catalogue
 from ..errors import CalibrantError
-from ..recommendation import recommend
-from ..registry import Metric
+from ..evaluation.recommendation import recommend
+from ..metrics.registry import Metric
 from .screen import print_lines, say
 
 __all__ = ["metric_named", "run"]

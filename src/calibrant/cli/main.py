@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from .. import __version__
 from ..errors import CalibrantError
+from ..util.version import __version__
 from .monitoring import monitor
 from .options import (
     OnceGroup,

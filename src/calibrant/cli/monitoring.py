@@ -23,8 +23,8 @@ from .options import (
 from .options import label_option as label_column
 
 if TYPE_CHECKING:
+    from ..monitoring.monitor import Monitor
     from ..monitoring.status import MonitorStatus, Update, WatchAlarm
-    from ..monitoring.watching import Monitor
 
 __all__ = ["monitor"]
 
@@ -93,7 +93,7 @@ def monitor() -> None:
 def init(store: str, **options: Any) -> None:
     """Begin a monitor in the new file STORE."""
     from ..errors import ArgumentError
-    from ..monitoring.watching import Monitor
+    from ..monitoring.monitor import Monitor
     from .screen import print_lines, warnings_as_lines
 
     if (options["every"] is None) == (options["rows"] is None):
@@ -116,8 +116,8 @@ def init(store: str, **options: Any) -> None:
 def _reference(file: str, source: dict[str, Any]) -> Any:
     """Rows of a table, or the sketch that was written before, of which only the column of its groups can be told."""
     from ..errors import ArgumentError, LabelError
-    from ..files import read_limited
-    from ..sketches import Sketches
+    from ..sketches.collection import Sketches
+    from ..util.files import read_limited
     from .fitting import read
 
     if file != "-" and Path(file).is_file() and Path(file).suffix == ".sketch":
@@ -154,7 +154,7 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
 def update(store: str, file: str, **options: Any) -> None:
     """Add the predictions in FILE to STORE; labels that are missing may come later."""
     from ..errors import ArgumentError
-    from ..monitoring.watching import Monitor, some_names
+    from ..monitoring.monitor import Monitor, some_names
     from .arrivals import in_order, rows_of
     from .screen import warnings_as_lines
 
@@ -196,7 +196,7 @@ def labels(
     as_json: bool,
 ) -> None:
     """Add the labels in FILE to predictions that STORE has, or correct them."""
-    from ..monitoring.watching import Monitor
+    from ..monitoring.monitor import Monitor
     from ..monitoring.windows import read_time
     from .arrivals import labels_like, labels_of
 
@@ -233,7 +233,7 @@ def _labels_of_reference(opened: Monitor) -> Iterator[None]:
 def status(store: str, last: int, group: str | None, as_json: bool, prometheus: bool, fail_on: str) -> None:
     """Say how things stand, and exit with 3 where an alarm is not acknowledged."""
     from ..errors import ArgumentError
-    from ..monitoring.watching import Monitor
+    from ..monitoring.monitor import Monitor
     from .screen import say
 
     if as_json and prometheus:
@@ -257,7 +257,7 @@ def status(store: str, last: int, group: str | None, as_json: bool, prometheus: 
 @debug_option
 def report(store: str, out: str, title: str | None, last: int, group: str | None) -> None:
     """Write the timeline as a page to open in a browser; an alarm does not change the exit code."""
-    from ..monitoring.watching import Monitor
+    from ..monitoring.monitor import Monitor
     from ..reporting.timeline import write_timeline
     from .screen import print_lines
 
@@ -274,7 +274,7 @@ def acknowledge(store: str) -> None:
 
     A change of calibration that goes on stays acknowledged; it is a new one after a recovery, or in another direction.
     """
-    from ..monitoring.watching import Monitor
+    from ..monitoring.monitor import Monitor
     from .screen import print_lines
 
     count = Monitor.open(store).acknowledge()
@@ -311,7 +311,7 @@ def _exit(alarms: Iterable[WatchAlarm], fail_on: str) -> None:
 
 
 def _show(found: MonitorStatus) -> None:
-    from .._results import number
+    from ..util.results import number
     from .screen import print_lines, print_table
 
     counts = f"{found.n:,} rows in {found.total_windows:,} windows of {found.every}, {found.labelled:,} labelled"

@@ -74,7 +74,7 @@ def written_option(name: str, *, folder: bool = False, **more: Any) -> Callable[
     """An option that names what is written; where that cannot be, it is said before the work."""
 
     def check(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-        from ..files import check_writable
+        from ..util.files import check_writable
 
         if value is not None and value != "-" and not context.resilient_parsing:
             check_writable(value, folder=folder)

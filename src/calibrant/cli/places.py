@@ -82,7 +82,7 @@ def _of_records(stream: Iterable[str], path: Path, kind: str) -> Iterator[int]:
     """The first line of each row behind the header, which a quoted field may spread over several; none where the form is not known."""
     import duckdb
 
-    from ..engines.reading import dialect_of
+    from ..sketches.files.reading import dialect_of
 
     with duckdb.connect(":memory:") as connection:
         written = dialect_of(connection, str(path), kind)

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..engines.columns import Columns
 from ..errors import ArgumentError
-from ..evaluation import calibrated
-from ..files import write_atomic
-from ..predictions import Predictions
+from ..evaluation.measure import calibrated
+from ..input.predictions import Predictions
 from ..reporting.building import build, read_options
 from ..reporting.comparing import compare_parts
 from ..reporting.forms import Form, form_of, text_in
+from ..sketches.files.columns import Columns
+from ..util.files import write_atomic
 from .fitting import read
 from .screen import clean, is_terminal, print_lines, say, warnings_as_lines
 from .streaming import streamed
@@ -138,7 +138,7 @@ def bar() -> Iterator[None]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from ..inference.draws import progress
+    from ..inference.resampling import progress
 
     columns = TextColumn("report"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
     shown = Progress(*columns, console=Console(stderr=True), transient=True)

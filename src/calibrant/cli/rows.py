@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._convert import match_columns
-from ..engines.columns import check_expression, first_line, quoted
-from ..engines.reading import (
+from ..errors import ArgumentError, FileError
+from ..input.convert import match_columns
+from ..sketches.files.columns import check_expression, first_line, quoted
+from ..sketches.files.reading import (
     CONFIG,
     PRINTED,
     attached,
@@ -28,7 +29,6 @@ from ..engines.reading import (
     reader,
     with_texts,
 )
-from ..errors import ArgumentError, FileError
 from .places import remember_read
 
 __all__ = ["NUMBER", "Rows", "all_as_text", "connect", "kind_of_all", "on_disk", "open_rows"]

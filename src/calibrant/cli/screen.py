@@ -14,8 +14,8 @@ from typing import Any, TextIO
 
 import click
 
-from .._results import text_table
 from ..errors import CalibrantWarning, FileError
+from ..util.results import text_table
 
 # To this width text may be narrowed in a table.
 FOLDED = 12
@@ -54,7 +54,7 @@ def forget(stream: TextIO | None) -> None:
 
 def note_positive(classes: Sequence[Any]) -> None:
     """Say which of two columns is taken as that of the positive class, where their names do not tell it as those of yes and no do."""
-    from .._frames import positive_of
+    from ..input.frames import positive_of
 
     if len(classes) == 2 and positive_of(classes) is None:
         told = f"{classes[1]} is taken as the positive class, being the second column"
@@ -201,7 +201,7 @@ def resampling_bar() -> Iterator[None]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from ..inference.draws import progress
+    from ..inference.resampling import progress
 
     columns = TextColumn("resampling"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     bar = Progress(*columns, console=Console(stderr=True), transient=True)

@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .._convert import match_columns, rounding_of
-from .._frames import opposite_of, positive_of
-from ..engines.columns import (
+from ..errors import ArgumentError, FileError
+from ..input.convert import match_columns, rounding_of
+from ..input.frames import opposite_of, positive_of
+from ..sketches.files.columns import (
     PROB_NAMES,
     Columns,
     as_booleans,
@@ -19,8 +20,7 @@ from ..engines.columns import (
     quoted,
     score_options,
 )
-from ..errors import ArgumentError, FileError
-from ..files import read_npz
+from ..util.files import read_npz
 from .places import remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
 

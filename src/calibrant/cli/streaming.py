@@ -11,11 +11,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..engines.columns import Columns
-from ..engines.reading import kind_of, paths_of
-from ..engines.scanning import scan
 from ..errors import ArgumentError, CalibrantError, FileError, LensError
-from ..sketches import Sketches
+from ..sketches.collection import Sketches
+from ..sketches.files.columns import Columns
+from ..sketches.files.reading import kind_of, paths_of
+from ..sketches.files.scanning import scan
 from .places import remember_read
 from .screen import clean, is_terminal, note_positive, print_lines, say
 

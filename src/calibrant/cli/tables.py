@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..engines.columns import CALIBRATED, Columns, class_names, find_columns, first_line, quoted
-from ..engines.reading import PRINTED
 from ..errors import ArgumentError, ColumnError, FileError
-from ..files import read_npz, write_atomic
+from ..sketches.files.columns import CALIBRATED, Columns, class_names, find_columns, first_line, quoted
+from ..sketches.files.reading import PRINTED
+from ..util.files import read_npz, write_atomic
 from .appending import appended
 from .places import remember_read
 from .rows import NUMBER, all_as_text, connect, kind_of_all, on_disk, open_rows

@@ -10,10 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__
-from .._convert import summing_to_one
-from .._results import number
-from ..calibration import calibration_curve
 from ..decision._rows import check_level
 from ..decision.thresholds import ThresholdChoice, choose_threshold
 from ..errors import (
@@ -23,15 +19,19 @@ from ..errors import (
     WeightsNotSupportedError,
     warn_caller,
 )
-from ..evaluation import Evaluation, calibrated, choose_metrics, evaluate
-from ..files import make_folder, write_atomic
+from ..evaluation.measure import Evaluation, calibrated, choose_metrics, evaluate
 from ..inference.comparison import Comparison, compare
-from ..predictions import Predictions
+from ..input.convert import summing_to_one
+from ..input.predictions import Predictions
+from ..metrics.reliability_curve import calibration_curve
 from ..recalibration.base import Scores
 from ..recalibration.choosing import Recalibration
 from ..recalibration.persistence import save
 from ..reporting.page import Section, means_of, render_page
 from ..reporting.words import level_text, percent
+from ..util.files import make_folder, write_atomic
+from ..util.results import number
+from ..util.version import __version__
 from .fitting import apply_map, check_apart, fit_map, read, rows_in
 from .screen import _finite, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 

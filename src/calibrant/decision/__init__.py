@@ -1,1 +1,34 @@
-"""When may one prediction be trusted? Abstention, thresholds with guarantees, costs, grades, foreign rows."""
+"""When a prediction can be trusted: thresholds with guarantees, selective prediction, costs, out-of-distribution scores."""
+
+from ..util.namespace import namespace
+
+NAMES = {
+    "areas": ("augrc", "aurc", "e_augrc", "e_aurc"),
+    "costs": ("cost_decision", "expected_cost", "net_benefit", "topk_accuracy", "topk_confidence"),
+    "likert": ("likert_error",),
+    "low_default": ("pluto_tasche",),
+    "ood.detection": ("ood_detector", "ood_evaluate"),
+    "ood.scores": (
+        "ood_energy",
+        "ood_entropy",
+        "ood_knn",
+        "ood_mahalanobis",
+        "ood_max_logit",
+        "ood_msp",
+        "ood_mutual_information",
+        "ood_variance",
+    ),
+    "routing": ("review_routing",),
+    "selective": ("risk_coverage", "selective_accuracy", "selective_risk"),
+    "thresholds": ("choose_threshold",),
+}
+TYPES = {
+    "costs": ("CostDecision", "ExpectedCost", "NetBenefit"),
+    "likert": ("LikertBand", "LikertError"),
+    "low_default": ("PrudentBounds",),
+    "ood.detection": ("ForeignTest", "OodEvaluation"),
+    "routing": ("ReviewRouting", "Route"),
+    "selective": ("RiskCoverage", "WorkingPoint"),
+    "thresholds": ("ThresholdChoice", "ThresholdTest"),
+}
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._cached import cached_property
-from .._convert import column, is_number, numbers
-from .._extras import WeightKind
-from .._gather import as_predictions, views_of
-from .._keywords import check_words, unknown_word
 from ..errors import ArgumentError, InputError, InputTypeError, LensError, ShapeError, WeightsNotSupportedError
-from ..predictions import Predictions
-from ..selections import parse_selection
-from ..sketch import Sketch
-from ..view import VectorView, View
+from ..input.convert import column, is_number, numbers
+from ..input.predictions import Predictions
+from ..input.weights import WeightKind
+from ..sketches.sketch import Sketch
+from ..util.cached import cached_property
+from ..views.keywords import check_words, unknown_word
+from ..views.resolve import as_predictions, views_of
+from ..views.selections import parse_selection
+from ..views.view import VectorView, View
 
 __all__ = [
     "Judged",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
-from ..inference.draws import generator
+from ..inference.resampling import generator
 from ._rows import Judged, Steps, read_judged
 
 __all__ = ["Area", "area_of", "augrc", "aurc", "e_augrc", "e_aurc", "redrawn_areas"]

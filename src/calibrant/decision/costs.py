@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._convert import column, is_number, numbers
-from .._gather import as_predictions, views_of
-from .._keywords import check_words
-from .._results import frame_of, html_lines, html_table, number
 from ..errors import ArgumentError, ShapeError
-from ..lenses import within_top
-from ..predictions import Predictions
-from ..selections import parse_selection
-from ..view import Block, VectorView
+from ..input.convert import column, is_number, numbers
+from ..input.predictions import Predictions
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_lines, html_table, number
+from ..views.keywords import check_words
+from ..views.lenses import within_top
+from ..views.resolve import as_predictions, views_of
+from ..views.selections import parse_selection
+from ..views.view import Block, VectorView
 from ._rows import check_cost, finite_column, one_view, read_distributions, several_classes
 
 __all__ = [

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import frame_of, html_table, number, pvalue_text
-from ..binning import BINS, bin_table, is_default
+from ..binning.parse import BINS, bin_table, is_default
 from ..errors import ArgumentError
-from ..view import View
+from ..util.results import frame_of, html_table, number, pvalue_text
+from ..views.view import View
 from ._rows import finite_column, one_view
 
 __all__ = ["LikertBand", "LikertError", "likert_error"]

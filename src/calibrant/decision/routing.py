@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._convert import is_number
-from .._results import frame_of, html_table, number
 from ..errors import ArgumentError
+from ..input.convert import is_number
+from ..util.results import frame_of, html_table, number
 from ._rows import Judged, check_cost, check_share, lower_bound, read_judged, upper_bound
 
 __all__ = ["ReviewRouting", "Route", "review_routing"]

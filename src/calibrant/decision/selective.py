@@ -9,13 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._cached import cached_property
-from .._checks import check_whole
-from .._convert import is_number
-from .._results import frame_of, html_table, number
-from ..bintable import _binomial_interval, check_interval
+from ..binning.table import _binomial_interval, check_interval
 from ..errors import ArgumentError, UndefinedMetricError
-from ..inference.draws import seed_of
+from ..inference.resampling import seed_of
+from ..input.convert import is_number
+from ..util.cached import cached_property
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_table, number
 from ._rows import Judged, check_level, read_judged
 from .areas import Area, area_of, redrawn_areas
 

@@ -10,10 +10,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._convert import is_number
-from .._keywords import check_words
-from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, InputError
+from ..input.convert import is_number
+from ..util.results import frame_of, html_table, number
+from ..views.keywords import check_words
 from ._rows import Judged, check_cost, check_level, finite_column, lower_bound, read_judged, upper_bound
 from ._sequence import Walk, fewest, pvalues, risk_bound, starts_of, walk
 

@@ -1,1 +1,35 @@
-"""Pictures: tidy data for each, and its drawing. matplotlib is loaded only when something is drawn."""
+"""Figures: tidy data of each, and its drawing. matplotlib is loaded only when something is drawn."""
+
+from ..util.namespace import namespace
+
+NAMES = {
+    "classgroups": ("group_error_diagram",),
+    "differences": ("cumulative_diagram", "uce_diagram", "variation_diagram"),
+    "entropy": ("entropy_diagram",),
+    "groupconfidence": ("group_confidence_diagram",),
+    "histograms": ("score_histogram",),
+    "intervals": ("interval_error_diagram",),
+    "murphy": ("murphy_diagram",),
+    "panels": ("before_after", "classwise_panels", "reliability_panels"),
+    "reliability_diagrams": ("reliability",),
+    "selective": ("risk_coverage_diagram",),
+    "simplex": ("simplex_diagram",),
+    "stability": ("stability_diagram",),
+    "topk": ("topk_diagram",),
+}
+TYPES = {
+    "classgroups": ("GroupErrorDiagram",),
+    "differences": ("CumulativeDiagram", "UceDiagram", "VariationDiagram"),
+    "entropy": ("EntropyDiagram",),
+    "groupconfidence": ("GroupConfidenceDiagram",),
+    "histograms": ("ScoreHistogram",),
+    "intervals": ("IntervalDiagram",),
+    "murphy": ("MurphyDiagram",),
+    "panels": ("ReliabilityPanels",),
+    "reliability_diagrams": ("ReliabilityDiagram",),
+    "selective": ("RiskCoverageDiagram",),
+    "simplex": ("SimplexDiagram",),
+    "stability": ("StabilityDiagram",),
+    "topk": ("TopkDiagram",),
+}
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

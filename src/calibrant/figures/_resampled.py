@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._partition import auto_binning, cells_of
-from ..binning import bin_cells
+from ..binning.parse import bin_cells
+from ..binning.partition import auto_binning, cells_of
 from ..errors import ArgumentError, UndefinedMetricError
-from ..inference.draws import generator
-from ..lenses import AnyView
-from ..predictions import Predictions, frozen
-from ..registry import Metric
-from ..view import VectorView, View
+from ..inference.resampling import generator
+from ..input.predictions import Predictions, frozen
+from ..metrics.registry import Metric
+from ..views.lenses import AnyView
+from ..views.view import VectorView, View
 from ._several import Source
 
 __all__ = ["Cells", "cells_at", "redrawn", "value_of"]

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputTypeError, ShapeError
-from ..predictions import Predictions
-from ..registry import Metric, catalogue
-from ..sketch import Sketch
-from ..sketches import Sketches
-from ..view import VectorView, View
+from ..input.predictions import Predictions
+from ..metrics.registry import Metric, catalogue
+from ..sketches.collection import Sketches
+from ..sketches.sketch import Sketch
+from ..views.view import VectorView, View
 from ._pages import part_from_title
 from ._words import entry, name_room, room_of, shortened, width_of
 from .base import (

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import number
+from ..util.results import number
 from .base import SMALL, keep_room, tones_of
 
 if TYPE_CHECKING:
-    from .reliability import ReliabilityDiagram
+    from .reliability_diagrams import ReliabilityDiagram
 
 __all__ = ["clip", "draw_strip"]
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._gather import as_predictions, views_of
-from .._keywords import PREDICTION_WORDS, unknown_word
-from .._results import number, text_table
-from ..calibration import one_question
 from ..errors import ArgumentError, InputTypeError, LensError, ShapeError
-from ..lenses import AnyView, Lens
-from ..predictions import Predictions
-from ..selections import parse_selection
-from ..sketch import Sketch
-from ..sketches import Sketches
-from ..view import VectorView, View
+from ..input.predictions import Predictions
+from ..metrics.reliability_curve import one_question
+from ..sketches.collection import Sketches
+from ..sketches.sketch import Sketch
+from ..util.results import number, text_table
+from ..views.keywords import PREDICTION_WORDS, unknown_word
+from ..views.lenses import AnyView, Lens
+from ..views.resolve import as_predictions, views_of
+from ..views.selections import parse_selection
+from ..views.view import VectorView, View
 from ._pages import (
     INK,
     PAPER_WIDTH,

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._gather import views_of
-from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, LensError, UndefinedMetricError
-from ..lenses import AnyView, Lens, class_hierarchy
-from ..predictions import Predictions
-from ..registry import Metric
-from ..view import VectorView, View
+from ..input.predictions import Predictions
+from ..metrics.registry import Metric
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_table, number
+from ..views.lenses import AnyView, Lens, class_hierarchy
+from ..views.resolve import views_of
+from ..views.view import VectorView, View
 from ._several import (
     find_metric,
     grouped_bars,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import frame_of, html_table, number, pvalue_text
-from ..bintable import check_interval
-from ..laws import maximum_survival
-from ..lenses import Lens
-from ..metrics.cumulative import ecce_mad, ecce_r, null_scale, path_of
+from ..binning.table import check_interval
+from ..metrics.cumulative.cumulative import ecce_mad, ecce_r, null_scale, path_of
+from ..metrics.cumulative.distributions import maximum_survival
+from ..util.results import frame_of, html_table, number, pvalue_text
+from ..views.lenses import Lens
 from ._words import room_of, wrapped
 from .base import (
     DASHES,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import number
 from ..errors import ArgumentError, UndefinedMetricError
-from ..registry import Metric, catalogue
+from ..metrics.registry import Metric, catalogue
+from ..util.results import number
 from ._several import legend_above, single_point
 from ._strip import clip, draw_strip
 from ._words import room_of, shortened, wrapped
@@ -39,7 +39,7 @@ from .base import (
 from .base import legend as draw_legend
 
 if TYPE_CHECKING:
-    from .reliability import ReliabilityDiagram
+    from .reliability_diagrams import ReliabilityDiagram
 
 __all__ = ["draw_overlay", "draw_reliability", "legend_corner"]
 

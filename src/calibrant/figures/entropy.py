@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._gather import views_of
-from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, LensError
-from ..predictions import Predictions
-from ..view import Block, VectorView, View
+from ..input.predictions import Predictions
+from ..util.results import frame_of, html_table, number
+from ..views.resolve import views_of
+from ..views.view import Block, VectorView, View
 from ._several import ONE, legend_above, line_style, plain, predictions_of, read_models, row_weights
 from ._words import name_room, shortened
 from .base import (

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._spectral import NARROWEST
-from ..bintable import _binomial_interval
-from ..curves import isotonic
+from ..binning.table import _binomial_interval
+from ..curves.curves import isotonic
 from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.bands import calibration_band
-from ..metrics.smooth import smece
-from ..view import View
+from ..metrics.kernel.smooth import smece
+from ..metrics.kernel.spectral import NARROWEST
+from ..views.view import View
 from .base import none_for_nan
 from .uncertainty import BINOMIAL, Bounds, Drawn, Resampler, band_bounds, bounds_of, standard_errors
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, UndefinedMetricError
-from ..view import VectorView
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_table, number
+from ..views.view import VectorView
 from ._several import grouped_bars, legend_above, plain, predictions_of, read_models, row_weights
 from ._words import name_room, room_of, shortened, width_of
 from .base import INK, PAPER_WIDTH, SMALL, check_choice, finish, lines_of, new_ax, none_for_nan

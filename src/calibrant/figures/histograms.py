@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import frame_of, html_table
-from ..binning import EQUAL_WIDTH, Bins, bin_table
-from ..bintable import BinTable
+from ..binning.parse import EQUAL_WIDTH, Bins, bin_table
+from ..binning.table import BinTable
 from ..errors import ArgumentError
-from ..lenses import Lens
+from ..util.results import frame_of, html_table
+from ..views.lenses import Lens
 from ._several import legend_above
 from ._words import width_of
 from .base import (

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._gather import views_of
-from .._results import frame_of, html_table, number
 from ..decision.likert import _outside, _words
 from ..errors import ArgumentError, LensError, UndefinedMetricError
-from ..lenses import Lens
-from ..predictions import Predictions
-from ..registry import Metric
-from ..view import VectorView, View
+from ..input.predictions import Predictions
+from ..metrics.registry import Metric
+from ..util.results import frame_of, html_table, number
+from ..views.lenses import Lens
+from ..views.resolve import views_of
+from ..views.view import VectorView, View
 from ._several import find_metric, grouped_bars, legend_above, metric_words, panels, read_models, row_weights
 from ._words import name_room, wrapped
 from .base import PAPER_WIDTH, SMALL, axis_words, check_choice, finish, lines_of, none_for_nan

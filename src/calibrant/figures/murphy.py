@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._gather import views_of
-from .._results import frame_of, html_table, number
 from ..decision._rows import check_level
 from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
-from ..inference.draws import generator, seed_of
-from ..lenses import Lens
-from ..predictions import Predictions
-from ..view import VectorView, View
+from ..inference.resampling import generator, seed_of
+from ..input.predictions import Predictions
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_table, number
+from ..views.lenses import Lens
+from ..views.resolve import views_of
+from ..views.view import VectorView, View
 from ._several import ONE, Source, legend_above, line_style, metric_label, plain, read_models, same_rows
 from .base import (
     COLOURS,

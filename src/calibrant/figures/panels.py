@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._checks import check_whole
-from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, InputTypeError, LensError
-from ..predictions import Predictions
+from ..input.predictions import Predictions
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_table, number
 from ._words import label_room, wrapped
 from .base import (
     COLOURS,
@@ -30,7 +30,7 @@ from .base import (
     tones_of,
 )
 from .drawing import draw_overlay, draw_reliability, legend_corner
-from .reliability import OWN_WORDS, ReliabilityDiagram, reliability
+from .reliability_diagrams import OWN_WORDS, ReliabilityDiagram, reliability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._results import frame_of, html_table, number
-from ..bintable import check_interval
+from ..binning.table import check_interval
 from ..decision._rows import Judged, check_level
 from ..decision.selective import RiskCoverage, WorkingPoint, _points, risk_coverage
 from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_table, number
 from ._several import ONE, Source, legend_above, line_style, plain, read_models, single_point
 from .base import (
     PAPER_WIDTH,

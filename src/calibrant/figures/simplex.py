@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._gather import views_of
-from .._partition import SimplexGrid
-from .._results import frame_of, html_table, number
+from ..binning.partition import SimplexGrid
 from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
-from ..predictions import Predictions
-from ..view import VectorView
+from ..input.predictions import Predictions
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_table, number
+from ..views.resolve import views_of
+from ..views.view import VectorView
 from ._several import plain, row_weights
 from ._words import shortened, width_of, wrapped
 from .base import (

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._convert import is_number
-from .._results import frame_of, html_table, number
 from ..decision._rows import check_level
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
-from ..inference.draws import seed_of
-from ..predictions import Predictions
-from ..registry import Metric
-from ..view import VectorView
+from ..inference.resampling import seed_of
+from ..input.convert import is_number
+from ..input.predictions import Predictions
+from ..metrics.registry import Metric
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_table, number
+from ..views.view import VectorView
 from ._resampled import Cells, cells_at, redrawn, value_of
 from ._several import find_metric, in_octaves, legend_above, metric_words, panels
 from .base import (

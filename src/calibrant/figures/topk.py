@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, UndefinedMetricError
-from ..lenses import AnyView, top_k
-from ..predictions import Predictions
-from ..registry import Metric
-from ..view import VectorView, View
+from ..input.predictions import Predictions
+from ..metrics.registry import Metric
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_table, number
+from ..views.lenses import AnyView, top_k
+from ..views.view import VectorView, View
 from ._several import (
     ONE,
     find_metric,

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from ..binning import Binning, Bins, bin_cells
-from ..bintable import BinTable
+from ..binning.parse import Binning, Bins, bin_cells
+from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand
-from ..inference.draws import generator, seed_of
-from ..view import View
+from ..inference.resampling import generator, seed_of
+from ..util.checks import check_whole
+from ..views.view import View
 
 __all__ = ["Bounds", "Drawn", "Resampler", "bin_bounds", "bounds_of", "quantile_bounds"]
 

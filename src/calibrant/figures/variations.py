@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._partition import bin_of_each
-from .._results import frame_of, html_table, number
-from ..binning import EQUAL_WIDTH, Binning, Bins, as_default, bin_table
-from ..bintable import BinTable, check_interval
-from ..lenses import Lens
-from ..metrics.joint import _VARIATIONS, Variation, _entropy, _sums_by_bin, ranked, uce, vce
-from ..view import VectorView, View
+from ..binning.parse import EQUAL_WIDTH, Binning, Bins, as_default, bin_table
+from ..binning.partition import bin_of_each
+from ..binning.table import BinTable, check_interval
+from ..metrics.bin.joint import _VARIATIONS, Variation, _entropy, _sums_by_bin, ranked, uce, vce
+from ..util.results import frame_of, html_table, number
+from ..views.lenses import Lens
+from ..views.view import VectorView, View
 from .base import (
     SMALL,
     cells_of,

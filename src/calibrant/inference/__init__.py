@@ -1,1 +1,26 @@
-"""Could it be chance? Resampling, the tests that metrics bring along, intervals, sequential tests."""
+"""Tests, intervals, comparisons and power, and simulated predictions whose calibration is known."""
+
+from ..util.namespace import namespace
+
+NAMES = {
+    "bands": ("calibration_band",),
+    "belt": ("giviti_test",),
+    "comparison": ("compare",),
+    "grades": ("grade_tests", "hosmer_lemeshow_multinomial"),
+    "intervals": ("interval",),
+    "power_analysis": ("detectable_shift", "power", "sample_size"),
+    "sequential": ("betting_test", "pit_test", "safe_hosmer_lemeshow"),
+    "significance": ("assess", "assess_many"),
+    "simulation.simulate": ("make_calibrated", "make_miscalibrated", "true_calibration_error"),
+}
+TYPES = {
+    "bands": ("CalibrationBand",),
+    "comparison": ("Comparison", "Difference"),
+    "grades": ("GradeTest", "GradeTests"),
+    "intervals": ("Interval",),
+    "power_analysis": ("PowerResult",),
+    "sequential": ("EValue",),
+    "simulation.simulate": ("Simulation",),
+    "verdicts": ("SignificanceResult", "SignificanceTable"),
+}
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._keywords import check_words
-from .._results import frame_of, html_lines, html_table, number
 from ..errors import ArgumentError, LensError, WeightsNotSupportedError
-from ..lenses import Lens
-from ..view import View
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_lines, html_table, number
+from ..views.keywords import check_words
+from ..views.lenses import Lens
+from ..views.view import View
 from .sequential import check_level, one_view
 
 __all__ = ["CalibrationBand", "calibration_band"]

@@ -10,22 +10,22 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._convert import is_number
-from .._gather import views_of
-from .._keywords import check_words
-from .._logistic import Groups, fit_logistic, groups_of, logit, separating_side
-from .._view_hints import warn_of_sure_scores
-from ..calibration import one_question
+from ..curves.logistic_regression import Groups, fit_logistic, groups_of, logit, separating_side
 from ..errors import ArgumentError, LensError, UndefinedMetricError
-from ..predictions import Predictions
-from ..registry import catalogue
-from ..view import VectorView, View
-from .draws import RowSampler, generator, many, seed_of
+from ..input.convert import is_number
+from ..input.predictions import Predictions
+from ..metrics.hints import warn_of_sure_scores
+from ..metrics.registry import catalogue
+from ..metrics.reliability_curve import one_question
+from ..util.checks import check_whole
+from ..views.keywords import check_words
+from ..views.resolve import views_of
+from ..views.view import VectorView, View
 from .fitted import few_terms_of_line, gain_over_scores, limit_gain, refuse_importance
-from .owntests import few_events
+from .metric_tests import few_events
+from .pvalues import MOST_UNDEFINED, SAME
+from .resampling import RowSampler, generator, many, seed_of
 from .significance import _check_alpha, read_source, refuse_rows_by_label
-from .tails import MOST_UNDEFINED, SAME
 from .verdicts import SignificanceResult
 
 __all__ = ["belt_survival", "check_method", "giviti_test", "simulated", "view_to_test"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..view import VectorView
+from ..views.view import VectorView
 
 __all__ = [
     "bet_gains",

@@ -14,12 +14,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._rules import BinningRule, Edges, EqualWidth, edge_values, equal_mass_cuts
-from ..binning import several_bins
+from ..binning.parse import several_bins
+from ..binning.rules import BinningRule, Edges, EqualWidth, edge_values, equal_mass_cuts
 from ..errors import UndefinedMetricError
-from ..lenses import AnyView
-from ..registry import Metric
-from ..view import Rows, View
+from ..metrics.registry import Metric
+from ..views.lenses import AnyView
+from ..views.view import Rows, View
 
 __all__ = ["CellSampler", "Drawn", "Draws", "Plan", "cells_that_tell", "first_cells", "one_view"]
 

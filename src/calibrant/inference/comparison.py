@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._convert import is_number
-from .._keywords import PREDICTION_WORDS, check_words
-from .._results import frame_of, html_lines, html_table, json_values, number, pvalue_text, text_table
 from ..errors import ArgumentError, ShapeError, UndefinedMetricError
-from ..predictions import Predictions
-from ..registry import Metric, catalogue
-from ..selections import Selection, parse_selection
-from .draws import PredictionSampler, generator, many, refuse_options_of_rows, seed_of
+from ..input.convert import is_number
+from ..input.predictions import Predictions
+from ..metrics.registry import Metric, catalogue
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_lines, html_table, json_values, number, pvalue_text, text_table
+from ..views.keywords import PREDICTION_WORDS, check_words
+from ..views.selections import Selection, parse_selection
+from .resampling import PredictionSampler, generator, many, refuse_options_of_rows, seed_of
 
 __all__ = ["Comparison", "Difference", "compare"]
 

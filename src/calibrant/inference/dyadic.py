@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._blocks import map_blocks, rows_per_block
 from ..errors import ArgumentError, UndefinedMetricError
-from ..metrics.debiased import debiased_cells
-from ..view import VectorView
-from .closed import in_units_of, normal_found, vector_view
-from .draws import generator
-from .owntests import ANY_SIDE, Asked, Found, own_test
+from ..metrics.bin.debiased import debiased_cells
+from ..util.blocks import map_blocks, rows_per_block
+from ..views.view import VectorView
+from .asymptotic import in_units_of, normal_found, vector_view
+from .metric_tests import ANY_SIDE, Asked, Found, own_test
+from .resampling import generator
 
 __all__ = ["Dyadic", "dyadic_levels", "null_deviation"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import CalibrantError
-from ..predictions import Predictions
-from ..registry import Metric, catalogue
-from ..view import VectorView, View
-from .owntests import DEFAULT_TESTS, OWN_TESTS
+from ..input.predictions import Predictions
+from ..metrics.registry import Metric, catalogue
+from ..views.view import VectorView, View
+from .metric_tests import DEFAULT_TESTS, OWN_TESTS
 from .significance import _asked
 
 __all__ = ["points_somewhere"]

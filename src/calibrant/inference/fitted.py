@@ -10,16 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._anchors import AnchorTest, anchor_tests
-from .._logistic import Groups, LogisticFit, SeparatedError, fit_logistic, groups_of, logit, rates_seen, separating_side
-from .._sums import accurate_sum
-from ..curves import beta_features, fit_line
+from ..curves.curves import beta_features, fit_line
+from ..curves.logistic_regression import (
+    Groups,
+    LogisticFit,
+    SeparatedError,
+    fit_logistic,
+    groups_of,
+    logit,
+    rates_seen,
+    separating_side,
+)
 from ..errors import UndefinedMetricError, WeightsNotSupportedError
-from ..laws import range_survival
-from ..metrics.subpopulations import _partitions
-from ..view import VectorView, View
-from .closed import chi_square_found, normal_found, vector_view
-from .owntests import ANY_SIDE, LEAST_TERMS, Asked, Found, counts_rows, own_test, row_variance, too_few_terms
+from ..metrics.cumulative.distributions import range_survival
+from ..metrics.cumulative.subpopulations import _partitions
+from ..metrics.kernel.anchors import AnchorTest, anchor_tests
+from ..util.sums import accurate_sum
+from ..views.view import VectorView, View
+from .asymptotic import chi_square_found, normal_found, vector_view
+from .metric_tests import ANY_SIDE, LEAST_TERMS, Asked, Found, counts_rows, own_test, row_variance, too_few_terms
 
 __all__ = ["few_terms_of", "few_terms_of_line", "gain_over_scores", "limit_gain", "quadratic_form", "refuse_importance"]
 

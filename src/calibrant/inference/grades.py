@@ -11,20 +11,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._convert import is_number
-from .._gather import views_of
-from .._keywords import check_words
-from .._partition import bin_of_each
-from .._results import frame_of, html_table, number, pvalue_text, text_table
+from ..binning.partition import bin_of_each
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
-from ..predictions import Predictions
-from ..view import VectorView, View
+from ..input.convert import is_number
+from ..input.predictions import Predictions
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_table, number, pvalue_text, text_table
+from ..views.keywords import check_words
+from ..views.resolve import views_of
+from ..views.view import VectorView, View
+from .asymptotic import too_few
 from .belt import check_method, simulated, view_to_test
-from .closed import too_few
-from .draws import generator, many, seed_of
 from .fitted import refuse_importance
-from .owntests import few_events
+from .metric_tests import few_events
+from .resampling import generator, many, seed_of
 from .significance import _check_alpha, adjust, read_source, refuse_rows_by_label
 from .verdicts import SignificanceResult
 

@@ -10,18 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._convert import is_number
-from .._keywords import check_words
-from .._results import frame_of, html_lines, html_table, json_values, number
-from ..binning import bin_cells
+from ..binning.parse import bin_cells
 from ..errors import ArgumentError, UndefinedMetricError
-from ..metrics.coefficients import line_of
-from ..metrics.debiased import l2ce_bounds
-from ..predictions import Predictions
-from ..registry import Metric, catalogue
-from ..view import VectorView, View
-from .draws import (
+from ..input.convert import is_number
+from ..input.predictions import Predictions
+from ..metrics.bin.debiased import l2ce_bounds
+from ..metrics.curve.coefficients import line_of
+from ..metrics.registry import Metric, catalogue
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_lines, html_table, json_values, number
+from ..views.keywords import check_words
+from ..views.view import VectorView, View
+from .means import gamma_limits, moments_of, surprise_of
+from .pairdraws import skce_draws
+from .resampling import (
     PredictionSampler,
     Sampler,
     choose_sampler,
@@ -33,8 +35,6 @@ from .draws import (
     seed_of,
     view_words,
 )
-from .means import gamma_limits, moments_of, surprise_of
-from .pairdraws import skce_draws
 from .significance import read_source
 
 __all__ = ["Interval", "bootstrap_sample", "interval"]

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..lenses import AnyView
-from ..registry import Metric
-from ..view import VectorView, View
+from ..metrics.registry import Metric
+from ..views.lenses import AnyView
+from ..views.view import VectorView, View
 
 __all__ = ["Moments", "gamma_limits", "moments_of", "surprise_of"]
 

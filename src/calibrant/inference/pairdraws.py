@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._pairs import Cloud, Kernel, as_points, choose_kernel, cloud_of, one_column, own_order
-from ..metrics.embeddings import number_of_parts, skce_uq
-from ..registry import Metric
-from ..view import VectorView
-from .draws import PredictionSampler, Sampler, generator, many
+from ..metrics.kernel.embeddings import number_of_parts, skce_uq
+from ..metrics.kernel.pairs import Cloud, Kernel, as_points, choose_kernel, cloud_of, one_column, own_order
+from ..metrics.registry import Metric
+from ..views.view import VectorView
+from .resampling import PredictionSampler, Sampler, generator, many
 
 __all__ = ["resampling_seconds", "skce_draws"]
 

@@ -9,18 +9,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._blocks import map_blocks
-from .._laplace import LONGEST, laplace_pair_sum, laplace_sums
-from .._pairs import Cloud, Kernel, as_points, choose_kernel, cloud_of, evenly_spaced, one_column
-from .._sums import accurate_sum
 from ..errors import UndefinedMetricError
-from ..metrics.embeddings import _given_locations
-from ..view import VectorView
-from . import dyadic, near  # noqa: F401  (they enter their tests)
-from .closed import chi_square_found, vector_view
-from .draws import generator
+from ..metrics.kernel.embeddings import _given_locations
+from ..metrics.kernel.laplace import LONGEST, laplace_pair_sum, laplace_sums
+from ..metrics.kernel.pairs import Cloud, Kernel, as_points, choose_kernel, cloud_of, evenly_spaced, one_column
+from ..util.blocks import map_blocks
+from ..util.sums import accurate_sum
+from ..views.view import VectorView
+from . import dyadic, neighbour_tests  # noqa: F401  (they enter their tests)
+from .asymptotic import chi_square_found, vector_view
 from .fitted import NO_VARIANCE, quadratic_form, refuse_importance
-from .owntests import ANY_SIDE, Asked, Found, counts_rows, effective_terms, few_events, own_test, too_few_terms
+from .metric_tests import ANY_SIDE, Asked, Found, counts_rows, effective_terms, few_events, own_test, too_few_terms
+from .resampling import generator
 
 __all__ = ["bootstrap_sums", "multinomial_counts"]
 
@@ -173,7 +173,7 @@ def _few_products(asked: Asked) -> str:
 @own_test("skce_ul", method="asymptotic", sides=ANY_SIDE, off=_few_products)
 def _blocks_of_rows(asked: Asked) -> Found:
     """Blocks of rows are independent, so their mean is normal; its error is seen from how they differ."""
-    from .closed import in_units_of, normal_found
+    from .asymptotic import in_units_of, normal_found
 
     values = _block_values(asked)
     if len(values) < 2:

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._convert import is_number
-from .._gather import views_of
-from .._keywords import PREDICTION_WORDS, check_words, unknown_word
-from .._results import frame_of, html_lines, html_table, number, pvalue_text
 from ..errors import ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
-from ..lenses import AnyView, Lens
-from ..sketch import Sketch
-from ..view import VectorView, View
+from ..input.convert import is_number
+from ..sketches.sketch import Sketch
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_lines, html_table, number, pvalue_text
+from ..views.keywords import PREDICTION_WORDS, check_words, unknown_word
+from ..views.lenses import AnyView, Lens
+from ..views.resolve import views_of
+from ..views.view import VectorView, View
 from .bets import (
     bet_gains,
     beta_gains,
@@ -33,7 +33,7 @@ from .bets import (
     log_mean,
     transforms,
 )
-from .draws import generator, seed_of
+from .resampling import generator, seed_of
 from .significance import read_source, refuse_rows_by_label
 
 __all__ = ["EValue", "betting_test", "check_level", "one_view", "pit_test", "safe_hosmer_lemeshow"]

@@ -9,21 +9,30 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._convert import is_number
-from .._gather import as_predictions
-from .._keywords import PREDICTION_WORDS, check_words
 from ..errors import ArgumentError, UndefinedMetricError
-from ..predictions import Predictions
-from ..registry import Metric, catalogue
-from ..selections import Selection, parse_selection
-from ..sketch import Sketch
-from ..sketches import Sketches
-from ..view import VectorView, View
-from . import closed, fitted, pairs  # noqa: F401  (they enter their tests)
-from .draws import Sampler, choose_sampler, generator, given_in_vain, many, refuse_options_of_rows, seed_of, view_words
-from .owntests import DEFAULT_TESTS, OWN_TESTS, Asked, Found, OwnTest
-from .tails import MOST_UNDEFINED, SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
+from ..input.convert import is_number
+from ..input.predictions import Predictions
+from ..metrics.registry import Metric, catalogue
+from ..sketches.collection import Sketches
+from ..sketches.sketch import Sketch
+from ..util.checks import check_whole
+from ..views.keywords import PREDICTION_WORDS, check_words
+from ..views.resolve import as_predictions
+from ..views.selections import Selection, parse_selection
+from ..views.view import VectorView, View
+from . import asymptotic, fitted, pairs  # noqa: F401  (they enter their tests)
+from .metric_tests import DEFAULT_TESTS, OWN_TESTS, Asked, Found, OwnTest
+from .pvalues import MOST_UNDEFINED, SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
+from .resampling import (
+    Sampler,
+    choose_sampler,
+    generator,
+    given_in_vain,
+    many,
+    refuse_options_of_rows,
+    seed_of,
+    view_words,
+)
 from .verdicts import SignificanceResult, SignificanceTable
 
 __all__ = ["adjust", "assess", "assess_many", "read_source", "refuse_rows_by_label", "simulates"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
-from .draws import progress
+from .resampling import progress
 
 __all__ = ["OutOfTimeError", "within"]
 
@@ -22,7 +22,7 @@ class OutOfTimeError(Exception):
 def within(deadline: float) -> Iterator[None]:
     """Stop drawing as soon as it shows that the draws will not be done by `deadline`, a time of `perf_counter`.
 
-    >>> from calibrant.inference.draws import many
+    >>> from calibrant.inference.resampling import many
     >>> with within(perf_counter() + 60):
     ...     many(abs, 3)
     [0, 1, 2]

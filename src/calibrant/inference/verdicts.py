@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import frame_of, html_lines, html_table, json_values, number, pvalue_text, text_table
 from ..errors import ArgumentError
-from ..registry import catalogue
-from .draws import not_used
+from ..metrics.registry import catalogue
+from ..util.results import frame_of, html_lines, html_table, json_values, number, pvalue_text, text_table
+from .resampling import not_used
 
 __all__ = ["SignificanceResult", "SignificanceTable"]
 

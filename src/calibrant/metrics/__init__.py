@@ -1,54 +1,30 @@
-"""The formulas, a file for each subfamily; importing this fills the catalogue."""
+"""Every calibration metric: the catalogue, and the formulas in one folder per family.
 
-# The order here is the order of the catalogue.
-from . import points  # isort: skip
-from . import losses  # isort: skip
-from . import totals  # isort: skip
-from . import bins  # isort: skip
-from . import partly  # isort: skip
-from . import intervals  # isort: skip
-from . import signed  # isort: skip
-from . import soft  # isort: skip
-from . import windows  # isort: skip
-from . import debiased  # isort: skip
-from . import joint  # isort: skip
-from . import classwise  # isort: skip
-from . import grouped  # isort: skip
-from . import regressions  # isort: skip
-from . import smooth  # isort: skip
-from . import densities  # isort: skip
-from . import pairwise  # isort: skip
-from . import embeddings  # isort: skip
-from . import local  # isort: skip
-from . import indices  # isort: skip
-from . import fitted  # isort: skip
-from . import coefficients  # isort: skip
-from . import cumulative  # isort: skip
-from . import subpopulations  # isort: skip
+Importing it fills the catalogue.
+"""
 
-__all__ = [
-    "bins",
-    "classwise",
-    "coefficients",
-    "cumulative",
-    "debiased",
-    "densities",
-    "embeddings",
-    "fitted",
-    "grouped",
-    "indices",
-    "intervals",
-    "joint",
-    "local",
-    "losses",
-    "pairwise",
-    "partly",
-    "points",
-    "regressions",
-    "signed",
-    "smooth",
-    "soft",
-    "subpopulations",
-    "totals",
-    "windows",
-]
+from importlib import import_module
+
+from ..util.namespace import namespace
+from .registry import catalogue
+
+NAMES = {
+    "continuous": ("ecd_density", "ecd_gaussian", "nees"),
+    "decomposition": ("decompose", "skill_score"),
+    "registry": ("catalogue", "metric", "preset"),
+    "reliability_curve": ("calibration_curve",),
+}
+TYPES = {
+    "decomposition": ("Decomposition",),
+    "registry": ("Metric",),
+    "reliability_curve": ("CalibrationCurve",),
+}
+for _family in ("point", "bin", "kernel", "curve", "cumulative"):  # the order of the catalogue
+    import_module(f".{_family}", __name__)
+__getattr__, _, _listed = namespace(__name__, NAMES, TYPES)
+globals().update(catalogue)
+__all__ = sorted([*_listed, *catalogue])
+
+
+def __dir__() -> list[str]:
+    return __all__

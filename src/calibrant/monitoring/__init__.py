@@ -1,1 +1,11 @@
-"""Is it still true today? Drift of scores, accuracy without labels, bets that may be looked at after every window, alarms."""
+"""Calibration after deployment: windows, drift, delayed labels, sequential tests, alarms."""
+
+from ..util.namespace import namespace
+
+NAMES = {
+    "monitor": ("Monitor",),
+}
+TYPES = {
+    "status": ("MonitorStatus",),
+}
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

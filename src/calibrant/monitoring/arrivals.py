@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._convert import Column, column, is_missing
-from .._extras import read_groups
-from .._labels import encode_labels
 from ..errors import InputError, InputTypeError, LensError, ShapeError
-from ..predictions import Predictions
+from ..input.convert import Column, column, is_missing
+from ..input.labels import encode_labels
+from ..input.predictions import Predictions
+from ..input.weights import read_groups
 from .settings import Settings
 from .windows import read_times
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import math
 
-from .._results import number
-from ..sketch import Sketch
+from ..sketches.sketch import Sketch
+from ..util.results import number
+from .alternatives import RULED_OUT
 from .arrivals import ALL_ROWS
-from .book import Book, Part, Stream, Window
 from .changepoint import goes_on, locate_change
 from .counting import completed
 from .detectors import EDetector, start_detector
 from .eprocess import EProcess, start_eprocess
+from .queries import Book, Part, Stream, Window
 from .settings import Settings
-from .wagers import RULED_OUT
 
 __all__ = ["fingerprint", "judged", "settle", "start_stream"]
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, LensError, ShapeError
 from ..inference.sequential import check_level, one_view
-from ..lenses import Lens
-from ..sketch import Sketch
-from ..view import VectorView, View
+from ..sketches.sketch import Sketch
+from ..util.results import frame_of, html_table, number
+from ..views.lenses import Lens
+from ..views.view import VectorView, View
+from .alternatives import RULED_OUT, Wagers, as_counted
 from .detectors import HUGE, EDetector, Kind, check_bets, check_detector, start_detector
 from .learning import Memory
-from .wagers import RULED_OUT, Wagers, as_counted
 
 __all__ = ["ChangePoint", "Detections", "EDetector", "detect_changes", "goes_on", "locate_change", "start_detector"]
 

@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._convert import is_number
-from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, InputError, InputTypeError
 from ..inference.sequential import check_level
 from ..inference.significance import adjust
+from ..input.convert import is_number
+from ..util.results import frame_of, html_table, number
 from .drifted import DriftResult
 from .eprocess import EProcess
 from .summaries import ChangeReading

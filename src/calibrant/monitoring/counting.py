@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._binsums import CellSums
-from .._grid import cell_sums
+from ..binning.exact_sums import CellSums
 from ..errors import InputError
-from ..sketch import Sketch
-from ..view import View
+from ..sketches.grid import cell_sums
+from ..sketches.sketch import Sketch
+from ..views.view import View
 
 __all__ = ["completed", "minus", "sketch_of", "top_view"]
 

@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._convert import is_number
-from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, InputError, LensError
+from ..input.convert import is_number
+from ..util.results import frame_of, html_table, number
+from .alternatives import SHIFTS, SLOPES, Wagers, as_counted
 from .learning import Memory
-from .wagers import SHIFTS, SLOPES, Wagers, as_counted
 
 __all__ = ["EDetector", "Kind", "check_bets", "check_detector", "fixed_bets", "start_detector"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._convert import is_number
-from .._rules import check_bins, edge_values
+from ..binning.rules import check_bins, edge_values
 from ..errors import ArgumentError, UndefinedMetricError
+from ..input.convert import is_number
 from .samples import Cells
 from .shuffles import Statistic
 

@@ -12,9 +12,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
 from ..errors import ArgumentError, UnknownArgumentError
 from ..inference.sequential import check_level
+from ..util.checks import check_whole
 from .distances import (
     BINNED,
     DISTANCES,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._results import frame_of, html_lines, html_table, number, pvalue_text, text_table
 from ..errors import ArgumentError
+from ..util.results import frame_of, html_lines, html_table, number, pvalue_text, text_table
 
 __all__ = ["DriftReport", "DriftResult"]
 

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._cached import cached_property
-from .._results import frame_of, html_lines, html_table, number, pvalue_text
 from ..errors import InputError, LensError
 from ..inference.sequential import check_level
+from ..util.cached import cached_property
+from ..util.results import frame_of, html_lines, html_table, number, pvalue_text
+from .alternatives import RULED_OUT, Wagers, as_counted
 from .learning import Memory
-from .wagers import RULED_OUT, Wagers, as_counted
 
 __all__ = ["EProcess", "start_eprocess"]
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .._results import frame_of, html_table, number
-from ..bintable import _binomial_interval
+from ..binning.table import _binomial_interval
 from ..errors import CalibrantError
 from ..inference.intervals import interval
-from ..registry import catalogue
-from ..sketch import Sketch
+from ..metrics.registry import catalogue
+from ..sketches.sketch import Sketch
+from ..util.results import frame_of, html_table, number
 from .combining import Alarm, drift_alarms
 from .counting import top_view
 from .drift import score_drift

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..errors import ArgumentError
-from ..laws import bridge_survival
+from ..metrics.cumulative.distributions import bridge_survival
 from .samples import Cells
 from .shuffles import path_pvalue
 

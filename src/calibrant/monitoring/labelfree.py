@@ -13,16 +13,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._convert import is_number
-from .._results import frame_of, html_lines, html_table, number
 from ..decision._rows import check_share, read_distributions
 from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
-from ..inference.draws import generator, seed_of
-from ..sketch import Sketch
-from ..view import View
+from ..inference.resampling import generator, seed_of
+from ..input.convert import is_number
+from ..sketches.sketch import Sketch
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_lines, html_table, number
+from ..views.view import View
+from .alternatives import require_labels
 from .samples import Sample, as_sample
-from .wagers import require_labels
 
 __all__ = ["AccuracyEstimate", "ExpectedConfusion", "doc_slope", "estimate_accuracy", "expected_confusion"]
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._convert import column, numbers
-from .._extras import WeightKind, read_weights
-from .._grid import slots
 from ..errors import InputError, InputTypeError, LensError, ShapeError, UndefinedMetricError
-from ..sketch import Sketch
-from ..view import View
+from ..input.convert import column, numbers
+from ..input.weights import WeightKind, read_weights
+from ..sketches.grid import slots
+from ..sketches.sketch import Sketch
+from ..views.view import View
 
 __all__ = ["Cells", "Sample", "as_sample", "lay_on_cells", "read_scores"]
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_positive
-from .._results import frame_of, html_table, number
 from ..errors import ArgumentError, LensError, WeightsNotSupportedError
 from ..inference.bets import impossible_rows, log_mean
 from ..inference.sequential import check_level, one_view
-from ..lenses import Lens
-from ..sketch import Sketch
-from ..view import VectorView, View
-from .wagers import SHIFTS
+from ..sketches.sketch import Sketch
+from ..util.checks import check_positive
+from ..util.results import frame_of, html_table, number
+from ..views.lenses import Lens
+from ..views.view import VectorView, View
+from .alternatives import SHIFTS
 
 __all__ = ["ConfidenceSequence", "OffsetSequence", "half_width", "miscalibration_cs", "offset_cs", "tuned_rho"]
 

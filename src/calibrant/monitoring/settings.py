@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .._checks import check_whole
-from .._convert import is_number
 from ..errors import ArgumentError, LensError
 from ..inference.sequential import check_level
+from ..input.convert import is_number
+from ..util.checks import check_whole
 from .detectors import check_detector
 from .windows import WindowRule, read_duration
 

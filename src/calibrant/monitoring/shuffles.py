@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inference.draws import generator, seed_of
+from ..inference.resampling import generator, seed_of
 from .samples import Cells
 
 __all__ = ["Null", "adjust_together", "coarsened", "draw_null", "path_pvalue"]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._results import frame_of, html_lines, html_table, number
+from ..util.results import frame_of, html_lines, html_table, number
 from .detectors import EDetector
 from .eprocess import EProcess
 from .findings import ScoreFindings, WindowCalibration
@@ -387,7 +387,7 @@ class MonitorStatus:
 
     def to_prometheus(self) -> str:
         """Gauges in the text form that Prometheus reads."""
-        from .exposition import exposed
+        from .prometheus import exposed
 
         return exposed(self)
 

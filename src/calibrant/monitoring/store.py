@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError
-from .book import Book, Stream
+from .queries import Book, Stream
 
 __all__ = ["FORMAT", "Store"]
 

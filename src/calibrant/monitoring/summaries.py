@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import check_whole
-from .._results import frame_of, html_table, number
 from ..inference.sequential import check_level
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_table, number
 from .distances import bin_rule, statistic_of
 from .samples import Sample, as_sample, lay_on_cells
 from .shuffles import coarsened, draw_null

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._results import frame_of, html_table, number
-from .._warps import as_warp
 from ..decision._rows import upper_bound
 from ..errors import ArgumentError, InputError
-from ..inference.draws import generator, seed_of
+from ..inference.resampling import generator, seed_of
 from ..inference.sequential import check_level
+from ..inference.simulation.warps import as_warp
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_table, number
+from .alternatives import Counted, Wagers
 from .detectors import HUGE, Kind, check_bets, check_detector
 from .learning import Memory
 from .samples import as_sample
-from .wagers import Counted, Wagers
 
 __all__ = ["WatchTrials", "detector_threshold", "simulate_watch"]
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_positive
-from .._convert import is_number
 from ..errors import ArgumentError, LensError, WeightsNotSupportedError
 from ..inference.bets import infinite_from, log_mean
 from ..inference.sequential import EValue, check_level, one_view
-from ..view import Block, VectorView, View
+from ..input.convert import is_number
+from ..util.checks import check_positive
+from ..views.view import Block, VectorView, View
 
 __all__ = ["e_multiclass"]
 

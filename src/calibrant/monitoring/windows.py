@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
 from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
+from ..util.checks import check_whole
 
 __all__ = ["WindowRule", "read_duration", "read_time", "read_times"]
 

@@ -1,64 +1,43 @@
-"""Maps from scores to calibrated probabilities: fit them on validation rows, apply them to new ones."""
+"""Calibrators: fit them on held-out data, apply them to new scores, choose among them, save them."""
 
-from collections.abc import Callable
-from functools import partial
+from ..util.namespace import namespace
 
-from .aware import MiscalibrationAwareTemperature
-from .base import CalibrationMap
-from .binary import (
-    BetaCalibration,
-    CenteredIsotonicCalibration,
-    IsotonicCalibration,
-    KernelCalibration,
-    PlattScaling,
-    QuadraticLogit,
-    SplineCalibration,
-)
-from .binning import (
-    BayesianBinning,
-    HistogramBinning,
-    NearIsotonicEnsemble,
-    ScalingBinning,
-    TopLabelHistogramBinning,
-)
-from .choosing import Identity
-from .ordered import ConsistencyCalibration, IntraOrderPreserving
-from .scaling import (
-    BiasCorrectedTemperature,
-    DirichletCalibration,
-    EnsembleTemperature,
-    MatrixScaling,
-    TemperatureScaling,
-    VectorScaling,
-)
-from .venn import VennAbers
-
-__all__ = ["METHODS"]
-
-# Maps by name, as `recalibrate` and the command line know them.
-METHODS: dict[str, Callable[..., CalibrationMap]] = {
-    "none": Identity,
-    "temperature": TemperatureScaling,
-    "bias_corrected_temperature": BiasCorrectedTemperature,
-    "ensemble_temperature": EnsembleTemperature,
-    "vector": VectorScaling,
-    "matrix": MatrixScaling,
-    "dirichlet": DirichletCalibration,
-    "platt": PlattScaling,
-    "beta": BetaCalibration,
-    "isotonic": IsotonicCalibration,
-    "isotonic_pooled": partial(IsotonicCalibration, multiclass="pooled"),
-    "centered_isotonic": CenteredIsotonicCalibration,
-    "spline": SplineCalibration,
-    "kernel": KernelCalibration,
-    "quadratic_logit": QuadraticLogit,
-    "histogram": HistogramBinning,
-    "top_label_histogram": TopLabelHistogramBinning,
-    "bayesian_binning": BayesianBinning,
-    "near_isotonic": NearIsotonicEnsemble,
-    "scaling_binning": ScalingBinning,
-    "venn_abers": VennAbers,
-    "intra_order_preserving": IntraOrderPreserving,
-    "consistency": ConsistencyCalibration,
-    "miscalibration_aware_temperature": MiscalibrationAwareTemperature,
+NAMES = {
+    "adjust": ("OffsetAdjustment", "PriorShift", "prior_shift_em"),
+    "binary": (
+        "BetaCalibration",
+        "CenteredIsotonicCalibration",
+        "IsotonicCalibration",
+        "KernelCalibration",
+        "PlattScaling",
+        "QuadraticLogit",
+        "SplineCalibration",
+    ),
+    "binning": (
+        "BayesianBinning",
+        "HistogramBinning",
+        "NearIsotonicEnsemble",
+        "ScalingBinning",
+        "TopLabelHistogramBinning",
+    ),
+    "choosing": ("recalibrate",),
+    "class_temperature": ("MiscalibrationAwareTemperature",),
+    "grouped": ("GroupCalibration", "MultiCalibration"),
+    "ordered": ("ConsistencyCalibration", "IntraOrderPreserving"),
+    "persistence": ("load", "save"),
+    "scaling": (
+        "BiasCorrectedTemperature",
+        "DirichletCalibration",
+        "EnsembleTemperature",
+        "MatrixScaling",
+        "TemperatureScaling",
+        "VectorScaling",
+    ),
+    "venn": ("VennAbers",),
 }
+TYPES = {
+    "adjust": ("PriorEstimate",),
+    "base": ("CalibrationMap",),
+    "choosing": ("Candidate", "Recalibration"),
+}
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

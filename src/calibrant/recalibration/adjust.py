@@ -9,10 +9,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from .._convert import column
-from .._results import frame_of
 from ..errors import ArgumentError
-from ..predictions import Predictions
+from ..input.convert import column
+from ..input.predictions import Predictions
+from ..util.results import frame_of
 from .base import CalibrationMap, Floats, Input, Scores, TrainingData, normalised
 from .reading import as_rows, named_as
 from .solving import minimised, softmax

@@ -12,10 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._blocks import map_blocks, rows_per_block
-from .._extras import WeightKind
-from .._frames import check_same_rows
-from .._logistic import logit
+from ..curves.logistic_regression import logit
 from ..errors import (
     ArgumentError,
     FittedOnTheseRowsWarning,
@@ -25,7 +22,10 @@ from ..errors import (
     UnknownArgumentError,
     warn_caller,
 )
-from ..predictions import Predictions
+from ..input.frames import check_same_rows
+from ..input.predictions import Predictions
+from ..input.weights import WeightKind
+from ..util.blocks import map_blocks, rows_per_block
 from .reading import in_order, named_as, read_rows
 
 __all__ = ["CalibrationMap", "Scores", "TrainingData", "fingerprint", "normalised", "row_hashes"]

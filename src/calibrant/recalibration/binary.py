@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
-from .. import curves
-from .._extras import WeightKind
-from .._logistic import CLIP, SeparatedError
+from ..curves import curves
+from ..curves.logistic_regression import CLIP, SeparatedError
 from ..errors import ArgumentError, warn_caller
-from ..view import View
+from ..input.weights import WeightKind
+from ..views.view import View
 from .base import Array, Floats, Input, Scores, TrainingData, normalised
 from .counting import CountingMap, on_scale, scale_of
 

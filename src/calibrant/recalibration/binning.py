@@ -8,12 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import curves
-from .._checks import check_whole
-from .._logistic import CLIP, groups_of, logit
-from .._rules import check_bins, equal_mass_cuts
+from ..binning.rules import check_bins, equal_mass_cuts
+from ..curves import curves
+from ..curves.logistic_regression import CLIP, groups_of, logit
 from ..errors import ArgumentError
-from ..view import View
+from ..util.checks import check_whole
+from ..views.view import View
 from .base import Floats, Input, Scores, TrainingData
 from .binary import Curve, Multiclass, ScoreMap, plain_logistic, with_top
 from .counting import CountingMap, on_scale, scale_of

@@ -11,16 +11,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._convert import is_number, summing_to_one
-from .._gather import as_predictions
-from .._keywords import PREDICTION_WORDS, unknown_word
-from .._results import frame_of, html_lines, html_table, number, text_table
 from ..errors import ArgumentError, CalibrantError, CalibrantWarning, InputTypeError, InputWarning, UndefinedMetricError
-from ..predictions import Predictions
-from ..registry import catalogue
-from ..sketch import Sketch
-from ..view import VectorView, View
+from ..input.convert import is_number, summing_to_one
+from ..input.predictions import Predictions
+from ..metrics.registry import catalogue
+from ..sketches.sketch import Sketch
+from ..util.checks import check_whole
+from ..util.results import frame_of, html_lines, html_table, number, text_table
+from ..views.keywords import PREDICTION_WORDS, unknown_word
+from ..views.resolve import as_predictions
+from ..views.view import VectorView, View
 from .base import CalibrationMap, Floats, Input, Scores, TrainingData
 from .folds import fold_of_rows
 from .reading import names_array
@@ -239,7 +239,7 @@ def _rows(p: Predictions) -> int:
 
 
 def _named(method: Any, p: Predictions, input: Input) -> dict[str, CalibrationMap]:
-    from . import METHODS
+    from .methods import METHODS
 
     if isinstance(method, CalibrationMap):
         if method.input != input:

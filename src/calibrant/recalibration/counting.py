@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from .._logistic import LARGEST_LOGIT
+from ..curves.logistic_regression import LARGEST_LOGIT
 from .base import SMALLEST, Array, CalibrationMap, Floats, Scores
 
 __all__ = ["CountingMap", "on_scale", "scale_of", "scale_of_odds"]

@@ -9,12 +9,12 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_whole
-from .._convert import column
-from .._extras import read_weights
-from .._frames import check_same_rows
-from .._logistic import logit
+from ..curves.logistic_regression import logit
 from ..errors import ArgumentError, CalibrantError, GroupError, warn_caller
+from ..input.convert import column
+from ..input.frames import check_same_rows
+from ..input.weights import read_weights
+from ..util.checks import check_whole
 from .base import CalibrationMap, Floats, Input, Scores, TrainingData, normalised
 from .counting import CountingMap
 from .folds import dealt, order_of_content

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._extras import read_groups
 from ..errors import GroupError
+from ..input.weights import read_groups
 from .reading import names_array
 
 __all__ = ["NEEDED", "UNKNOWN", "known_groups", "learnt_groups", "name_at"]

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._blocks import map_blocks, rows_per_block
-from .._checks import check_positive, check_whole
-from .._logistic import CLIP
+from ..curves.logistic_regression import CLIP
 from ..errors import ArgumentError, UndefinedMetricError, warn_caller
-from ..metrics.fitted import _slopes as likeliest_slopes
-from ..metrics.fitted import _vector_knots as vector_knots
-from ..view import VectorView
+from ..metrics.curve.fitted import _slopes as likeliest_slopes
+from ..metrics.curve.fitted import _vector_knots as vector_knots
+from ..util.blocks import map_blocks, rows_per_block
+from ..util.checks import check_positive, check_whole
+from ..views.view import VectorView
 from .base import CalibrationMap, Floats, Input, Scores, TrainingData
 from .counting import CountingMap, on_scale, scale_of
 from .folds import order_of_content

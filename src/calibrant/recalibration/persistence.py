@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__, curves
+from ..curves import curves
 from ..errors import CalibrantError, FileError, InputTypeError, NotFittedError
-from ..files import read_limited, write_atomic
+from ..util.files import read_limited, write_atomic
+from ..util.version import __version__
 from .base import CalibrationMap, FitRecord
 from .choosing import Recalibration
 from .counting import CountingMap
@@ -31,7 +32,7 @@ MOST_BYTES = 64 << 20
 MOST_CHARACTERS = 64 << 20
 # What a file that was changed by hand can raise on its way to a map.
 INVALID = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, MemoryError, RuntimeError)
-MODULES = ("choosing", "scaling", "binary", "binning", "venn", "adjust", "aware", "grouped", "ordered")
+MODULES = ("choosing", "scaling", "binary", "binning", "venn", "adjust", "class_temperature", "grouped", "ordered")
 
 
 @cache

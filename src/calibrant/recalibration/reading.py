@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._convert import column, is_frame
-from .._frames import class_names, classes_of_columns, column_names, positive_last
-from .._labels import encode_labels
 from ..errors import CalibrantError, ColumnError, LabelError, SwappedArgumentsError
+from ..input.convert import column, is_frame
+from ..input.frames import class_names, classes_of_columns, column_names, positive_last
+from ..input.labels import encode_labels
 
 __all__ = ["as_rows", "in_order", "named_as", "names_array", "read_rows"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._blocks import map_blocks, rows_per_block
 from ..errors import warn_caller
+from ..util.blocks import map_blocks, rows_per_block
 from .base import TrainingData
 from .solving import NO_LOSS, LinearSoftmax, by_newton, softmax
 

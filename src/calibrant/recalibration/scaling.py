@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._convert import is_number
 from ..errors import ArgumentError
+from ..input.convert import is_number
 from .base import SMALLEST, CalibrationMap, Input, Scores, TrainingData
 from .folds import dealt, order_of_content
 from .scales import best_scale, bias_corrected, safe_start, searched_scale

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .._blocks import map_blocks, rows_per_block
 from ..errors import warn_caller
+from ..util.blocks import map_blocks, rows_per_block
 from .base import TrainingData
 
 __all__ = ["LinearSoftmax", "by_newton", "minimised", "softmax", "some_rows"]

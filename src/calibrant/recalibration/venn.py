@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .. import curves
-from .._logistic import groups_of
+from ..curves import curves
+from ..curves.logistic_regression import groups_of
 from ..errors import ArgumentError
-from ..view import View
+from ..views.view import View
 from .base import Floats, Input, TrainingData
 from .binary import Curve, Multiclass, ScoreMap
 from .counting import on_scale

@@ -1,1 +1,14 @@
-"""Pages to open from disk without a network: the report (`building`), a timeline of a monitor, and the page of `calibrant run`."""
+"""Report pages that open offline: the interactive report, its comparison, and the timeline of a monitor."""
+
+from ..util.namespace import namespace
+
+NAMES = {
+    "building": ("report",),
+    "comparing": ("compare_reports",),
+    "timeline": ("write_timeline",),
+}
+TYPES = {
+    "compared": ("ReportComparison",),
+    "content": ("Report",),
+}
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

@@ -8,33 +8,33 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .. import __version__
-from .._checks import check_whole
-from .._convert import is_frame, is_number
-from .._evaluated import Header
-from .._gather import as_predictions, views_of
-from .._keywords import PREDICTION_WORDS, unknown_word
-from .._metric import Metric
-from ..bintable import check_interval
-from ..calibration import calibration_curve
+from ..binning.table import check_interval
 from ..decision._rows import check_level
 from ..errors import ArgumentError, CalibrantError, GroupError, InputError, InputTypeError, LensError
-from ..evaluation import Inference, choose_metrics
-from ..inference.draws import progress
-from ..lenses import Lens
-from ..predictions import Predictions
-from ..selections import parse_selection
-from ..sketch import Sketch
-from ..sketches import Sketches
-from ..view import VectorView, View
+from ..evaluation.measure import Inference, choose_metrics
+from ..evaluation.result import Header
+from ..inference.resampling import progress
+from ..input.convert import is_frame, is_number
+from ..input.predictions import Predictions
+from ..metrics.registry import Metric
+from ..metrics.reliability_curve import calibration_curve
+from ..sketches.collection import Sketches
+from ..sketches.sketch import Sketch
+from ..util.checks import check_whole
+from ..util.version import __version__
+from ..views.keywords import PREDICTION_WORDS, unknown_word
+from ..views.lenses import Lens
+from ..views.resolve import as_predictions, views_of
+from ..views.selections import parse_selection
+from ..views.view import VectorView, View
 from .content import Diagram, DiagramBin, Metrics, Repairs, Report
 from .forms import form_of
 from .interactive import interactive
-from .judging import ALPHA, TEST, judge
 from .measuring import measure
+from .provenance import trace
 from .repairs import find_repairs, no_repairs
 from .thresholding import find_threshold
-from .tracing import trace
+from .verdict import ALPHA, TEST, judge
 from .weaknesses import find_weaknesses
 
 __all__ = ["Options", "build", "report"]

@@ -10,13 +10,13 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .._results import frame_of, html_lines, html_table, number
-from ..files import write_atomic
+from ..util.files import write_atomic
+from ..util.results import frame_of, html_lines, html_table, number
 from .content import Report
 from .forms import form_of, plain_values, text_in
 from .interactive import shown
-from .judging import rounded_up
 from .plain import chance_cell, escaped, line, points, provenance_lines, span, table_of
+from .verdict import rounded_up
 from .words import level_text, percent
 
 __all__ = ["ComparedDifference", "ComparedMetric", "ReportComparison", "Side"]

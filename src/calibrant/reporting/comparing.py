@@ -9,21 +9,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._convert import summing_to_one
-from .._keywords import PREDICTION_WORDS, unknown_word
-from .._metric import Metric
-from .._results import number
 from ..errors import ArgumentError, CalibrantError, ShapeError
-from ..evaluation import calibrated
+from ..evaluation.measure import calibrated
 from ..inference.comparison import compare
 from ..inference.significance import adjust
-from ..predictions import Predictions
+from ..input.convert import summing_to_one
+from ..input.predictions import Predictions
+from ..metrics.registry import Metric
+from ..util.results import number
+from ..views.keywords import PREDICTION_WORDS, unknown_word
 from .building import OWN_WORDS, Options, build, read_options
 from .compared import ComparedDifference, ComparedMetric, ReportComparison, Side
 from .content import Report
 from .forms import form_of
-from .judging import ALPHA, chance
 from .repairs import most_rows, sampled_rows
+from .verdict import ALPHA, chance
 from .words import percents
 
 __all__ = ["compare_parts", "compare_reports"]

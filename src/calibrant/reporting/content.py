@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from .._results import frame_of, html_lines, html_table, number
 from ..errors import ArgumentError
-from ..files import write_atomic
+from ..util.files import write_atomic
+from ..util.results import frame_of, html_lines, html_table, number
 from .forms import form_of, plain_values, text_in
 from .interactive import Interactive
 

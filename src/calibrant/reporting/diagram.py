@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..calibration import CalibrationCurve
+from ..metrics.reliability_curve import CalibrationCurve
 from .words import TOO_HIGH, TOO_LOW
 
 __all__ = ["reliability_spec", "svg_of"]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, NamedTuple
 
-from .._evaluated import shown_number as number
+from ..evaluation.result import shown_number as number
 from .content import Diagram, Report
 from .diagram import svg_of
 from .interactive import shown

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._gather import views_of
-from ..binning import bin_table
+from ..binning.parse import bin_table
 from ..errors import LensError
-from ..lenses import Lens
-from ..predictions import Predictions
-from ..sketch import Sketch
-from ..view import View
+from ..input.predictions import Predictions
+from ..sketches.sketch import Sketch
+from ..views.lenses import Lens
+from ..views.resolve import views_of
+from ..views.view import View
 
 __all__ = ["CELLS", "STOPS", "CellSums", "Interactive", "Series", "cell_sums", "interactive", "shown"]
 

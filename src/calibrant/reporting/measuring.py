@@ -7,19 +7,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from .._evaluated import Header, Result, side_note
-from .._metric import Metric
-from .._references import REFERENCES
 from ..errors import CalibrantError
-from ..evaluation import evaluate, with_direction
-from ..inference.draws import CellSampler, Draws, choose_sampler
+from ..evaluation.measure import evaluate, with_direction
+from ..evaluation.result import Header, Result, side_note
 from ..inference.intervals import OWN_INTERVALS, interval
-from ..inference.owntests import DEFAULT_TESTS
+from ..inference.metric_tests import DEFAULT_TESTS
 from ..inference.pairdraws import resampling_seconds
+from ..inference.resampling import CellSampler, Draws, choose_sampler
 from ..inference.significance import assess, simulates
-from ..lenses import Lens
-from ..predictions import Predictions
-from ..registry import catalogue
+from ..input.predictions import Predictions
+from ..metrics.references import REFERENCES
+from ..metrics.registry import Metric, catalogue
+from ..views.lenses import Lens
 from .content import MetricRow, Metrics
 from .repairs import stood_for
 

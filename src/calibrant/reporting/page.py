@@ -7,11 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .. import __version__
-from .._results import number
-from ..calibration import CalibrationCurve
-from ..evaluation import Evaluation, Header
-from ..registry import catalogue
+from ..evaluation.measure import Evaluation, Header
+from ..metrics.registry import catalogue
+from ..metrics.reliability_curve import CalibrationCurve
+from ..util.results import number
+from ..util.version import __version__
 from .diagram import reliability_spec, svg_of
 from .words import in_words, level_text, sentence
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from .._evaluated import NOTHING
-from .._evaluated import shown_number as number
+from ..evaluation.result import NOTHING
+from ..evaluation.result import shown_number as number
 from .content import Diagram, Metrics, Provenance, Repairs, Report, Threshold, Verdict, Weakness, Weaknesses
 from .interactive import shown
-from .judging import chance
+from .verdict import chance
 from .words import level_text, percent
 
 __all__ = ["escaped", "markdown_of", "table_of"]

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from ..errors import CalibrantError
 from ..inference.significance import assess
-from ..predictions import Predictions
-from ..recalibration import METHODS
+from ..input.predictions import Predictions
+from ..metrics.registry import catalogue
 from ..recalibration.base import Scores, TrainingData
 from ..recalibration.choosing import Candidate, Recalibration, _held_out, recalibrate, rows_summing_to_one
 from ..recalibration.folds import fold_of_rows
-from ..registry import catalogue
+from ..recalibration.methods import METHODS
 from .content import Repair, Repairs
 
 __all__ = ["find_repairs", "no_repairs", "sampled_rows", "stood_for"]

@@ -9,7 +9,7 @@ import numpy as np
 from ..decision.selective import RiskCoverage, WorkingPoint, risk_coverage
 from ..decision.thresholds import ThresholdChoice, choose_threshold
 from ..errors import CalibrantError, WeightsNotSupportedError
-from ..predictions import Predictions
+from ..input.predictions import Predictions
 from .content import Point, Threshold
 
 __all__ = ["find_threshold"]

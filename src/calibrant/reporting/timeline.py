@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import __version__
-from .._results import number
-from ..files import write_atomic
 from ..monitoring.status import MonitorStatus, WatchAlarm, WindowStatus
+from ..util.files import write_atomic
+from ..util.results import number
+from ..util.version import __version__
 from .diagram import svg_of
 from .timepictures import LINES, NARROW, WIDE, timeline_spec
 from .words import in_words, percent

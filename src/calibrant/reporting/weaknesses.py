@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._results import number
-from ..bintable import BinTable, _binomial_interval
+from ..binning.table import BinTable, _binomial_interval
 from ..inference.significance import adjust
-from ..predictions import Predictions
-from ..view import View
+from ..input.predictions import Predictions
+from ..util.results import number
+from ..views.view import View
 from .content import Weakness, Weaknesses
 from .words import in_words
 
@@ -127,7 +127,7 @@ def find_weaknesses(p: Predictions, views: list[View], table: BinTable | None, l
     Examples
     --------
     >>> from calibrant import Predictions
-    >>> from calibrant._gather import views_of
+    >>> from calibrant.views.resolve import views_of
     >>> p = Predictions([0, 1] * 50, [0.1, 0.6] * 50, groups=["a", "b"] * 50)
     >>> found = find_weaknesses(p, views_of(p, "binary"), None, 0.95)
     >>> found.entries[0].kind, found.entries[0].name, round(found.entries[0].gap, 6)

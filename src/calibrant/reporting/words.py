@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._evaluated import NOTHING
-from .._results import decimals, percent
+from ..evaluation.result import NOTHING
+from ..util.results import decimals, percent
 
 __all__ = ["TOO_HIGH", "TOO_LOW", "in_words", "level_text", "percent", "percents", "sentence", "signed"]
 

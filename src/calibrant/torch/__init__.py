@@ -24,16 +24,7 @@ from .collection import MetricCollection
 from .deciding import ThresholdedPrediction, predict_with_threshold
 from .evaluating import evaluate
 from .exporting import export_onnx, export_program
-from .foreign import (
-    ood_energy,
-    ood_entropy,
-    ood_knn,
-    ood_mahalanobis,
-    ood_max_logit,
-    ood_msp,
-    ood_mutual_information,
-    ood_variance,
-)
+from .metrics import BinaryCalibrationError, CalibrationMetric, MulticlassCalibrationError
 from .modules import (
     BiasCorrectedTemperatureModule,
     CalibratedModule,
@@ -43,7 +34,16 @@ from .modules import (
     TemperatureModule,
     VectorModule,
 )
-from .objects import BinaryCalibrationError, CalibrationMetric, MulticlassCalibrationError
+from .ood import (
+    ood_energy,
+    ood_entropy,
+    ood_knn,
+    ood_mahalanobis,
+    ood_max_logit,
+    ood_msp,
+    ood_mutual_information,
+    ood_variance,
+)
 from .ordered import IntraOrderPreservingModule, OrderPreservingNetwork
 
 __all__ = [

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._extras import WeightKind, read_weights
 from ..errors import InputError, InputTypeError, LabelError, ShapeError
+from ..input.weights import WeightKind, read_weights
 
 __all__ = [
     "TrainingRows",

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, CalibrantError, InputTypeError, ProbabilityError, UndefinedMetricError
-from ..sketch import Sketch
-from ..sketches import ALL, GroupSketch, Sketches
+from ..sketches.collection import ALL, GroupSketch, Sketches
+from ..sketches.sketch import Sketch
 from . import sketching
-from ._given import as_rows, check_arguments, check_lenses, refusal_of
 from .fused import add_fused, can_fuse
+from .metric_inputs import as_rows, check_arguments, check_lenses, refusal_of
 from .sketching import CARRY_ROWS, MOST_ROWS, NEVER, Cells, Plan, cells_of
 
 __all__ = ["SketchMetric", "SyncError"]

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .. import curves
-from .._logistic import CLIP, SeparatedError
+from ..curves import curves
+from ..curves.logistic_regression import CLIP, SeparatedError
 from ..errors import ArgumentError
 from ..recalibration.binary import BetaCalibration, _view
 from ._counting import CountingModule

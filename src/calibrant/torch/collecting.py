@@ -13,10 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from .._labels import class_names
-from .._results import frame_of
 from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
-from ..predictions import Predictions
+from ..input.labels import class_names
+from ..input.predictions import Predictions
+from ..util.results import frame_of
 from ._outputs import Output, Unpack, arguments, chosen_output, label_tensor, moved, own_copy, unpacked
 from ._rows import as_classes, at_least_single, read_labels
 from ._stability import UnstableOutputsWarning, check_dataset, compare, same_random_state

@@ -33,7 +33,7 @@ class MetricCollection(nn.Module):
     --------
     >>> import torch
     >>> from calibrant.torch.collection import MetricCollection
-    >>> from calibrant.torch.objects import CalibrationMetric
+    >>> from calibrant.torch.metrics import CalibrationMetric
     >>> both = MetricCollection([CalibrationMetric("ece", 3), CalibrationMetric("smece", 3)], prefix="val_")
     >>> both.update(torch.tensor([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]]), torch.tensor([0, 1]))
     >>> {name: round(float(value), 3) for name, value in both.compute().items()}

@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .._convert import is_number
-from .._results import frame_of
 from ..decision.thresholds import ThresholdChoice
 from ..errors import ArgumentError, UndefinedMetricError
+from ..input.convert import is_number
+from ..util.results import frame_of
 from ._outputs import Output, arguments, chosen_output, row_counts
 from ._rows import as_classes, as_numbers, read_labels, wide
 from .collecting import evaluating

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from ..errors import FittedOnTheseRowsWarning, InputError, warn_caller
-from ..evaluation import Evaluation
-from ..evaluation import evaluate as evaluate_arrays
+from ..evaluation.measure import Evaluation
+from ..evaluation.measure import evaluate as evaluate_arrays
 from ..recalibration.base import fingerprint
 from ._outputs import Output, Unpack
 from .collecting import Collected, collect, evaluating, named_labels, without_input

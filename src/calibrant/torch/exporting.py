@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InputTypeError, MissingDependencyError, ShapeError
-from ..files import write_atomic
+from ..util.files import write_atomic
 from .collecting import evaluating
 
 __all__ = ["export_onnx", "export_program"]

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._checks import check_positive, check_whole
 from ..errors import ArgumentError, InputTypeError, NotFittedError
 from ..recalibration.base import CalibrationMap, FitRecord, fingerprint
 from ..recalibration.scaling import (
@@ -23,6 +22,7 @@ from ..recalibration.scaling import (
     TemperatureScaling,
     VectorScaling,
 )
+from ..util.checks import check_positive, check_whole
 from ._outputs import Output, chosen_output, row_counts
 from ._reading import (
     LOG_SMALLEST,

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._checks import check_positive, check_whole
-from .._logistic import CLIP
-from ..curves import NODE_RIDGE
+from ..curves.curves import NODE_RIDGE
+from ..curves.logistic_regression import CLIP
 from ..errors import ArgumentError, UndefinedMetricError
 from ..recalibration.ordered import LEAST_SLOPE, IntraOrderPreserving
+from ..util.checks import check_positive, check_whole
 from ._counting import CountingModule
 from ._reading import check_flat, host, ruled_out_read, without_autocast
 from ._rows import TrainingRows, as_given, blocks, classes_last, softmax_of_classes

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, max_pool1d, threshold
 
-from .._binsums import BinSums
-from .._grid import CELLS, EQUAL, grid
-from .._kernels import LOW_BITS
+from ..binning.exact_sums import BinSums
+from ..sketches.grid import CELLS, EQUAL, grid
+from ..util.kernels import LOW_BITS
 from ._rows import at_least_single
 
 __all__ = [

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from ..._bandwidths import SAME_SCORE
-from ...metrics.densities import JUDGED, SURE, WIDTHS
+from ...metrics.kernel.bandwidths import SAME_SCORE
+from ...metrics.kernel.densities import JUDGED, SURE, WIDTHS
 
 __all__ = ["dirichlet_logs", "kernel_means", "likeliest_width", "tiled"]
 

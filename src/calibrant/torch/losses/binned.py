@@ -7,8 +7,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from ..._checks import check_whole
 from ...errors import ArgumentError
+from ...util.checks import check_whole
 from ._module import LossModule
 from ._rows import Rows, check_number, gather_rows, in_full_precision, safe_power
 

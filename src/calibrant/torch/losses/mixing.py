@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..._checks import check_whole
 from ...errors import ArgumentError, InputTypeError, LabelError, ShapeError
+from ...util.checks import check_whole
 from ._rows import check_number
 
 __all__ = ["MixedBatch", "MixedLoss", "cutmix", "mixed_loss", "mixup"]

@@ -1,0 +1,9 @@
+"""Public names; written by tools/make_stub.py, not by hand."""
+
+from .parse import Edges as Edges
+from .parse import EqualArea as EqualArea
+from .parse import EqualMass as EqualMass
+from .parse import EqualWidth as EqualWidth
+from .partition import KDTree as KDTree
+from .partition import SimplexGrid as SimplexGrid
+from .table import BinTable as BinTable

@@ -1,0 +1,277 @@
+"""Exact sums over bins: a score is a whole number of 2^-62, so neither order nor threads nor numba can change a bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..util.blocks import map_blocks
+from ..util.kernels import COUNT_UNIT, LOW_BITS, LOW_MASK, compiled, fill_bins, fill_class_bins
+
+__all__ = [
+    "COMPILED_ROWS",
+    "BinSums",
+    "CellSums",
+    "Totals",
+    "class_sums",
+    "slot_sums",
+    "slots_among",
+    "uniform_slots",
+    "uniform_sums",
+]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Closed = Literal["right", "left"]
+# The slot of each score. Slot 0 is the score 0 alone, slot k the bin that ends at edge k.
+Slots = Callable[[Floats], Array]
+
+# Beyond this the position of a score among equal bins can no longer be told from one product.
+MAX_FAST_BINS = 1_000_000
+# Up to this the product of a single and the number of bins is exact enough to need no comparison with the edges.
+MAX_EXACT_BINS = 4096
+# Small enough to stay in cache and for float64 to hold the sums of a block exactly, large enough for two threads not to wait
+# for the interpreter.
+BLOCK_ROWS = 1 << 16
+# A score is 62 bits: 20 high and 42 low ones in the sums of bins, all of them in those of cells, which count whole ones apart.
+REST_BITS, WHOLE_BITS = 62, 62 - LOW_BITS
+REST_MASK, WHOLE_MASK = (1 << REST_BITS) - 1, (1 << WHOLE_BITS) - 1
+# Large enough to make a call of the compiled loop cheap; its sums overflow beyond 2^19 rows.
+COMPILED_ROWS = 1 << 19
+
+
+class BinSums(NamedTuple):
+    """What fell into each bin, along the last axis; the sum of scores is ``high * 2^-20 + low * 2^-62``."""
+
+    rows: Array
+    positives: Array
+    high: Array
+    low: Array
+
+    @property
+    def score_sum(self) -> Floats:
+        """Sum of the scores, rounded once."""
+        return self.high * 2.0**-20 + self.low * 2.0**-62
+
+    @property
+    def excess(self) -> Floats:
+        """Sum of score minus outcome, rounded once."""
+        return (self.high - (self.positives << 20)) * 2.0**-20 + self.low * 2.0**-62
+
+
+class CellSums(NamedTuple):
+    """The same for up to 2^62 rows: the sum of scores is ``whole + rest * 2^-62``, and `rest` is below 2^62."""
+
+    rows: Array
+    positives: Array
+    whole: Array
+    rest: Array
+
+    @classmethod
+    def of(cls, sums: BinSums) -> CellSums:
+        """The same numbers in the wider form."""
+        return cls(
+            sums.rows, sums.positives, sums.high >> WHOLE_BITS, ((sums.high & WHOLE_MASK) << LOW_BITS) + sums.low
+        )
+
+    @classmethod
+    def carried(cls, rows: Array, positives: Array, whole: Array, rest: Array) -> CellSums:
+        """Sums of up to two numbers, or their difference, with what `rest` has too much or too little in `whole`."""
+        return cls(rows, positives, whole + (rest >> REST_BITS), rest & REST_MASK)
+
+    @property
+    def narrow(self) -> BinSums:
+        """The same numbers as bins have them, of up to 2^43 rows."""
+        return BinSums(
+            self.rows, self.positives, (self.whole << WHOLE_BITS) + (self.rest >> LOW_BITS), self.rest & LOW_MASK
+        )
+
+    @property
+    def score_sum(self) -> Floats:
+        """Sum of the scores, rounded once up to 2^33 rows."""
+        return (self.whole + (self.rest >> LOW_BITS) * 2.0**-WHOLE_BITS) + (self.rest & LOW_MASK) * 2.0**-REST_BITS
+
+    def gathered(self, place: Array, count: int) -> CellSums:
+        """Sums over fewer cells: the new one of each is its place."""
+        half = REST_BITS // 2
+        parts = (self.rows, self.positives, self.whole, self.rest >> half, self.rest & ((1 << half) - 1))
+        rows, positives, whole, high, low = (np.zeros(count, np.int64) for _ in parts)
+        for total, part in zip((rows, positives, whole, high, low), parts, strict=True):
+            np.add.at(total, place, part)
+        high += low >> half
+        return CellSums(
+            rows, positives, whole + (high >> half), ((high & ((1 << half) - 1)) << half) + (low & ((1 << half) - 1))
+        )
+
+
+def slots_among(edges: Floats, closed: Closed) -> Slots:
+    """The slot of each score among rising edges from 0 to 1."""
+    if closed == "right":
+        return lambda score: np.maximum(np.searchsorted(edges, score, side="left"), 1)
+    return lambda score: np.minimum(np.searchsorted(edges, score, side="right"), len(edges) - 1)
+
+
+def uniform_slots(edges: Floats, closed: Closed, single: bool) -> Slots:
+    """The same among k/M, by one product; `single` says that the scores have no more digits than float32."""
+    count = len(edges) - 1
+    exact = single and count <= MAX_EXACT_BINS
+
+    def slots(score: Floats) -> Array:
+        position = score * count
+        slot = (np.ceil if closed == "right" else np.floor)(position, out=position if exact else None)
+        if closed == "left":
+            slot += 1
+        if not exact:
+            # Scores within rounding of an edge are compared with it.
+            nearest = np.rint(position)
+            position -= nearest
+            close = np.flatnonzero(np.abs(position, out=position) < 1e-9)
+            if len(close):
+                edge = nearest[close].astype(np.intp)
+                beyond = score[close] > edges[edge] if closed == "right" else score[close] >= edges[edge]
+                slot[close] = edge + beyond
+        if closed == "left":
+            np.minimum(slot, count, out=slot)
+        return slot.astype(np.intp)
+
+    return slots
+
+
+def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) -> BinSums:
+    """Sums over bins of equal width, in compiled form where that pays."""
+    count = len(edges) - 1
+    kernel = (
+        compiled(fill_bins, len(score))
+        if _fits(score, count, closed) and outcome.dtype in (np.uint8, np.int64)
+        else None
+    )
+    if kernel is None:
+        return slot_sums(score, outcome, uniform_slots(edges, closed, score.dtype == np.float32), count)
+    totals = Totals(2 * (count + 1))
+
+    def work(start: int, stop: int) -> None:
+        sums = np.zeros((4, 2 * (count + 1), 2), np.int64)
+        kernel(score[start:stop], outcome[start:stop], count, edges, sums)
+        totals.add_packed(sums.sum(axis=0))
+
+    map_blocks(work, len(score), COMPILED_ROWS)
+    return totals.bins_of_pairs()
+
+
+def slot_sums(score: Array, outcome: Array, slots: Slots, count: int) -> BinSums:
+    """Sums over `count` bins of what has a slot, by the same integers as the compiled loop."""
+    totals = Totals(2 * (count + 1))
+    single = score.dtype == np.float32
+
+    def work(start: int, stop: int) -> None:
+        value = score[start:stop].astype(np.float64)
+        cell = slots(value)
+        cell <<= 1
+        cell += outcome[start:stop]
+        totals.add_block(value, cell, single)
+
+    map_blocks(work, len(score), BLOCK_ROWS)
+    return totals.bins_of_pairs()
+
+
+def class_sums(probs: Array, labels: Array, edges: Floats, closed: Closed) -> BinSums:
+    """Sums over bins of equal width for every class against the rest, (K, M) of each, in one pass over an (N, K) array."""
+    n, k = probs.shape
+    count = len(edges) - 1
+    totals = Totals(k * (count + 1))
+    fits = _fits(probs, count, closed) and probs.flags.c_contiguous
+    kernel = compiled(fill_class_bins, probs.size) if fits else None
+    single = probs.dtype == np.float32
+    slots = uniform_slots(edges, closed, single)
+    offset = np.arange(k) * (count + 1)
+
+    def work_compiled(start: int, stop: int) -> None:
+        sums = np.zeros((k * (count + 1), 2), np.int64)
+        positives = np.zeros(k * (count + 1), np.int64)
+        assert kernel is not None
+        kernel(probs[start:stop], labels[start:stop], count, edges, sums, positives)
+        totals.add_packed(sums, positives)
+
+    def work(start: int, stop: int) -> None:
+        value = probs[start:stop].astype(np.float64, order="C")
+        cell = slots(value.ravel()).reshape(value.shape)
+        cell += offset
+        positive = cell[np.arange(stop - start), labels[start:stop]]
+        totals.add_block(value.ravel(), cell.ravel(), single, positive)
+
+    # A block must outweigh its sums, of which there are as many as cells.
+    if kernel is not None:
+        map_blocks(work_compiled, n, min(max(COMPILED_ROWS // k, 64 * count), COMPILED_ROWS), columns=k)
+    else:
+        map_blocks(work, n, min(max(BLOCK_ROWS // k, 8 * count), BLOCK_ROWS), columns=k)
+    return totals.bins((k, count + 1))
+
+
+def _fits(scores: Array, count: int, closed: Closed) -> bool:
+    return closed == "right" and count <= MAX_EXACT_BINS and scores.dtype in (np.float32, np.float64)
+
+
+class Totals:
+    """Sums over all blocks; integers, so it does not matter which thread comes first."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.parts: list[Array] = []
+        """Rows, high part, low part, and positives where the cells do not tell them."""
+        self.lock = Lock()
+
+    def add_packed(self, sums: Array, *positives: Array) -> None:
+        """Add what a compiled loop has summed: count and high part in one number, and the low part."""
+        packed, low = sums[:, 0], sums[:, 1]
+        self.add(packed // COUNT_UNIT, packed % COUNT_UNIT, low, *positives)
+
+    def add_block(self, value: Floats, cell: Array, single: bool, positive: Array | None = None) -> None:
+        """Add one block of scores (which are spoilt) to their cells, and the positive ones among these."""
+        size = self.size
+        rows = np.bincount(cell, minlength=size)
+        positives = () if positive is None else (np.bincount(positive, minlength=size),)
+        rest: Any = 0
+        # Scores are added in units of 2^-37, what is left of them in units of 2^-62. No digit of a single above 2^-14 lies
+        # below 2^-37, so that only smaller ones leave anything.
+        small: Any = np.flatnonzero(value < 2.0**-14) if single else slice(None)
+        if not single or len(small):
+            below = value[small] * 2.0**37
+            whole = np.floor(below)
+            below -= whole
+            below *= 2.0**25
+            rest = np.bincount(cell[small], np.floor(below, out=below), size).astype(np.int64)
+            whole *= 2.0**-37
+            value[small] = whole
+        # A block has at most 2^16 scores in a cell, so float64 holds the sum exactly.
+        upper = (np.bincount(cell, value, size) * 2.0**37).astype(np.int64)
+        self.add(rows, upper >> 17, ((upper & ((1 << 17) - 1)) << 25) + rest, *positives)
+
+    def add(self, rows: Array, high: Array, low: Array, *positives: Array) -> None:
+        """Add the sums of a block, which are spoilt."""
+        high += low >> LOW_BITS
+        low &= LOW_MASK
+        with self.lock:
+            if not self.parts:
+                self.parts = [rows, high, low, *positives]
+                return
+            for part, more in zip(self.parts, (rows, high, low, *positives), strict=True):
+                part += more
+
+    def bins(self, shape: tuple[int, ...]) -> BinSums:
+        """The sums by bin: the slot of the score 0 joins the first bin, to whose sum of scores it adds nothing."""
+        rows, high, low, positives = (part.reshape(shape) for part in self.parts)
+        for part in (rows, positives):
+            part[..., 1] += part[..., 0]
+        high += low >> LOW_BITS
+        low &= LOW_MASK
+        return BinSums(rows[..., 1:], positives[..., 1:], high[..., 1:], low[..., 1:])
+
+    def bins_of_pairs(self) -> BinSums:
+        """The same for cells that alternate between outcome 0 and 1."""
+        positives = self.parts[0][1::2].copy()
+        self.parts = [*(part[::2] + part[1::2] for part in self.parts), positives]
+        return self.bins((-1,))

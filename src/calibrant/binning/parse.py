@@ -1,0 +1,190 @@
+"""Ways to cut scores into bins: a name, a rule, edges or a search becomes a BinTable, or the bin of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError
+from ..views.view import View
+from .rules import BinningRule, Edges, EqualMass, EqualWidth, check_bins, edge_values
+from .searches import SEARCHES, EqualArea, check_search, choose_bins
+from .table import BinTable
+
+__all__ = [
+    "BINS",
+    "EQUAL_WIDTH",
+    "Binning",
+    "Bins",
+    "Edges",
+    "EqualArea",
+    "EqualMass",
+    "EqualWidth",
+    "are_edges",
+    "as_default",
+    "bin_cells",
+    "bin_table",
+    "check_bins",
+    "check_written",
+    "is_default",
+    "parse_binning",
+    "refuse_two_numbers",
+    "several_bins",
+]
+
+Binning = Literal["equal_width", "equal_mass", "equal_area"] | BinningRule | BinTable
+Bins = int | Sequence[float] | Literal["sweep", "search", "search_pure", "cv", "tcal"]
+
+
+class _DefaultNumber(int):
+    """A number of bins that the user did not write: it gives way to a rule with a number of its own."""
+
+
+class _DefaultName(str):
+    """The name of a binning that the user did not write: it gives way to edges."""
+
+    __slots__ = ()
+
+
+def as_default(value: Any) -> Any:
+    """The default of ``bins=`` or ``binning=``, marked as such, so that it can be told from the same value in a call."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _DefaultNumber(value)
+    # A search is what its metric is made of, and gives way to nothing.
+    return _DefaultName(value) if isinstance(value, str) and value not in SEARCHES else value
+
+
+def is_default(value: Any) -> bool:
+    """Whether the user did not write this value of ``bins=`` or ``binning=``."""
+    return isinstance(value, (_DefaultNumber, _DefaultName))
+
+
+BINS: int = as_default(15)
+EQUAL_WIDTH = cast(Literal["equal_width"], as_default("equal_width"))
+
+NAMED: dict[str, type[EqualWidth] | type[EqualMass] | type[EqualArea]] = {
+    "equal_width": EqualWidth,
+    "equal_mass": EqualMass,
+    "equal_area": EqualArea,
+}
+
+
+def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
+    """The rule that `binning` and `bins` ask for: a name and a number or a search, given edges, or a rule as it is."""
+    if are_edges(bins):
+        if not is_default(binning):
+            raise _edges_beside(binning)
+        return Edges(tuple(edge_values(bins).tolist()))
+    if isinstance(binning, str):
+        if binning not in NAMED:
+            hint = {
+                "uniform": "equal_width",
+                "quantile": "equal_mass",
+                "adaptive": "equal_mass",
+                "equal-mass": "equal_mass",
+            }.get(binning)
+            raise ArgumentError(
+                "binning",
+                f"must be {', '.join(map(repr, NAMED))} or a rule; got {binning!r}",
+                f"use {hint!r}" if hint else "",
+            )
+        if not isinstance(bins, str):
+            return NAMED[binning](check_bins(bins))
+        rule: BinningRule = NAMED[binning]()
+    elif isinstance(binning, BinTable):
+        rule = Edges(tuple(binning.edges.tolist()), binning.closed)
+    elif isinstance(binning, type):
+        raise ArgumentError("binning", f"is the class {binning.__name__}", f"call it: {binning.__name__}()")
+    elif hasattr(binning, "table") and hasattr(binning, "with_bins"):
+        rule = binning
+    elif isinstance(getattr(binning, "table", None), BinTable):
+        raise ArgumentError(
+            "binning", f"is a {type(binning).__name__}, which has its bins in a table", "pass its .table"
+        )
+    else:
+        raise ArgumentError("binning", f"must be {', '.join(map(repr, NAMED))} or a rule; got {binning!r}")
+    refuse_two_numbers(rule, bins)
+    if isinstance(bins, str):
+        if (rule, bins) not in view.tables:
+            view.tables[rule, bins] = choose_bins(view, rule, bins)
+        bins = view.tables[rule, bins]
+    return rule.with_bins(check_bins(bins))
+
+
+def are_edges(bins: Any) -> bool:
+    """Whether `bins` lists edges, and is neither a number nor the name of a search."""
+    return not isinstance(bins, (int, np.integer, str)) and np.ndim(bins) == 1
+
+
+def check_written(bins: Any, binning: Any) -> None:
+    """Raise unless ``bins=`` is a number, edges, a list of numbers or widths, or a search, and goes with ``binning=``, where given."""
+    if isinstance(bins, str):
+        check_search(bins)
+    elif not are_edges(bins):
+        check_bins(bins)
+    elif several_bins(bins) is None:
+        Edges(tuple(edge_values(bins).tolist()))
+        if binning is not None:
+            raise _edges_beside(binning)
+    if isinstance(binning, BinTable) or hasattr(binning, "cells"):
+        refuse_two_numbers(binning, bins)
+
+
+def _edges_beside(binning: Any) -> ArgumentError:
+    shown = repr(binning) if isinstance(binning, str) else type(binning).__name__
+    return ArgumentError("bins", f"edges were given beside binning={shown}", "pass a number of bins, or drop binning")
+
+
+def refuse_two_numbers(rule: Any, bins: Any) -> None:
+    """Raise where ``bins=`` was written beside a rule that has bins of its own, for one of the two would be ignored."""
+    takes_number = hasattr(rule, "with_bins") and rule.with_bins(1) is not rule
+    if takes_number or is_default(bins):
+        return
+    name = type(rule).__name__
+    own = (
+        "its own edges"
+        if isinstance(rule, (Edges, BinTable))
+        else "cells of its own"
+        if not hasattr(rule, "bins")
+        else "its own number"
+    )
+    remedy = f"drop bins, or pass {name}(bins={bins!r})" if own == "its own number" else "drop one of them"
+    raise ArgumentError("bins", f"{bins!r} was given beside a binning with {own} ({name})", remedy)
+
+
+def several_bins(bins: Any) -> list[int] | None:
+    """Numbers of bins to average over, from a list of numbers or of widths; None where `bins` is no such list.
+
+    A list that runs from 0 to 1 is edges. Whole numbers are numbers of bins, fractions up to a quarter are widths (1/width
+    bins, rounded); larger ones are more likely edges that lack their ends, and are left to be refused.
+    """
+    if isinstance(bins, (int, np.integer, str)) or np.ndim(bins) != 1 or len(bins) == 0:
+        return None
+    values = edge_values(bins)
+    if values[0] == 0 or not (np.isfinite(values).all() and (values > 0).all()):
+        return None
+    if (values == np.floor(values)).all():
+        return [int(value) for value in values]
+    if (values <= 0.25).all():
+        return [max(1, round(1 / value)) for value in values.tolist()]
+    return None
+
+
+def bin_table(view: View, binning: Binning = EQUAL_WIDTH, bins: Bins = BINS) -> BinTable:
+    """Cut the scores of `view` into bins."""
+    rule = parse_binning(view, binning, bins)
+    try:
+        known: BinTable | None = view.tables.get(rule)
+    except TypeError:  # a user's rule that cannot be hashed
+        return rule.table(view)
+    if known is None:
+        known = view.tables[rule] = rule.table(view)
+    return known
+
+
+def bin_cells(view: View, binning: Binning = EQUAL_WIDTH, bins: Bins = BINS) -> tuple[NDArray[np.intp], int]:
+    """The bin of each row of `view`, and how many bins there are."""
+    return parse_binning(view, binning, bins).cells(view)

@@ -1,0 +1,318 @@
+"""Rules that cut scores into bins: equal width, equal mass, given edges; each gives a BinTable, or the bin of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
+from ..input.convert import is_number
+from ..util.blocks import map_blocks, rows_per_block
+from ..views.view import Prefix, View
+from .exact_sums import MAX_FAST_BINS, BinSums, class_sums, slot_sums, slots_among, uniform_slots, uniform_sums
+from .table import BinTable, Closed
+
+__all__ = ["BinningRule", "Edges", "EqualMass", "EqualWidth", "check_bins", "equal_mass_cuts", "table_by_groups"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+
+class BinningRule(Protocol):
+    """A way to cut scores into bins."""
+
+    def table(self, view: View) -> BinTable: ...
+
+    def cells(self, view: View) -> tuple[NDArray[np.intp], int]: ...
+
+    def with_bins(self, bins: int) -> BinningRule: ...
+
+
+@dataclass(frozen=True)
+class EqualWidth:
+    """Bins of equal width on `range`, right-closed with the lowest score in the first bin; ``closed="left"`` on request."""
+
+    bins: int | None = None
+    closed: Closed = "right"
+    range: tuple[float, float] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        _check_closed(self.closed)
+        pair = isinstance(self.range, (tuple, list)) and len(self.range) == 2 and all(map(is_number, self.range))
+        if not (pair and 0 <= self.range[0] < self.range[1] <= 1):
+            raise ArgumentError("range", f"must satisfy 0 <= low < high <= 1; got {self.range!r}")
+
+    def with_bins(self, bins: int) -> EqualWidth:
+        return self if self.bins is not None else EqualWidth(bins, self.closed, self.range)
+
+    def _edges(self) -> tuple[Floats, bool]:
+        """The edges, and whether they are k/M on all of [0, 1]."""
+        count = check_bins(self.bins)
+        edges = np.arange(count + 1) / count
+        low, high = self.range
+        if (low, high) == (0.0, 1.0):
+            return edges, count <= MAX_FAST_BINS
+        edges = low + (high - low) * edges
+        edges[-1] = high
+        return edges, False
+
+    def table(self, view: View) -> BinTable:
+        edges, uniform = self._edges()
+        if not uniform or view.weight is not None or view.is_soft:
+            return _table_by_slots(view, edges, self._slots(view, edges, uniform), self.closed)
+        if view.column is None:
+            sums = uniform_sums(view.raw_score, view.raw_outcome, edges, self.closed)
+        else:
+            classes, index = view.column
+            key = (self.bins, self.closed)
+            if key not in classes.found:
+                classes.found[key] = class_sums(classes.probs, classes.labels, edges, self.closed)
+            sums = BinSums(*(part[index] for part in classes.found[key]))
+        return _exact_table(view, edges, sums, self.closed)
+
+    def _slots(self, view: View, edges: Floats, uniform: bool) -> Callable[[Array], Array]:
+        if uniform:
+            return uniform_slots(edges, self.closed, view.raw_score.dtype == np.float32)
+        _check_inside(view, *self.range)
+        return slots_among(edges, self.closed)
+
+    def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+        edges, uniform = self._edges()
+        return cells_by_slots(view, self._slots(view, edges, uniform)), len(edges) - 1
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Given or fitted bins: rising edges from 0 to 1."""
+
+    edges: tuple[float, ...]
+    closed: Closed = "right"
+
+    def __post_init__(self) -> None:
+        _check_closed(self.closed)
+        values = edge_values(self.edges)
+        if values.ndim != 1 or len(values) < 2 or values[0] != 0 or values[-1] != 1 or not (np.diff(values) > 0).all():
+            raise ArgumentError(
+                "bins",
+                f"edges must rise strictly from 0 to 1; got {values.ravel()[:12].tolist()}",
+                "for example [0, 0.5, 0.9, 1]",
+            )
+
+    def with_bins(self, bins: int) -> Edges:
+        return self
+
+    def table(self, view: View) -> BinTable:
+        edges = np.asarray(self.edges, dtype=np.float64)
+        return _table_by_slots(view, edges, slots_among(edges, self.closed), self.closed)
+
+    def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+        return cells_by_slots(view, slots_among(np.asarray(self.edges), self.closed)), len(self.edges) - 1
+
+
+@dataclass(frozen=True)
+class EqualMass:
+    """Bins of equal weight; tied scores stay together, so there may be fewer bins than asked for.
+
+    ``ties="split"`` cuts through ties in row order, and ``split="array_split"`` also makes the first bins the larger ones,
+    both as some published code does: for unweighted rows only, and the value then depends on the order of the rows.
+    """
+
+    bins: int | None = None
+    ties: Literal["together", "split"] = "together"
+    split: Literal["floor", "array_split"] = "floor"
+
+    def __post_init__(self) -> None:
+        if self.ties not in ("together", "split"):
+            raise ArgumentError("ties", f"must be 'together' or 'split'; got {self.ties!r}")
+        if self.split not in ("floor", "array_split"):
+            raise ArgumentError("split", f"must be 'floor' or 'array_split'; got {self.split!r}")
+
+    def with_bins(self, bins: int) -> EqualMass:
+        return self if self.bins is not None else EqualMass(bins, self.ties, self.split)
+
+    @property
+    def keeps_ties(self) -> bool:
+        return self.ties == "together" and self.split == "floor"
+
+    def table(self, view: View) -> BinTable:
+        if self.keeps_ties:
+            return table_by_groups(view, equal_mass_cuts(view.prefix, check_bins(self.bins)))
+        return _table_by_starts(view, self._split_starts(view))
+
+    def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+        if self.keeps_ties:
+            starts = view.prefix.end[equal_mass_cuts(view.prefix, check_bins(self.bins))]
+        else:
+            starts = self._split_starts(view)
+        return cells_by_starts(view, starts)
+
+    def _split_starts(self, view: View) -> Array:
+        """The first row of each non-empty bin in rising order of score, cutting through ties."""
+        count = check_bins(self.bins)
+        if view.weight is not None and not (view.weight == 1).all():
+            raise WeightsNotSupportedError(
+                "binning", "splitting ties has no meaning under weights", "use ties='together'"
+            )
+        if self.split == "array_split":
+            size, larger = divmod(view.n, count)
+            sizes = np.full(count, size) + (np.arange(count) < larger)
+            return np.concatenate([[0], np.cumsum(sizes)])[:-1][sizes > 0]
+        bin_of_row = np.arange(view.n) * count // view.n
+        return np.flatnonzero(np.append(True, np.diff(bin_of_row) > 0))
+
+
+def cells_by_starts(view: View, starts: Array) -> tuple[NDArray[np.intp], int]:
+    """The bin of each row, given the first row of each bin in rising order of score."""
+    cell = np.empty(view.n, np.intp)
+    cell[view.order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, view.n)))
+    return cell, len(starts)
+
+
+def equal_mass_cuts(prefix: Prefix, count: int) -> Array:
+    """The first tie group of each non-empty bin, where a group goes to bin floor(M C / W), C the weight before it."""
+    before, total = prefix.weight[:-1], prefix.weight[-1]
+    number_of_bin = np.arange(1, count)
+    if before.dtype.kind in "iu":
+        least = -(-number_of_bin * int(total) // count)
+    else:
+        # Sums of scaled weights miss a whole number by rounding only; without the slack, scaling would move bins.
+        least = (number_of_bin - 1e-9 * max(1, count)) * (total / count)
+    cuts = np.append(0, np.searchsorted(before, least))
+    cuts = cuts[np.append(True, cuts[1:] != cuts[:-1])]
+    return cuts[cuts < len(before)]
+
+
+def check_bins(bins: Any, edges: bool = True) -> int:
+    """A number of bins, as an int from 1 up; `edges` says whether edges could have stood in its place."""
+    if isinstance(bins, (bool, np.bool_)) or not isinstance(bins, (int, np.integer)):
+        instead = ", or rising edges from 0 to 1" if edges else ""
+        raise ArgumentError("bins", f"must be a whole number from 1 up{instead}; got {bins!r}")
+    if bins < 1:
+        raise ArgumentError("bins", f"must be a whole number from 1 up; got {bins}")
+    if bins > 10_000_000:
+        raise ArgumentError("bins", f"must be at most 10 000 000; got {bins}")
+    return int(bins)
+
+
+def edge_values(edges: Any) -> Floats:
+    """Edges as float64."""
+    try:
+        return np.asarray(edges, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError("bins", f"edges must be numbers; got {edges!r}", "for example [0, 0.5, 0.9, 1]") from None
+
+
+def _check_closed(closed: str) -> None:
+    if closed not in ("right", "left"):
+        raise ArgumentError("closed", f"must be 'right' or 'left'; got {closed!r}")
+
+
+def _check_inside(view: View, low: float, high: float) -> None:
+    if view.raw_score.min() < low or view.raw_score.max() > high:
+        worst = view.raw_score.min() if view.raw_score.min() < low else view.raw_score.max()
+        raise ArgumentError("range", f"({low}, {high}) leaves out the score {float(worst)!r}", "widen the range")
+
+
+def _exact_table(view: View, edges: Floats, sums: BinSums, closed: Closed) -> BinTable:
+    weight = sums.rows.astype(np.float64)
+    return BinTable(
+        edges[:-1],
+        edges[1:],
+        sums.rows,
+        weight,
+        sums.positives.astype(np.float64),
+        sums.score_sum,
+        sums.excess,
+        weight,
+        float(view.n),
+        closed=closed,
+    )
+
+
+def cells_by_slots(view: View, slots: Callable[[Array], Array]) -> NDArray[np.intp]:
+    if not view.n:
+        raise UndefinedMetricError("bins", "there are no rows")
+    slot = np.concatenate(map_blocks(lambda a, b: slots(view.score[a:b]), view.n, rows_per_block(1)))
+    return np.maximum(slot, 1) - 1
+
+
+def _table_by_slots(view: View, edges: Floats, slots: Callable[[Array], Array], closed: Closed) -> BinTable:
+    count = len(edges) - 1
+    if view.weight is None and not view.is_soft:
+        return _exact_table(view, edges, slot_sums(view.raw_score, view.raw_outcome, slots, count), closed)
+    place = cells_by_slots(view, slots)
+    w = view.weights
+
+    def add(values: Floats | None) -> Floats:
+        return np.bincount(place, values, count).astype(np.float64)
+
+    weight = add(w)
+    return BinTable(
+        edges[:-1],
+        edges[1:],
+        np.bincount(place, minlength=count),
+        weight,
+        add(w * view.outcome),
+        add(w * view.score),
+        add(w * (view.score - view.outcome)),
+        add(w * w),
+        view.total,
+        view.weight_kind,
+        closed,
+        view.is_soft,
+    )
+
+
+def table_by_groups(view: View, cuts: Array) -> BinTable:
+    """Bins that are runs of tie groups, from prefix sums; a bin ends at its largest score."""
+    prefix = view.prefix
+    ends = np.append(cuts[1:], len(prefix.score))
+    high = prefix.score[ends - 1]
+    high[-1] = 1.0
+
+    def add(sums: Array) -> Floats:
+        return (sums[ends] - sums[cuts]).astype(np.float64)
+
+    return BinTable(
+        np.append(0.0, high[:-1]),
+        high,
+        prefix.end[ends] - prefix.end[cuts],
+        add(prefix.weight),
+        add(prefix.outcome),
+        add(prefix.total),
+        add(prefix.excess),
+        add(prefix.square),
+        view.total,
+        view.weight_kind,
+        is_soft=view.is_soft,
+    )
+
+
+def _table_by_starts(view: View, starts: Array) -> BinTable:
+    """Bins that are runs of the sorted rows; a bin ends at its largest score."""
+    order = view.order
+    score, outcome, w = view.score[order], view.outcome[order], view.weights[order]
+
+    def add(values: Floats) -> Floats:
+        return np.add.reduceat(values, starts)
+
+    last = np.append(starts[1:], view.n) - 1
+    high = score[last]
+    high[-1] = 1.0
+    return BinTable(
+        np.append(0.0, high[:-1]),
+        high,
+        np.diff(np.append(starts, view.n)),
+        add(w),
+        add(w * outcome),
+        add(w * score),
+        add(w * (score - outcome)),
+        add(w * w),
+        view.total,
+        view.weight_kind,
+        is_soft=view.is_soft,
+    )

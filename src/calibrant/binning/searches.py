@@ -1,0 +1,237 @@
+"""How many bins the data bear: monotone sweep, bin-count search, cross-validation, T-Cal's dyadic grid; and bins of equal area."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, UndefinedMetricError
+from ..views.view import Prefix, View
+from .rules import EqualMass, EqualWidth, cells_by_starts, check_bins, equal_mass_cuts, table_by_groups
+from .table import BinTable
+
+__all__ = ["SEARCHES", "EqualArea", "check_search", "choose_bins"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+# The first tie group of each non-empty bin, for a number of bins.
+Cuts = Callable[[Prefix, int], Array]
+
+SEARCHES = ("sweep", "search", "search_pure", "cv", "tcal")
+FOLDS, MOST_FOLD_BINS = 10, 40
+# Rates closer than this are equal: sums of scaled weights differ by rounding.
+SAME = 1e-12
+
+
+def check_search(how: str) -> None:
+    """Raise unless `how` names a search for the number of bins."""
+    if how not in SEARCHES:
+        raise ArgumentError(
+            "bins", f"must be a whole number from 1 up, edges, or one of {', '.join(SEARCHES)}; got {how!r}"
+        )
+
+
+def choose_bins(view: View, rule: Any, how: str) -> int:
+    """The number of bins of `rule` (equal width or equal mass) by one of the named searches."""
+    check_search(how)
+    cuts = _cuts_of(rule, how)
+    if how == "sweep":
+        return sweep(view, cuts)
+    if how == "search":
+        return search(view, cuts, practical=True)
+    if how == "search_pure":
+        return search(view, cuts, practical=False)
+    if how == "cv":
+        return cross_validated(view, rule)
+    return dyadic(view, cuts)
+
+
+def _cuts_of(rule: Any, how: str) -> Cuts:
+    if isinstance(rule, EqualMass) and rule.keeps_ties:
+        return equal_mass_cuts
+    if isinstance(rule, EqualWidth) and rule.closed == "right" and rule.range == (0.0, 1.0):
+        return equal_width_cuts
+    raise ArgumentError("bins", f"{how!r} goes with binning 'equal_width' or 'equal_mass', not {rule!r}")
+
+
+def equal_width_cuts(prefix: Prefix, count: int) -> Array:
+    """The first tie group of each non-empty right-closed bin of equal width."""
+    inner = np.searchsorted(prefix.score, np.arange(1, count) / count, side="right")
+    cuts = np.append(0, inner)
+    cuts = cuts[np.append(True, cuts[1:] != cuts[:-1])]
+    return cuts[cuts < len(prefix.score)]
+
+
+def _rising(prefix: Prefix, cuts: Array) -> bool:
+    """Whether the outcome rates of the bins do not fall."""
+    ends = np.append(cuts[1:], len(prefix.score))
+    weight = prefix.weight[ends] - prefix.weight[cuts]
+    rate = (prefix.outcome[ends] - prefix.outcome[cuts]) / weight
+    return bool((np.diff(rate) >= -SAME).all())
+
+
+def _rows(view: View) -> int:
+    return int(view.total) if view.weight_kind != "importance" else view.n
+
+
+def sweep(view: View, cuts: Cuts) -> int:
+    """The largest M such that rates rise for every number of bins from 2 to M (Roelofs et al.)."""
+    prefix = view.prefix
+    most = max(1, _rows(view) - 1)
+    # Rates that rise from one tie group to the next rise for any bins made of them.
+    if _rising(prefix, np.arange(len(prefix.score))):
+        return most
+    count = 1
+    while count < most and _rising(prefix, cuts(prefix, count + 1)):
+        count += 1
+    return count
+
+
+def search(view: View, cuts: Cuts, practical: bool) -> int:
+    """Bin-count search (Petersen et al.): halving and doubling instead of one by one."""
+    prefix, n = view.prefix, _rows(view)
+    least = 10 if practical else 0
+    if practical and n < 10:
+        raise UndefinedMetricError("bins", f"the search needs at least 10 rows; there are {n}", "pass a number of bins")
+    most = min(round(n / 10), len(prefix.score), 100) if practical else max(1, round(n / 2))
+    most = max(1, most)
+    size = prefix.end if view.weight_kind == "importance" else prefix.weight
+
+    def fits(count: int) -> bool:
+        if count == 1:
+            return True
+        starts = cuts(prefix, count)
+        ends = np.append(starts[1:], len(prefix.score))
+        return bool((size[ends] - size[starts] >= least).all()) and _rising(prefix, starts)
+
+    low, high, now = 1, most, min(10 if practical else 15, most)
+    while not low == high == now:
+        if fits(now):
+            low = now
+            now = min(2 * now, round(low + (high - low) / 2))
+        else:
+            high = now - 1
+            now = round(low + (high - low) / 2)
+        now = min(high, max(low + 1, now))
+    return now
+
+
+def cross_validated(view: View, rule: Any) -> int:
+    """The number of bins whose tilted-roof map predicts held-out rows best; folds are every tenth row in order of score.
+
+    A count is so many rows, which go to the folds one by one.
+    """
+    score, outcome, weight = view.sorted_rows
+    w = np.ones(view.n, np.int64) if weight is None else weight
+    order = np.lexsort((w, outcome, score))
+    score, outcome, w = score[order], outcome[order], w[order]
+    rows = w if view.weight_kind == "counts" else np.ones(view.n, np.int64)
+    last = np.cumsum(rows)
+    loss = np.zeros(MOST_FOLD_BINS)
+    for held in range(min(FOLDS, int(last[-1]))):
+        inside = (last - 1 - held) // FOLDS - (last - rows - 1 - held) // FOLDS
+        test = inside if view.weight_kind == "counts" else inside * w
+        train = w - test
+        kept = train > 0
+        if not kept.any():
+            continue
+        part = View(score[kept], outcome[kept], None if weight is None else train[kept], view.weight_kind)
+        for position in range(MOST_FOLD_BINS):
+            table = rule.with_bins(position + 1).table(part)
+            loss[position] += math.fsum(test * np.square(_roof(table, score) - outcome))
+    return int(np.argmin(np.round(loss / math.fsum(w), 12))) + 1
+
+
+def _roof(table: BinTable, score: Floats) -> Floats:
+    """The tilted-roof map: the score minus the gap of its bin; an empty bin leaves it as it is."""
+    place = np.clip(np.searchsorted(table.high, score, side="left"), 0, len(table) - 1)
+    return score - table.gap[place]
+
+
+def dyadic(view: View, cuts: Cuts) -> int:
+    """Of 2, 4, 8, ... bins the number at which the debiased squared error stands out most from its null deviation."""
+    prefix = view.prefix
+    score, outcome, weight = view.sorted_rows
+    w = np.ones(view.n) if weight is None else weight.astype(np.float64)
+    own = w if view.weight_kind != "importance" else w**2
+    variance = own * score * (1 - score)
+    # What a row would add by meeting itself; under counts each copy is a row.
+    alone = variance**2 if view.weight_kind == "importance" else variance * score * (1 - score)
+
+    def sums(values: Floats) -> Floats:
+        return np.append(0.0, np.cumsum(values))[prefix.end]
+
+    squares, spread, spread2 = sums(own * np.square(score - outcome)), sums(variance), sums(alone)
+    best, chosen = -math.inf, 2
+    for power in range(1, max(2, math.floor(math.log2(max(view.effective_size, 2))) + 1)):
+        starts = cuts(prefix, 2**power)
+        ends = np.append(starts[1:], len(prefix.score))
+        size = prefix.weight[ends] - prefix.weight[starts]
+        excess = prefix.excess[ends] - prefix.excess[starts]
+        value = math.fsum((np.square(excess) - (squares[ends] - squares[starts])) / size)
+        pairs = np.square(spread[ends] - spread[starts]) - (spread2[ends] - spread2[starts])
+        deviation = math.sqrt(max(2 * math.fsum(np.maximum(pairs, 0) / size**2), 0.0))
+        if deviation > 0 and value / deviation > best + SAME:
+            best, chosen = value / deviation, 2**power
+    return chosen
+
+
+@dataclass(frozen=True)
+class EqualArea:
+    """Bins for which width times weight is the same: between equal width and equal mass."""
+
+    bins: int | None = None
+
+    def with_bins(self, bins: int) -> EqualArea:
+        return self if self.bins is not None else EqualArea(bins)
+
+    def table(self, view: View) -> BinTable:
+        cuts, edges = self._cuts(view)
+        table = table_by_groups(view, cuts)
+        return BinTable(**{**table.__dict__, "low": edges[:-1], "high": edges[1:]})
+
+    def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+        cuts, _ = self._cuts(view)
+        return cells_by_starts(view, view.prefix.end[cuts])
+
+    def _cuts(self, view: View) -> tuple[Array, Floats]:
+        """The first tie group of each bin, and the edges, midway between neighbouring scores."""
+        most = check_bins(self.bins)
+        prefix = view.prefix
+        between = np.append((prefix.score[:-1] + prefix.score[1:]) / 2, 1.0)
+        share = prefix.weight / prefix.weight[-1]
+
+        def close(area: float) -> list[int]:
+            """Close a bin as soon as its width times share reaches `area`; the last ends at 1. Stops beyond `most`."""
+            ends: list[int] = []
+            start, left = 0, 0.0
+            while start < len(between) and len(ends) <= most:
+                low, high = start, len(between) - 1
+                while low < high:
+                    middle = (low + high) // 2
+                    if (between[middle] - left) * (share[middle + 1] - share[start]) >= area * (1 - SAME):
+                        high = middle
+                    else:
+                        low = middle + 1
+                ends.append(low + 1)
+                start, left = low + 1, between[low]
+            return ends
+
+        low, high = 0.0, 1.0
+        ends = close(high)
+        for _ in range(60):
+            if high - low <= SAME * high:  # closer, rounding would decide which of several equal areas still fits
+                break
+            middle = (low + high) / 2
+            found = close(middle)
+            if len(found) <= most:
+                high, ends = middle, found
+            else:
+                low = middle
+        cuts = np.append(0, ends[:-1]).astype(np.intp)
+        return cuts, np.append(0.0, between[np.asarray(ends) - 1])

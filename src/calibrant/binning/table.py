@@ -1,0 +1,155 @@
+"""BinTable: bins of scores with what fell into each; every binned metric is read from one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, UndefinedMetricError
+from ..input.convert import is_number
+from ..input.weights import WeightKind
+from ..util.cached import cached_property
+from ..util.results import frame_of, html_table, number
+
+__all__ = ["BinTable", "Closed", "check_interval"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Closed = Literal["right", "left"]
+
+
+@dataclass(frozen=True)
+class BinTable:
+    """Bins of scores with what fell into each; empty bins are kept and shown as empty.
+
+    `excess` is the sum of weight times (score - outcome), exact for unweighted rows: positive where the scores are too high.
+    """
+
+    low: Floats
+    high: Floats
+    rows: Array
+    weight: Floats
+    positives: Floats
+    score_sum: Floats
+    excess: Floats
+    square: Floats
+    """Sum of squared weights."""
+    total: float
+    weight_kind: WeightKind = "unit"
+    closed: Closed = "right"
+    is_soft: bool = field(default=False, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    @property
+    def empty(self) -> Array:
+        return self.rows == 0
+
+    @cached_property
+    def share(self) -> Floats:
+        """The part of all weight that fell into each bin."""
+        return self.weight / self.total
+
+    @cached_property
+    def gap(self) -> Floats:
+        """Mean score minus mean outcome; 0 in an empty bin, whose share is 0."""
+        return np.divide(self.excess, self.weight, out=np.zeros(len(self)), where=self.weight > 0)
+
+    @cached_property
+    def mean_score(self) -> Floats:
+        """Mean score of each bin, NaN where it is empty."""
+        return np.divide(self.score_sum, self.weight, out=np.full(len(self), np.nan), where=self.weight > 0)
+
+    @cached_property
+    def rate(self) -> Floats:
+        """Mean outcome of each bin, NaN where it is empty."""
+        rate = np.divide(self.positives, self.weight, out=np.full(len(self), np.nan), where=self.weight > 0)
+        return np.clip(rate, 0, 1)  # differences of sums of weights can miss the ends by rounding
+
+    @property
+    def edges(self) -> Floats:
+        """Rising edges from 0 to 1. The table itself serves as ``binning=`` on other rows, selections or models."""
+        # A first bin that holds only the score 0 still needs a width, and bins of a narrower range reach to 1.
+        return np.concatenate([[0.0], np.maximum(self.high[:-1], 5e-324), [1.0]])
+
+    def interval(self, level: float = 0.95, method: str = "clopper_pearson") -> tuple[Floats, Floats]:
+        """Lower and upper bound of each bin's outcome rate; NaN in empty bins.
+
+        `method` is ``"clopper_pearson"``, ``"jeffreys"`` or ``"wilson"``. Importance weights use the effective size.
+        """
+        check_interval(level, method)
+        if self.is_soft:
+            raise UndefinedMetricError(
+                "interval", "binomial intervals need hard labels, and these are soft", "pass interval=None"
+            )
+        n = (
+            self.weight
+            if self.weight_kind != "importance"
+            else np.divide(self.weight**2, self.square, out=np.zeros(len(self)), where=self.square > 0)
+        )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return _binomial_interval(n * self.rate, n, 1 - level, method)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists; an empty bin has None for its means."""
+        return {
+            "low": self.low.tolist(),
+            "high": self.high.tolist(),
+            "rows": self.rows.tolist(),
+            "weight": self.weight.tolist(),
+            "mean_score": _none(self.mean_score),
+            "rate": _none(self.rate),
+            "gap": [None if bare else gap for bare, gap in zip(self.empty, self.gap.tolist(), strict=True)],
+        }
+
+    def to_frame(self) -> Any:
+        """One row for each bin, as a frame of the library at hand."""
+        return frame_of(self.to_dict())
+
+    def __repr__(self) -> str:
+        return "\n".join("  ".join(cell.rjust(9) for cell in row) for row in [self._headings(), *self._lines()])
+
+    def _repr_html_(self) -> str:
+        return html_table(self._headings(), self._lines())
+
+    @staticmethod
+    def _headings() -> list[str]:
+        return ["low", "high", "weight", "score", "rate", "gap"]
+
+    def _lines(self) -> list[list[str]]:
+        columns = zip(self.low, self.high, self.weight, self.mean_score, self.rate, self.gap, self.empty, strict=True)
+        return [
+            [number(low), number(high), f"{weight:.6g}", number(score), number(rate), "empty" if bare else number(gap)]
+            for low, high, weight, score, rate, gap, bare in columns
+        ]
+
+
+def check_interval(level: Any, method: Any, argument: str = "level") -> None:
+    """Raise unless `level` lies between 0 and 1 and `method` is one of the three."""
+    if not (is_number(level) and 0 < level < 1):
+        raise ArgumentError(argument, f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    if method not in ("clopper_pearson", "jeffreys", "wilson"):
+        raise ArgumentError("method", f"must be 'clopper_pearson', 'jeffreys' or 'wilson'; got {method!r}")
+
+
+def _none(values: Floats) -> list[float | None]:
+    return [None if np.isnan(value) else value for value in values.tolist()]
+
+
+def _binomial_interval(k: Floats, n: Floats, alpha: float, method: str) -> tuple[Floats, Floats]:
+    from scipy.special import betaincinv, ndtri
+
+    if method == "wilson":
+        z = -ndtri(alpha / 2)
+        rate = k / n
+        centre = (rate + z**2 / (2 * n)) / (1 + z**2 / n)
+        half = z / (1 + z**2 / n) * np.sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2))
+        return np.maximum(centre - half, 0), np.minimum(centre + half, 1)
+    add = 0.5 if method == "jeffreys" else 0.0
+    low = np.where(k > 0, betaincinv(np.where(k > 0, k + add, 1), n - k + (add or 1), alpha / 2), 0.0)
+    high = np.where(k < n, betaincinv(k + (add or 1), np.where(k < n, n - k + add, 1), 1 - alpha / 2), 1.0)
+    return np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan)

@@ -1,0 +1,377 @@
+"""Smooth curves through outcomes: LOESS and LOWESS as in R, and logistic regression on splines of the log-odds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import UndefinedMetricError
+from ..util.blocks import map_blocks
+from ..util.sums import accurate_sum
+from ..views.view import View
+
+__all__ = [
+    "KNOTS",
+    "LEAST",
+    "Groups",
+    "loess",
+    "logistic_curve",
+    "lowess",
+    "spline_basis",
+    "tie_groups",
+    "weighted_quantile",
+]
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+# Up to this many distinct scores every one gets its own fit; above, nodes do and the rest is interpolated.
+DIRECT_SCORES = 2000
+NODES = 500
+# Fits at nodes read the data merged into about this many cells, each at its mean: an error of the order of
+# (cell / bandwidth)^2, far below that of the interpolation.
+CELLS = 4096
+MOST_NEIGHBOURHOODS = 20
+# Entries of one tile of nodes times rows in their windows.
+TILE = 1 << 16
+# Scores closer than this are the same place, for squares of their distances are no numbers.
+NO_DISTANCE = 1e-150
+# Least ratio of the eigenvalues of the normal equations at which they are solved as they are.
+SOUND = 1e-5
+# Logarithms are taken of probabilities at least this far from 0 and 1.
+LEAST = 1e-12
+# Harrell's default places of the knots, as quantiles.
+KNOTS = {3: (0.1, 0.5, 0.9), 4: (0.05, 0.35, 0.65, 0.95), 5: (0.05, 0.275, 0.5, 0.725, 0.95)}
+MOST_STEPS = 100
+
+
+class Groups(NamedTuple):
+    """Rows of equal score taken together, in rising order of score."""
+
+    score: Floats
+    rate: Floats
+    """Mean outcome."""
+    weight: Floats
+    """Share of all weight, times the number of rows."""
+    end: Whole
+    """How many rows there are up to and including each; a count of 3 is three rows."""
+
+    @property
+    def rows(self) -> int:
+        return int(self.end[-1])
+
+
+def tie_groups(view: View) -> Groups:
+    """The tie groups of a view; where weights are importance, neighbours are counted in rows all the same."""
+    score, outcome, weight = view.sorted_rows
+    start = np.append(0, np.flatnonzero(score[1:] != score[:-1]) + 1)
+    ends = np.append(start[1:], len(score)).astype(np.int64)
+    if weight is None:
+        mass = np.diff(ends, prepend=0).astype(np.float64)
+        return Groups(score[start], np.add.reduceat(outcome, start) / mass, mass, ends)
+    if view.weight_kind == "counts":
+        ends = np.cumsum(np.add.reduceat(weight.astype(np.int64), start))
+    weight = weight.astype(np.float64)
+    mass = np.add.reduceat(weight, start)
+    rate = np.add.reduceat(weight * outcome, start) / mass
+    return Groups(score[start], rate, mass * (float(ends[-1]) / view.total), ends)
+
+
+def loess(groups: Groups, span: float, degree: int, surface: str, exact: bool) -> Floats:
+    """The fitted curve at each distinct score."""
+    near = max(1, min(groups.rows, math.floor(groups.rows * span + 1e-5)))
+    stretch = math.sqrt(max(1.0, span))  # a span above 1 multiplies the squared bandwidth
+    if surface == "interpolate":
+        at = _tree_vertices(groups, math.floor(groups.rows * span * 0.2))
+        value, slope = local_fits(groups, at, stretch * reach(groups, at, near), degree)
+        return _hermite(at, value, slope, groups.score)
+    nodes = max(NODES, math.ceil(200 / span))  # a short span bends more
+    if exact or len(groups.score) <= max(DIRECT_SCORES, nodes):
+        return local_fits(groups, groups.score, stretch * reach(groups, groups.score, near), degree)[0]
+    # A score that fills its neighbourhood alone is its own mean, and not near what lies beside it.
+    alone = np.diff(groups.end, prepend=0) >= near
+    at = _nodes(groups, nodes)
+    at = at[~alone[np.searchsorted(groups.score, at)]]
+    fitted = groups.rate.copy()
+    if len(at):
+        value, _ = local_fits(_merged(groups, near, CELLS), at, stretch * reach(groups, at, near), degree)
+        fitted[~alone] = _hermite(at, value, _slopes(at, value), groups.score[~alone])
+    return fitted
+
+
+def reach(groups: Groups, at: Floats, near: int) -> Floats:
+    """Distance from each place to its `near`-th nearest row.
+
+    The nearest rows are neighbours in rank; the first of them is found by bisection, for the distance to it falls and that to
+    the last of them rises.
+    """
+
+    def score_of(rank: Whole) -> Floats:
+        return groups.score[np.searchsorted(groups.end, rank, side="right")]
+
+    low = np.zeros(len(at), np.int64)
+    high = np.full(len(at), groups.rows - near)
+    while (low < high).any():
+        middle = (low + high) // 2
+        enough = score_of(middle + near - 1) - at >= at - score_of(middle)
+        low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
+    found = [
+        np.maximum(at - score_of(first), score_of(first + near - 1) - at) for first in (low, np.maximum(low - 1, 0))
+    ]
+    distance = np.minimum(*found)
+    return np.where(distance > NO_DISTANCE, distance, 0.0)
+
+
+def _window(groups: Groups, at: Floats, bandwidth: Floats) -> tuple[slice, Floats]:
+    """The groups that some place of a tile can see, and their distances from each place over its bandwidth.
+
+    Places of a tile are neighbours, so one slice for all of them is little longer than that of each.
+    """
+    bandwidth = np.maximum(bandwidth, NO_DISTANCE)
+    first = int(np.searchsorted(groups.score, at - bandwidth, side="left").min())
+    last = int(np.searchsorted(groups.score, at + bandwidth, side="right").max())
+    seen = slice(first, max(last, first + 1))
+    return seen, (groups.score[seen] - at[:, None]) / bandwidth[:, None]
+
+
+def local_fits(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> tuple[Floats, Floats]:
+    """Value and slope at each place of the polynomial fitted around it."""
+
+    def work(start: int, stop: int) -> Floats:
+        return _polynomials(groups, at[start:stop], bandwidth[start:stop], degree)
+
+    widest, step = _tile(groups, at, bandwidth)
+    parts = map_blocks(work, len(at), step, columns=widest)
+    value, slope = np.concatenate(parts, axis=1)
+    return value, slope
+
+
+def _tile(groups: Groups, at: Floats, bandwidth: Floats) -> tuple[int, int]:
+    """Groups in the widest window, and how many places to take together: not so many that their windows differ much."""
+    score = groups.score
+    widths = np.searchsorted(score, at + bandwidth, "right") - np.searchsorted(score, at - bandwidth, "left") + 1
+    widest = int(widths.max())
+    return widest, max(1, min(TILE // widest, len(at) * widest // (4 * len(score))))
+
+
+def _polynomials(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> Floats:
+    """Least squares with tricube weights in powers of the distance over the bandwidth, columns brought to length 1."""
+    seen, away = _window(groups, at, bandwidth)
+    distance = np.minimum(np.abs(away), 1.0)
+    kernel = 1 - distance * distance * distance
+    root = np.sqrt(groups.weight[seen] * (kernel * kernel * kernel))
+    lost = ~root.any(axis=1)  # a place between rows, all of them as far away as the bandwidth
+    if lost.any():
+        root[lost] = np.where(np.abs(away[lost]) <= 1, np.sqrt(groups.weight[seen]), 0.0)
+    columns = np.empty((len(at), degree + 2, root.shape[1]))
+    columns[:, 0] = root
+    for power in range(degree):
+        np.multiply(columns[:, power], away, out=columns[:, power + 1])
+    np.multiply(root, groups.rate[seen], out=columns[:, -1])
+    coefficient = _least_squares(columns)
+    slope = coefficient[:, 1] / np.maximum(bandwidth, NO_DISTANCE) if degree else np.zeros(len(at))
+    return np.stack([coefficient[:, 0], slope])
+
+
+def _least_squares(columns: Floats) -> Floats:
+    """For each place the coefficients of the first columns that give the last; the shortest ones where many do."""
+    product = columns @ columns.transpose(0, 2, 1)
+    length = np.sqrt(np.einsum("nkk->nk", product))
+    length = np.where(length > 0, length, 1.0)
+    product /= length[:, :, None] * length[:, None, :]
+    size, turn = np.linalg.eigh(product[:, :-1, :-1])
+    along = np.einsum("nij,ni->nj", turn, product[:, :-1, -1])
+    sound = size[:, 0] > SOUND * size[:, -1]
+    found = np.einsum("nij,nj->ni", turn, along / np.where(sound[:, None], size, 1.0))
+    if not sound.all():
+        found[~sound] = _shortest(columns[~sound] / length[~sound][:, :, None])
+    return np.asarray(found * length[:, -1:] / length[:, :-1])
+
+
+def _shortest(columns: Floats) -> Floats:
+    """The same by a triangular factor and its pseudo-inverse: squares would lose half of the digits."""
+    spare = max(0, columns.shape[1] - columns.shape[2])  # rows of nothing, for a square factor
+    columns = np.pad(columns, ((0, 0), (0, 0), (0, spare)))
+    factor = np.asarray(np.linalg.qr(columns.transpose(0, 2, 1), mode="r"))
+    u, s, vt = np.linalg.svd(factor[:, :-1, :-1])
+    kept = s > 100 * np.finfo(np.float64).eps * s[:, :1]
+    along = np.einsum("nij,ni->nj", u, factor[:, :-1, -1])
+    return np.einsum("nji,nj->ni", vt, np.where(kept, along / np.where(kept, s, 1.0), 0.0))
+
+
+def _place(groups: Groups) -> Floats:
+    """Where each score stands from 0 to 1, half by its value and half by its rank: dense where either changes."""
+    score = groups.score
+    return 0.5 * (score - score[0]) / (score[-1] - score[0]) + 0.5 * groups.end / groups.rows
+
+
+def _nodes(groups: Groups, count: int) -> Floats:
+    place = _place(groups)
+    index = np.searchsorted(place, np.linspace(place[0], place[-1], count))
+    return groups.score[np.unique(np.minimum(index, len(place) - 1))]
+
+
+def _merged(groups: Groups, near: int, cells: int) -> Groups:
+    """The data in cells, where those are many and small beside a neighbourhood."""
+    if len(groups.score) <= cells or near * MOST_NEIGHBOURHOODS < groups.rows:
+        return groups
+    cell = np.minimum((_place(groups) * cells).astype(np.int64), cells - 1)
+    start = np.append(0, np.flatnonzero(np.diff(cell)) + 1)
+    weight = np.add.reduceat(groups.weight, start)
+    score, rate = (np.add.reduceat(groups.weight * values, start) / weight for values in (groups.score, groups.rate))
+    return Groups(score, rate, weight, groups.end[np.append(start[1:], len(cell)) - 1])
+
+
+def _slopes(at: Floats, value: Floats) -> Floats:
+    if len(at) < 3:
+        return np.full(len(at), np.diff(value)[0] / np.diff(at)[0] if len(at) == 2 else 0.0)
+    return np.asarray(np.gradient(value, at, edge_order=2))
+
+
+def _hermite(at: Floats, value: Floats, slope: Floats, score: Floats) -> Floats:
+    """The cubic between each two places that meets their values and slopes."""
+    if len(at) == 1:
+        return np.full(len(score), value[0])
+    cell = np.clip(np.searchsorted(at, score) - 1, 0, len(at) - 2)
+    step = np.diff(at)[cell]
+    t = (score - at[cell]) / step
+    first = value[cell] * (1 + 2 * t) + slope[cell] * step * t
+    second = value[cell + 1] * (3 - 2 * t) - slope[cell + 1] * step * (1 - t)
+    return np.asarray(first * (1 - t) ** 2 + second * t**2)
+
+
+def _tree_vertices(groups: Groups, most: int) -> Floats:
+    """Cell borders of R's k-d tree: cells of more than `most` rows are cut at their middle row, ties kept together."""
+    low, high = groups.score[0], groups.score[-1]
+    margin = 0.005 * max(high - low, 1e-10 * max(abs(low), abs(high)) + 1e-30)
+    vertices = {low - margin, high + margin}
+    cells = [(1, groups.rows, low - margin, high + margin)]
+    while cells:
+        first, last, lower, upper = cells.pop()
+        if last - first + 1 <= most:
+            continue
+        middle = _cut(groups.end, first, last)
+        border = groups.score[np.searchsorted(groups.end, middle)]
+        if border in (lower, upper):
+            continue
+        vertices.add(border)
+        cells += [(first, middle, lower, border), (middle + 1, last, border, upper)]
+    return np.array(sorted(vertices))
+
+
+def _cut(end: Whole, first: int, last: int) -> int:
+    """The last row (from 1) of the tie group whose end is nearest to the middle, the upper of two; the middle if there is none."""
+    middle = (first + last) // 2
+    place = int(np.searchsorted(end, middle))
+    above = int(end[place]) - middle
+    below = middle - int(end[place - 1]) if place > 0 else last
+    if above <= below:
+        return middle + above if middle + above < last else middle
+    return middle - below if middle - below >= first and middle + below < last else middle
+
+
+def lowess(groups: Groups, span: float, delta: float, exact: bool) -> Floats:
+    """Local lines as in R's `lowess` without robustness steps: fits at places more than `delta` apart, straight between."""
+    near = max(min(2, groups.rows), min(groups.rows, math.floor(groups.rows * span + 1e-7)))
+    score = groups.score
+    chosen = list(range(len(score))) if delta == 0 else [0]
+    while chosen[-1] < len(score) - 1:
+        beyond = int(np.searchsorted(score, score[chosen[-1]] + delta, side="right"))
+        chosen.append(max(chosen[-1] + 1, beyond - 1))
+    at = score[chosen]
+    bandwidth = reach(groups, at, near)
+    source = groups if exact else _merged(groups, near, 4 * CELLS)  # fewer places, so finer cells
+
+    def work(start: int, stop: int) -> Floats:
+        return _lines(source, at[start:stop], bandwidth[start:stop], float(score[-1] - score[0]))
+
+    widest, step = _tile(source, at, bandwidth)
+    fitted = np.concatenate(map_blocks(work, len(at), step, columns=widest))
+    return np.interp(score, at, fitted)
+
+
+def _lines(groups: Groups, at: Floats, bandwidth: Floats, extent: float) -> Floats:
+    seen, away = _window(groups, at, bandwidth)
+    distance = np.minimum(np.abs(away), 1.0)
+    inner = 1 - distance * distance * distance
+    kernel = np.where(distance <= 0.001, 1.0, np.where(distance <= 0.999, inner * inner * inner, 0.0))
+    share = groups.weight[seen] * kernel
+    share /= share.sum(axis=1, keepdims=True)
+    rate = groups.rate[seen]
+    centre = (share * away).sum(axis=1)
+    offset = away - centre[:, None]
+    mean, spread = (share * rate).sum(axis=1), (share * offset**2).sum(axis=1)
+    # Where the scores are nearly the same, their mean serves.
+    steep = np.sqrt(spread) * bandwidth > 0.001 * extent
+    slope = (share * offset * rate).sum(axis=1) / np.where(steep, spread, 1.0)
+    return np.asarray(np.where(steep, mean - centre * slope, mean))
+
+
+def weighted_quantile(values: Floats, mass: Floats, q: Sequence[float]) -> Floats:
+    """Quantiles by straight lines between order statistics (type 7), of weights that sum to the number of rows.
+
+    The r-th smallest value is the first up to which the weights sum to r, so a count is that many rows, and equal weights are
+    none (Hmisc's `wtd.quantile` with normalised weights).
+    """
+    order = np.argsort(values, kind="stable")
+    within = np.cumsum(mass[order])
+    place = np.asarray(q) * (round(float(within[-1])) - 1)
+    below = np.floor(place)
+    # Sums of real weights miss a whole number by rounding.
+    low, high = (
+        values[order[np.minimum(np.searchsorted(within, rank - 1e-6), len(order) - 1)]]
+        for rank in (below + 1, below + 2)
+    )
+    return np.asarray(low + (place - below) * (high - low))
+
+
+def spline_basis(values: Floats, mass: Floats, knots: int) -> Floats:
+    """Columns of a natural cubic spline without its constant: the values, and one for each knot but two (Harrell)."""
+    at = np.unique(weighted_quantile(values, mass, KNOTS[knots]))
+    columns = [values]
+    if len(at) >= 3:
+        last, before = at[-1], at[-2]
+        for knot in at[:-2]:
+            bend = np.maximum(values - knot, 0) ** 3
+            bend -= np.maximum(values - before, 0) ** 3 * ((last - knot) / (last - before))
+            bend += np.maximum(values - last, 0) ** 3 * ((before - knot) / (last - before))
+            columns.append(bend / (last - at[0]) ** 2)
+    return np.column_stack(columns)
+
+
+def logistic_curve(groups: Groups, knots: int | None) -> Floats:
+    """Fitted probabilities of a logistic regression on the log-odds of the score, as they are or as a spline."""
+    score = np.clip(groups.score, LEAST, 1 - LEAST)
+    logit = np.log(score) - np.log1p(-score)
+    columns = logit[:, None] if knots is None else spline_basis(logit, groups.weight, knots)
+    design = np.column_stack([np.ones(len(score)), columns / np.maximum(np.abs(columns).max(axis=0), LEAST)])
+    design, size, _ = np.linalg.svd(design * np.sqrt(groups.weight)[:, None], full_matrices=False)
+    # Orthogonal columns of what can be told apart.
+    design = design[:, size > 1e-10 * size[0]] / np.sqrt(groups.weight)[:, None]
+    rate = float(np.average(groups.rate, weights=groups.weight))
+    if not LEAST < rate < 1 - LEAST:
+        raise UndefinedMetricError("smoother", "only one outcome occurs, so no logistic curve fits", "use 'loess'")
+    constant = np.full(len(score), math.log(rate / (1 - rate)))
+    eta, deviance = constant, math.inf
+    step = np.zeros(len(score))
+    for _ in range(MOST_STEPS):
+        now = accurate_sum(groups.weight * (np.logaddexp(0, eta) - groups.rate * eta))
+        if now > deviance + 1e-9 * abs(deviance):  # too far
+            step = step / 2
+            eta = eta - step
+            continue
+        deviance = now
+        fitted = np.exp(-np.logaddexp(0, -eta))
+        bend = design.T @ (design * (groups.weight * fitted * (1 - fitted))[:, None])
+        slope = design.T @ (groups.weight * (groups.rate - fitted))
+        if np.linalg.cond(bend) > 1e14:
+            break
+        step = design @ np.linalg.solve(bend, slope)
+        eta = eta + step
+        if np.abs(step).max() < 1e-9:
+            return np.asarray(np.exp(-np.logaddexp(0, -eta)))
+    raise UndefinedMetricError("smoother", "the outcomes are separated, so no logistic curve fits", "use 'loess'")

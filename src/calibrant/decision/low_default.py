@@ -1,0 +1,121 @@
+"""Upper bounds of default rates for grades with few or no defaults."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, ShapeError
+from ..input.convert import is_number
+from ..util.results import frame_of, html_table, number
+from ._rows import check_level, finite_column, upper_bound
+
+__all__ = ["PrudentBounds", "pluto_tasche"]
+
+Floats = NDArray[np.float64]
+HEADINGS = ["grade", "rows", "events", "bound"]
+NODES = 200
+"""Points of the quadrature over the common factor."""
+
+
+@dataclass(frozen=True)
+class PrudentBounds:
+    """An upper bound of the event rate of each grade, from the best grade to the worst."""
+
+    grades: tuple[Any, ...]
+    rows: Floats
+    events: Floats
+    bound: Floats
+    level: float
+    correlation: float
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """One list for each column."""
+        columns = {name: getattr(self, name).tolist() for name in ("rows", "events", "bound")}
+        return {"grade": list(self.grades), **columns}
+
+    def to_frame(self) -> Any:
+        """One row for each grade, as a frame of the library at hand."""
+        return frame_of(self.to_dict())
+
+    def _cells(self) -> list[list[str]]:
+        columns = zip(self.grades, self.rows, self.events, self.bound, strict=True)
+        return [[str(grade), f"{n:.6g}", f"{k:.6g}", number(float(p))] for grade, n, k, p in columns]
+
+    def _title(self) -> str:
+        return f"Most prudent rates (level {self.level:g}, correlation {self.correlation:g})"
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            [self._title(), *("  ".join(cell.rjust(9) for cell in row) for row in [HEADINGS, *self._cells()])]
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(HEADINGS, self._cells(), self._title())
+
+
+def pluto_tasche(
+    rows: Any, events: Any = None, *, level: float = 0.9, correlation: float = 0.0, grades: Any = None
+) -> PrudentBounds:
+    """Most prudent upper bounds of event rates (Pluto and Tasche 2005): each grade is pooled with all worse ones.
+
+    Parameters
+    ----------
+    rows, events
+        Rows and events of each grade, from the best to the worst; no events unless given.
+    level
+        Confidence that the rate is not above the bound.
+    correlation
+        How much a common factor moves all rows together, from 0 (independent) to below 1.
+    grades
+        Names of the grades.
+
+    Examples
+    --------
+    >>> from calibrant.decision.low_default import pluto_tasche
+    >>> pluto_tasche([100, 400, 300]).bound.round(4).tolist()
+    [0.0029, 0.0033, 0.0076]
+    """
+    n = finite_column(rows, "rows")
+    k = np.zeros(len(n)) if events is None else finite_column(events, "events")
+    if len(k) != len(n):
+        raise ShapeError("events", f"has {len(k)} grades and rows has {len(n)}", "pass one number for each grade")
+    whole = (n == np.floor(n)) & (k == np.floor(k)) & (n >= k) & (k >= 0)
+    if not whole.all() or n[-1] <= 0:
+        raise ArgumentError(
+            "rows", "and events must be whole numbers, with no more events than rows and some rows in the worst grade"
+        )
+    check_level(level, "level")
+    if not (is_number(correlation) and 0 <= correlation < 1):
+        raise ArgumentError("correlation", f"must be a number from 0 to below 1; got {correlation!r}")
+    names = tuple(range(1, len(n) + 1)) if grades is None else tuple(grades)
+    if len(names) != len(n):
+        raise ShapeError("grades", f"has {len(names)} names and rows has {len(n)} grades", "pass one name for each")
+    pooled_n, pooled_k = (np.cumsum(values[::-1])[::-1] for values in (n, k))
+    if correlation == 0:
+        bound = upper_bound(pooled_k, pooled_n, 1 - level)
+    else:
+        bound = np.array([_correlated(a, b, level, correlation) for a, b in zip(pooled_n, pooled_k, strict=True)])
+    return PrudentBounds(names, n, k, np.maximum.accumulate(bound), float(level), float(correlation))
+
+
+def _correlated(n: float, k: float, level: float, correlation: float) -> float:
+    """The rate at which k events or fewer have probability 1 - level, averaged over the common factor."""
+    from scipy.optimize import brentq
+    from scipy.special import bdtr, ndtr
+
+    if k == n:
+        return 1.0
+    node, weight = np.polynomial.legendre.leggauss(NODES)
+    factor = 9 * node
+    weight = 9 * weight * np.exp(-(factor**2) / 2) / math.sqrt(2 * math.pi)
+
+    def excess(z: float) -> float:
+        rate = ndtr((z - math.sqrt(correlation) * factor) / math.sqrt(1 - correlation))
+        return float(weight @ bdtr(k, int(n), rate)) - (1 - level)
+
+    return float(ndtr(brentq(excess, -38.0, 38.0, xtol=1e-14)))

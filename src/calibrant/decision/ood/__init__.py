@@ -1,0 +1,21 @@
+"""Out-of-distribution scores, and detectors with a false-positive rate."""
+
+from ...util.namespace import namespace
+
+NAMES = {
+    "detection": ("ood_detector", "ood_evaluate"),
+    "scores": (
+        "ood_energy",
+        "ood_entropy",
+        "ood_knn",
+        "ood_mahalanobis",
+        "ood_max_logit",
+        "ood_msp",
+        "ood_mutual_information",
+        "ood_variance",
+    ),
+}
+TYPES = {
+    "detection": ("ForeignTest", "OodEvaluation"),
+}
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

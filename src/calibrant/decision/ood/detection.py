@@ -1,0 +1,384 @@
+"""A detector of foreign rows trained on examples, and how well any score tells foreign rows from familiar ones."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ArgumentError, InputTypeError, NotFittedError, ShapeError, UndefinedMetricError
+from ...inference.resampling import generator, seed_of
+from ...util.checks import check_whole
+from ...util.results import frame_of, html_table, number
+from .._rows import check_level, finite_column, lower_bound, upper_bound
+from .scores import finite_matrix
+
+__all__ = ["ForeignTest", "OodEvaluation", "ood_detector", "ood_evaluate"]
+
+Floats = NDArray[np.float64]
+PENALTY = 1.0
+
+
+@dataclass(frozen=True)
+class OodEvaluation:
+    """How well a score tells foreign rows from familiar ones."""
+
+    auroc: float
+    auroc_interval: tuple[float, float]
+    auroc_error: float | None
+    """DeLong's standard error; None where all rows are told apart, for it would be 0."""
+    aupr_out: float
+    aupr_in: float
+    fpr: float
+    """Share of the wrong kind let through at `tpr`; by default foreign rows taken for familiar where 95 % of familiar rows are kept."""
+    fpr_interval: tuple[float, float]
+    threshold: float
+    inside: int
+    outside: int
+    tpr: float
+    positive: str
+    level: float
+
+    @property
+    def share_outside(self) -> float:
+        """Share of foreign rows, on which both AUPR depend."""
+        return self.outside / (self.inside + self.outside)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**vars(self), "share_outside": self.share_outside}
+
+    def to_frame(self) -> Any:
+        """One row for each measure, as a frame of the library at hand."""
+        rows = self._measures()
+        return frame_of({name: [row[i] for row in rows] for i, name in enumerate(("measure", "value", "low", "high"))})
+
+    def _measures(self) -> list[tuple[str, float, float | None, float | None]]:
+        return [
+            ("auroc", self.auroc, *self.auroc_interval),
+            ("aupr_out", self.aupr_out, None, None),
+            ("aupr_in", self.aupr_in, None, None),
+            (f"fpr{round(100 * self.tpr)}", self.fpr, *self.fpr_interval),
+        ]
+
+    def _cells(self) -> list[list[str]]:
+        return [[name, *(number(value) for value in rest)] for name, *rest in self._measures()]
+
+    def _title(self) -> str:
+        return f"Foreign rows told apart: {self.inside} inside, {self.outside} outside; {self.level:.0%} intervals"
+
+    def __repr__(self) -> str:
+        return "\n".join([self._title(), *("  ".join(cell.rjust(9) for cell in row) for row in self._cells())])
+
+    def _repr_html_(self) -> str:
+        return html_table(["measure", "value", "low", "high"], self._cells(), self._title())
+
+
+def ood_evaluate(
+    inside: Any,
+    outside: Any,
+    *,
+    tpr: float = 0.95,
+    positive: Literal["in", "out"] = "in",
+    level: float = 0.95,
+    interval: Literal["logit", "wald"] = "logit",
+    n_resamples: int = 1000,
+    rng: Any = 0,
+) -> OodEvaluation:
+    """AUROC, AUPR and false positive rate of a score of foreignness, with intervals.
+
+    Parameters
+    ----------
+    inside, outside
+        Scores of familiar and of foreign rows; a higher score is more foreign.
+    tpr, positive
+        The share kept of the positive kind. ``"in"``: the false positive rate is the share of foreign rows let through where that
+        share of familiar rows is kept (ODIN, energy); ``"out"``: the share of familiar rows flagged where that share of foreign rows is.
+    level, interval
+        Level of the intervals; DeLong's for the AUROC, on the logit scale or as it is.
+    n_resamples, rng
+        Bootstrap draws for the interval of the false positive rate, both kinds drawn for themselves.
+
+    Examples
+    --------
+    >>> from calibrant.decision.ood.detection import ood_evaluate
+    >>> ood_evaluate([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.35, 0.5, 0.7, 0.9]).auroc
+    0.8125
+    """
+    near, far = finite_column(inside, "inside"), finite_column(outside, "outside")
+    check_level(tpr, "tpr")
+    check_level(level, "level")
+    if positive not in ("in", "out"):
+        raise ArgumentError("positive", f"must be 'in' or 'out'; got {positive!r}")
+    if interval not in ("logit", "wald"):
+        raise ArgumentError("interval", f"must be 'logit' or 'wald'; got {interval!r}")
+    auroc, variance = delong(far, near)
+    kept, other = (near, far) if positive == "in" else (-far, -near)
+    threshold, fpr = _false_positives(kept, other, tpr)
+    draws = _redrawn(kept, other, tpr, check_whole(n_resamples, "n_resamples"), seed_of(rng))
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    # Where no row or every row is a false positive, redrawn ones are alike: the exact bound says how far others could differ.
+    if fpr == 0:
+        high = max(high, float(upper_bound(0, len(other), (1 - level) / 2)))
+    elif fpr == 1:
+        low = min(low, float(lower_bound(len(other), len(other), (1 - level) / 2)))
+    certain = auroc in (0.0, 1.0)
+    return OodEvaluation(
+        auroc=auroc,
+        auroc_interval=_auroc_interval(auroc, variance, min(len(near), len(far)), level, interval),
+        auroc_error=None if certain or math.isnan(variance) else math.sqrt(variance),
+        aupr_out=average_precision(far, near),
+        aupr_in=average_precision(-near, -far),
+        fpr=fpr,
+        fpr_interval=(low, high),
+        threshold=threshold if positive == "in" else -threshold,
+        inside=len(near),
+        outside=len(far),
+        tpr=float(tpr),
+        positive=positive,
+        level=float(level),
+    )
+
+
+def delong(high: Floats, low: Floats) -> tuple[float, float]:
+    """AUROC of telling `high` from `low`, and DeLong's variance (1988) by midranks (Sun and Xu 2014); NaN for a single row."""
+    m, n = len(high), len(low)
+    pooled = _midranks(np.concatenate([high, low]))
+    above = (pooled[:m] - _midranks(high)) / n
+    below = 1 - (pooled[m:] - _midranks(low)) / m
+    auroc = float(above.mean())
+    if m < 2 or n < 2:
+        return auroc, math.nan
+    return auroc, float(above.var(ddof=1)) / m + float(below.var(ddof=1)) / n
+
+
+def _midranks(values: Floats) -> Floats:
+    """Ranks from 1; equal values share their mean rank."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    return np.asarray((last - (count - 1) / 2)[place])
+
+
+def _auroc_interval(auroc: float, variance: float, pairs: int, level: float, scale: str) -> tuple[float, float]:
+    from scipy.special import expit, ndtri
+    from scipy.special import logit as log_odds
+
+    if auroc in (
+        0.0,
+        1.0,
+    ):  # the variance is 0; disjoint pairs, all in the same order, still bound the chance of that order
+        edge = ((1 - level) / 2) ** (1 / pairs)
+        return (edge, 1.0) if auroc == 1 else (0.0, 1 - edge)
+    half = float(ndtri((1 + level) / 2)) * math.sqrt(variance)
+    if scale == "wald" or math.isnan(half):
+        return auroc - half, auroc + half
+    centre, width = float(log_odds(auroc)), half / (auroc * (1 - auroc))
+    return float(expit(centre - width)), float(expit(centre + width))
+
+
+def average_precision(positives: Floats, negatives: Floats) -> float:
+    """Mean precision over the positives found, equal scores together."""
+    values, place = np.unique(-np.concatenate([positives, negatives]), return_inverse=True)
+    hits = np.bincount(place[: len(positives)], minlength=len(values)).astype(np.float64)
+    rows = np.bincount(place, minlength=len(values))
+    return float((hits * np.cumsum(hits) / np.cumsum(rows)).sum()) / len(positives)
+
+
+def _false_positives(kept: Floats, other: Floats, tpr: float) -> tuple[float, float]:
+    """The smallest threshold at or below which at least `tpr` of `kept` lie, and the share of `other` there."""
+    place = math.ceil(tpr * len(kept) - 1e-9) - 1
+    threshold = float(np.partition(kept, place)[place])
+    return threshold, float((other <= threshold).mean())
+
+
+def _redrawn(kept: Floats, other: Floats, tpr: float, count: int, seed: int) -> Floats:
+    """The false positive rate of redrawn rows. A redrawn order statistic is the one at a beta-binomial place, so nothing is sorted anew."""
+    n, m = len(kept), len(other)
+    rising, others = np.sort(kept), np.sort(other)
+    rng = generator(seed, 0)
+    # The j-th of n draws with replacement is the row at the j-th of n uniform numbers, which has a beta law.
+    rank = math.ceil(tpr * n - 1e-9)
+    spot = rng.beta(rank, n - rank + 1, count)
+    threshold = rising[np.minimum((spot * n).astype(np.intp), n - 1)]
+    share = np.searchsorted(others, threshold, side="right") / m
+    return rng.binomial(m, share) / m
+
+
+@dataclass(frozen=True)
+class ForeignTest:
+    """Whether new rows can be told from reference rows: a classifier two-sample test."""
+
+    auroc: float
+    """AUROC of out-of-fold scores; 0.5 where nothing tells them apart."""
+    pvalue: float
+    reference: int
+    new: int
+    n_resamples: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return dict(vars(self))
+
+    def to_frame(self) -> Any:
+        """One row, as a frame of the library at hand."""
+        return frame_of({name: [value] for name, value in vars(self).items()})
+
+    def __repr__(self) -> str:
+        return f"New rows told from reference rows with AUROC {number(self.auroc)}, p-value {number(self.pvalue)}"
+
+    def _repr_html_(self) -> str:
+        return html_table(["AUROC", "p-value"], [[number(self.auroc), number(self.pvalue)]], repr(self))
+
+
+class Detector:
+    """Probability that a row is foreign, learned from familiar and foreign examples.
+
+    Features are standardised; a logistic regression with a penalty is fitted, out-of-fold scores are kept, and they calibrate the
+    probability (Platt). It knows the kind of foreign rows it was shown: evaluated on that same kind it looks better than on others.
+
+    Parameters
+    ----------
+    model
+        A classifier with `fit` and `predict_proba` in place of the logistic regression.
+    folds, rng
+        Number of folds for out-of-fold scores, and the seed of how rows are put into them.
+
+    Examples
+    --------
+    >>> from calibrant.decision.ood.detection import ood_detector
+    >>> fitted = ood_detector(folds=2).fit([[0.0], [0.1], [0.2], [0.3]], [[1.0], [1.1], [1.2], [1.3]])
+    >>> bool(fitted.score([[1.2]])[0] > fitted.score([[0.1]])[0])
+    True
+    """
+
+    def __init__(self, *, model: Any = None, folds: int = 5, rng: Any = 0) -> None:
+        if model is not None and not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
+            raise InputTypeError("model", "must have fit and predict_proba", "pass a scikit-learn classifier")
+        self.model = model
+        self.folds = check_whole(folds, "folds", 2)
+        self.rng = rng
+
+    def fit(self, inside: Any, outside: Any) -> Self:
+        """Learn from features of familiar and of foreign rows."""
+        x, y = self._rows(inside, outside)
+        raw = self._out_of_fold(x, y, seed_of(self.rng))
+        slope = _Logistic(penalty=1e-6).fit(raw[:, None], y)
+        self.calibration_ = slope
+        self.inside_scores_, self.outside_scores_ = (slope.probability(raw[y == kind][:, None]) for kind in (0, 1))
+        self.fitted_ = self._fitted(x, y)
+        self.columns_ = x.shape[1]
+        return self
+
+    def score(self, features: Any) -> Floats:
+        """Probability that each row is foreign, at the share of foreign rows that was shown."""
+        if not hasattr(self, "fitted_"):
+            raise NotFittedError("ood_detector", "is used before it was fitted", "call fit(inside, outside) first")
+        x = finite_matrix(features, "features", self.columns_)
+        return self.calibration_.probability(_raw(self.fitted_, x)[:, None])
+
+    def test(self, reference: Any, new: Any, *, n_resamples: int = 200) -> ForeignTest:
+        """Can new rows be told from reference rows at all? The p-value is that of permuted rows."""
+        x, y = self._rows(reference, new)
+        seed = seed_of(self.rng)
+
+        def value(kinds: Floats, number_: int) -> float:
+            raw = self._out_of_fold(x, kinds, seed + number_)
+            return delong(raw[kinds == 1], raw[kinds == 0])[0]
+
+        found = value(y, 0)
+        count = check_whole(n_resamples, "n_resamples")
+        drawn = np.array([value(generator(seed, i).permutation(y), i) for i in range(1, count + 1)])
+        pvalue = (1 + int((drawn >= found - 1e-12).sum())) / (count + 1)
+        return ForeignTest(found, pvalue, int((y == 0).sum()), int((y == 1).sum()), count)
+
+    def _rows(self, inside: Any, outside: Any) -> tuple[Floats, Floats]:
+        near = finite_matrix(inside, "inside")
+        far = finite_matrix(outside, "outside")
+        if near.shape[1] != far.shape[1]:
+            raise ShapeError(
+                "outside", f"has {far.shape[1]} columns and inside has {near.shape[1]}", "pass the same features"
+            )
+        if min(len(near), len(far)) < self.folds:
+            raise UndefinedMetricError(
+                "ood_detector", f"each of {self.folds} folds needs a row of both kinds", "use fewer folds"
+            )
+        return np.concatenate([near, far]), np.repeat([0.0, 1.0], [len(near), len(far)])
+
+    def _out_of_fold(self, x: Floats, y: Floats, seed: int) -> Floats:
+        """Log-odds of being foreign, of each row by a model that has not seen it."""
+        rng = generator(seed, 0)
+        fold = np.empty(len(y), dtype=np.intp)
+        for kind in (0, 1):  # every fold holds both kinds
+            rows = np.flatnonzero(y == kind)
+            fold[rng.permutation(rows)] = np.arange(len(rows)) % self.folds
+        raw = np.empty(len(y))
+        for i in range(self.folds):
+            held = fold == i
+            raw[held] = _raw(self._fitted(x[~held], y[~held]), x[held])
+        return raw
+
+    def _fitted(self, x: Floats, y: Floats) -> Any:
+        model = _Logistic(PENALTY) if self.model is None else copy.deepcopy(self.model)
+        model.fit(x, y)
+        return model
+
+    def __repr__(self) -> str:
+        return f"ood_detector(model={self.model!r}, folds={self.folds})"
+
+
+def _raw(model: Any, x: Floats) -> Floats:
+    if isinstance(model, _Logistic):
+        return model.log_odds(x)
+    from scipy.special import logit
+
+    return np.asarray(logit(np.clip(np.asarray(model.predict_proba(x))[:, 1], 1e-12, 1 - 1e-12)))
+
+
+class _Logistic:
+    """Logistic regression on standardised features; half the squared coefficients times `penalty` is added to the loss."""
+
+    def __init__(self, penalty: float) -> None:
+        self.penalty = penalty
+
+    def fit(self, x: Floats, y: Floats) -> Self:
+        from scipy.special import expit
+
+        self.mean, spread = x.mean(axis=0), x.std(axis=0)
+        self.spread = np.where(spread > 0, spread, 1.0)
+        z = np.column_stack([np.ones(len(x)), (x - self.mean) / self.spread])
+        ridge = np.full(z.shape[1], self.penalty)
+        ridge[0] = 1e-9  # keeps the constant finite, too little to move it
+        beta = np.zeros(z.shape[1])
+
+        def loss(b: Floats) -> float:
+            eta = z @ b
+            return float((np.logaddexp(0, eta) - y * eta).sum() + (ridge * b * b).sum() / 2)
+
+        now = loss(beta)
+        for _ in range(100):  # Newton's steps, halved while they overshoot
+            p = expit(z @ beta)
+            slope = z.T @ (p - y) + ridge * beta
+            curve = (z * (p * (1 - p))[:, None]).T @ z + np.diag(ridge)
+            step = np.linalg.solve(curve, slope)
+            while (after := loss(beta - step)) > now + 1e-12 * abs(now) and np.abs(step).max() > 1e-12:
+                step = step / 2
+            beta, now = beta - step, after
+            if np.abs(step).max() < 1e-9:
+                break
+        self.beta = beta
+        return self
+
+    def log_odds(self, x: Floats) -> Floats:
+        return np.asarray(self.beta[0] + (x - self.mean) / self.spread @ self.beta[1:])
+
+    def probability(self, x: Floats) -> Floats:
+        from scipy.special import expit
+
+        return np.asarray(expit(self.log_odds(x)))
+
+
+ood_detector = Detector

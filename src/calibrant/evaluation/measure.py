@@ -1,0 +1,402 @@
+"""evaluate: many metrics of one set of predictions, with what to know before reading them."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..binning.parse import as_default, check_written
+from ..errors import ArgumentError, CalibrantError, GroupError, InputError, InputTypeError, LensError
+from ..input.convert import frozen, is_frame, is_number, summing_to_one
+from ..input.frames import column_names
+from ..input.predictions import Predictions
+from ..input.probabilities import check_matrix
+from ..metrics.registry import Metric, catalogue
+from ..recalibration.base import CalibrationMap
+from ..recalibration.reading import names_array
+from ..sketches.collection import Sketches
+from ..sketches.sketch import CELLS
+from ..util.checks import check_whole
+from ..views.keywords import PREDICTION_WORDS, unknown_word
+from ..views.lenses import Lens
+from ..views.resolve import as_predictions, views_of
+from ..views.selections import parse_selection
+from ..views.view import VectorView, View
+from .header import header_of, sketched_header
+from .result import ALPHA, Evaluation, Header, Result, Skipped, shown_direction, side_note
+
+if TYPE_CHECKING:
+    from ..recalibration.choosing import Recalibration
+
+__all__ = ["Evaluation", "Header", "Result", "Skipped", "evaluate"]
+
+SPENT = "the budget was spent before its turn"
+NO_TIME = "resampling does not fit into the budget"
+
+
+def evaluate(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    metrics: str | Metric | Iterable[str | Metric] = "recommended",
+    by: Any = None,
+    lens: str | Lens | None = None,
+    bins: Any = None,
+    binning: Any = None,
+    where: Any = None,
+    budget: float = 60.0,
+    interval: float | None = None,
+    assess: bool = False,
+    n_resamples: int = 200,
+    rng: Any = 0,
+    map: CalibrationMap | str | os.PathLike[str] | None = None,
+    **words: Any,
+) -> Evaluation:
+    """Measure predictions with many metrics at once.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities; see `Predictions`, whose keywords are taken too. Or `Sketches`, whose groups are given as well.
+    metrics
+        ``"recommended"``, ``"all"``, or ids and aliases.
+    by
+        A group for each row, or the name of a column of the frame: every metric is given for each group as well.
+    lens, bins, binning
+        Used by every metric that has the option, in place of its own default.
+    where
+        Which rows: a boolean mask or a Selection.
+    budget
+        Seconds; metrics whose estimated time does not fit, the most expensive first, are left out by name. Intervals and p-values
+        get what the values leave, those of the quickest metrics first.
+    interval
+        Level of a confidence interval for each metric, such as 0.95; None for none.
+    assess
+        Add how often chance alone gives such a value: the metric's own test, or resampling.
+    n_resamples, rng
+        How many samples are drawn for intervals and p-values, and their seed.
+    map
+        A fitted map, or the file of one: what it makes of the scores is measured. Warns on the rows it was fitted on.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> result = cal.evaluate([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], metrics=["ece", "brier"], bins=2)
+    >>> round(result["brier"], 4)
+    0.105
+    """
+    for word, value in words.items():
+        if word not in PREDICTION_WORDS:
+            known = [
+                "metrics",
+                "by",
+                "lens",
+                "bins",
+                "binning",
+                "where",
+                "budget",
+                "interval",
+                "assess",
+                "n_resamples",
+                "rng",
+                "map",
+                *PREDICTION_WORDS,
+            ]
+            raise unknown_word("evaluate", word, value, known)
+    if by is not None:
+        if "groups" in words:
+            raise GroupError("by", "and groups= were both given", "pass the groups once, as by=")
+        if isinstance(y_true, (Predictions, View, VectorView)):
+            raise GroupError(
+                "by", "cannot be added to checked predictions", "pass groups= to Predictions and by=None here"
+            )
+        if isinstance(by, str) and not is_frame(y_true):
+            raise GroupError(
+                "by", f"{by!r} names a column, and the first argument is no frame", "pass one group per row"
+            )
+        words["groups"] = by
+    if not (is_number(budget) and budget > 0):
+        raise ArgumentError("budget", f"must be a number of seconds above 0; got {budget!r}")
+    chosen = choose_metrics(metrics)
+    infer = Inference.read(interval, assess, n_resamples, rng)
+    if bins is not None:
+        check_written(bins, binning)
+    # A number for every metric gives way where one cuts by other means, such as a tree.
+    given = {"lens": lens, "bins": as_default(bins), "binning": binning}
+    if isinstance(y_true, Sketches):
+        if y_prob is not None or words or where is not None or map is not None:
+            raise InputTypeError("y_true", "is sketches, which already hold everything", "pass them alone")
+        return _evaluated_sketches(y_true, chosen, given, infer, budget)
+    try:
+        checked = as_predictions(y_true, y_prob, words)
+    except InputError as error:
+        if by is None or error.argument != "groups":
+            raise
+        _refuse_several_columns(y_true, by)
+        raise type(error)("by", error.problem, error.remedy, row=error.row) from None
+    if infer is not None and infer.assess:
+        from ..inference.significance import refuse_rows_by_label
+
+        refuse_rows_by_label(where)
+    predictions = parse_selection(where, checked if map is None else calibrated(checked, map))
+    if lens is not None:
+        views_of(
+            predictions, lens
+        )  # a lens that does not fit the data is a mistake; one that a metric cannot read, a reason
+    deadline = perf_counter() + budget
+    plan, left_out = _within(budget, chosen, predictions)
+    results = _results(predictions, plan, given, infer, deadline)
+    left_out += tuple(Skipped(m.id, m.seconds(predictions.n, predictions.k), SPENT) for m in plan[len(results) :])
+    plan = plan[: len(results)]
+    groups = {}
+    if by is not None and predictions.groups is not None:
+        for code, name in enumerate(predictions.group_names):
+            rows = predictions.groups == code
+            if rows.any():
+                part = predictions.take(rows)
+                groups[name] = Evaluation(header_of(part), tuple(_results(part, plan, given)), {})
+    return Evaluation(header_of(predictions), tuple(results), groups, left_out)
+
+
+def _refuse_several_columns(frame: Any, by: Any) -> None:
+    """Say so where `by` lists columns of the frame, and not a group for each row."""
+    names = column_names(frame) if isinstance(by, (list, tuple)) else None
+    if names is None or not all(isinstance(name, str) and name in names for name in by):
+        return
+    remedy = f"pass by={by[0]!r}" if len(by) == 1 else "join them into one column first"
+    raise GroupError("by", f"lists {len(by)} column{'s' * (len(by) > 1)}, and one name is read", remedy)
+
+
+def calibrated(p: Predictions, map: CalibrationMap | Recalibration | str | os.PathLike[str]) -> Predictions:
+    """The same rows with the probabilities that a map, or the file of one, makes of their scores; maps for groups get the rows' groups."""
+    from ..recalibration.choosing import Recalibration
+    from ..recalibration.grouped import GroupMap
+
+    if isinstance(map, (str, os.PathLike)):
+        from ..recalibration.persistence import load
+
+        map = load(map)
+    map = map.map if isinstance(map, Recalibration) else map
+    if not isinstance(map, CalibrationMap):
+        raise InputTypeError("map", f"must be a fitted map or the file of one; got {type(map).__name__}")
+    if p.kind not in ("binary", "multiclass"):
+        raise ArgumentError("map", f"is for two or more classes, and the predictions are {p.kind}", "drop it")
+    if map.input == "logit" and p.logits is None:
+        raise ArgumentError(
+            "map", "was fitted on logits, and these are probabilities", 'pass logits with input="logit"'
+        )
+    order = _order_for(map, p)
+    scores = p.logits if map.input == "logit" else summing_to_one(p.probs)
+    assert scores is not None
+    scores = scores if order is None else scores[:, order]
+    if isinstance(map, GroupMap):
+        probs = map.predict_proba(scores, None if p.groups is None else names_array(p.group_names)[p.groups])
+    else:
+        probs = map.predict_proba(scores)
+    if order is not None:
+        probs = probs[:, np.argsort(order)]
+    other = copy.copy(p)
+    other.__dict__.pop("predicted", None)
+    other.views, other.logits = {}, None
+    other.probs = frozen(probs if p.probs.ndim == 2 else np.ascontiguousarray(probs[:, 1]))
+    if p.probs.ndim == 2:
+        other.top_score, other.top_correct = check_matrix(other.probs, p.labels, 1e-9)
+    return other
+
+
+def _order_for(map: CalibrationMap, p: Predictions) -> NDArray[np.intp] | None:
+    """Which columns, in the order of the map's classes; None where that is the order they have, or nothing names them."""
+    if p.classes is None or not hasattr(map, "classes_") or len(map.classes_) != p.k:
+        return None
+    known = map.classes_.tolist()
+    if list(p.classes) == known:
+        return None
+    if set(p.classes) == set(known) and p.probs.ndim == 2:
+        return np.array([p.classes.index(name) for name in known])
+    if known == list(range(p.k)):  # the map knows no names
+        return None
+    raise ArgumentError("map", f"was fitted on the classes {known}, and these are {list(p.classes)}", "check classes=")
+
+
+def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
+    """Metrics by name: the recommended, all, or those listed."""
+    if isinstance(metrics, Metric):
+        return [metrics]
+    if isinstance(metrics, str):
+        if metrics == "recommended":
+            return [m for m in catalogue.values() if m.recommended]
+        if metrics == "all":
+            return list(catalogue.values())
+        return [catalogue[metrics]]
+    if not isinstance(metrics, Iterable):
+        raise ArgumentError(
+            "metrics", f"must be 'recommended', 'all', or names; got {metrics!r}", "for example ['ece']"
+        )
+    chosen = [m if isinstance(m, Metric) else catalogue[m] for m in metrics]
+    if not chosen:
+        raise ArgumentError("metrics", "is an empty list", "name at least one, for example ['ece']")
+    return chosen
+
+
+def _evaluated_sketches(
+    sketches: Sketches, chosen: list[Metric], given: Mapping[str, Any], infer: Inference | None, budget: float
+) -> Evaluation:
+    results = _results(sketches, chosen, given, infer, perf_counter() + budget)
+    left_out = tuple(Skipped(m.id, m.seconds(CELLS, sketches.k), SPENT) for m in chosen[len(results) :])
+    parts = {}
+    for name in sketches.groups:
+        part = sketches.group(name)
+        parts[name] = Evaluation(sketched_header(part), tuple(_results(part, chosen[: len(results)], given)), {})
+    return Evaluation(sketched_header(sketches), tuple(results), parts, left_out)
+
+
+def _within(budget: float, chosen: list[Metric], p: Predictions) -> tuple[list[Metric], tuple[Skipped, ...]]:
+    """The metrics that fit together, cheap ones first; the order stays that of the catalogue."""
+    seconds = [m.seconds(p.n, p.k) for m in chosen]
+    spent, fits = 0.0, set()
+    for place in sorted(range(len(chosen)), key=seconds.__getitem__):
+        spent += seconds[place]
+        if spent <= budget:
+            fits.add(place)
+    plan = [m for place, m in enumerate(chosen) if place in fits]
+    return plan, tuple(Skipped(m.id, seconds[place]) for place, m in enumerate(chosen) if place not in fits)
+
+
+def _results(
+    p: Predictions | Sketches,
+    plan: list[Metric],
+    given: Mapping[str, Any],
+    infer: Inference | None = None,
+    deadline: float = math.inf,
+) -> list[Result]:
+    """One result for each metric, as far as time allows: first all values, then what is drawn for them, the quickest first."""
+    results: list[Result] = []
+    seconds: list[float] = []
+    for m in plan:
+        began = perf_counter()
+        if results and began > deadline:
+            break
+        try:
+            value, lens = m.of(p, **_taken(m, given))
+        except ArgumentError as error:
+            # An option that no metric could take is the caller's mistake; a lens that this one cannot read is its reason.
+            # So is a list of edges, once it is in order, where this one takes a number only.
+            if not isinstance(error, LensError) and error.argument != "bins":
+                raise
+            results.append(Result(m.id, m.name, None, "", m.ideal, "", str(error)))
+        except CalibrantError as error:
+            results.append(Result(m.id, m.name, None, "", m.ideal, "", str(error)))
+        else:
+            results.append(Result(m.id, m.name, value, lens, m.ideal, ""))
+        seconds.append(perf_counter() - began)
+    if infer is not None:
+        for place in sorted(range(len(results)), key=seconds.__getitem__):
+            m = plan[place]
+            if results[place].value is not None:
+                results[place] = infer.added(results[place], m, p, _taken(m, given), deadline)
+    return [with_direction(result, m, p, _taken(m, given)) for result, m in zip(results, plan, strict=False)]
+
+
+def with_direction(result: Result, m: Metric, p: Predictions | Sketches, options: dict[str, Any]) -> Result:
+    """The result with the direction in which its value points, where that is statistically significant."""
+    if not m.signed or result.value is None or not m.direction(result.value, result.lens):
+        return replace(result, direction="")
+    evidence = None
+    if result.pvalue is None or m.alternative != "two-sided":
+        from ..inference.evidence import points_somewhere
+
+        if not isinstance(p, Sketches):
+            evidence = points_somewhere(m, p, options, ALPHA)
+        elif result.lens in p.lenses and m.takes == "View":
+            words = {word: value for word, value in options.items() if word != "lens"}
+            evidence = points_somewhere(m, p.sketch(result.lens).view(), words, ALPHA)
+    return replace(result, direction=shown_direction(m, result, evidence))
+
+
+def _taken(m: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the options given is one of this metric."""
+    return {word: value for word, value in given.items() if value is not None and (word == "lens" or word in m.options)}
+
+
+class Inference(NamedTuple):
+    """What to add to each value."""
+
+    level: float | None
+    assess: bool
+    n_resamples: int
+    seed: int
+
+    @classmethod
+    def read(cls, level: Any, assess: Any, n_resamples: Any, rng: Any) -> Inference | None:
+        """What was asked for, checked; None where nothing was."""
+        if level is not None and not (is_number(level) and 0 < level < 1):
+            raise ArgumentError("interval", f"must be None or lie between 0 and 1; got {level!r}", "for example 0.95")
+        if not isinstance(assess, bool):
+            raise ArgumentError("assess", f"must be True or False; got {assess!r}")
+        if level is None and not assess:
+            from ..inference.resampling import given_in_vain
+
+            for word in given_in_vain(evaluate, n_resamples=n_resamples, rng=rng):
+                problem = "is for intervals and p-values, and neither was asked for"
+                raise ArgumentError(word, problem, "pass interval=0.95 or assess=True")
+            return None
+        least = 19 if level is None else math.ceil(10 / (1 - level) * (1 - 1e-12))
+        if check_whole(n_resamples, "n_resamples") < least:
+            raise ArgumentError("n_resamples", f"must be at least {least} for this; got {n_resamples}")
+        from ..inference.resampling import seed_of
+
+        return cls(level, assess, int(n_resamples), seed_of(rng))
+
+    def added(
+        self, result: Result, m: Metric, p: Predictions | Sketches, options: dict[str, Any], deadline: float
+    ) -> Result:
+        """The result with its interval and p-value, or a note that says why it has none."""
+        from ..inference.intervals import interval
+        from ..inference.pairdraws import resampling_seconds
+        from ..inference.significance import assess
+
+        if isinstance(p, Sketches) and result.lens not in p.lenses:
+            return replace(result, note="drawing samples for it needs the rows")
+        rows = min(p.n, CELLS) if isinstance(p, Sketches) else p.n
+        if resampling_seconds(m, rows, p.k, self.n_resamples) > max(deadline - perf_counter(), 0):
+            return replace(result, note=NO_TIME)
+        draws: dict[str, Any] = {"metric": m, "n_resamples": self.n_resamples, "rng": self.seed, **options}
+        source = p
+        if isinstance(p, Sketches):
+            source = p.sketch(result.lens)  # type: ignore[assignment]
+            draws.pop("lens", None)
+        notes: list[str] = []
+        level = self.level
+        if level is not None:
+            found = _drawn("interval", lambda: interval(source, level=level, **draws), deadline, notes)
+            if found is not None:
+                result = replace(result, low=found.low, high=found.high)
+                notes.append(found.note)
+        if self.assess:
+            tested = _drawn("p-value", lambda: assess(source, **draws), deadline, notes)
+            if tested is not None:
+                result = replace(result, pvalue=tested.pvalue)
+                notes.append(side_note(m, result.lens, tested.alternative))
+        return replace(result, note="; ".join(filter(None, notes)))
+
+
+def _drawn(what: str, draw: Callable[[], Any], deadline: float, notes: list[str]) -> Any:
+    """What was drawn; None, and why in the notes, where there is no such thing or no time for it."""
+    from ..inference.timing import OutOfTimeError, within
+
+    try:
+        with within(deadline):
+            return draw()
+    except CalibrantError as error:
+        notes.append(f"no {what}: {error.problem}")
+    except OutOfTimeError:
+        notes.append(f"no {what}: {NO_TIME}")
+    return None

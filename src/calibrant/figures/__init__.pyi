@@ -1,0 +1,34 @@
+"""Public names; written by tools/make_stub.py, not by hand."""
+
+from .classgroups import GroupErrorDiagram as GroupErrorDiagram
+from .classgroups import group_error_diagram as group_error_diagram
+from .differences import CumulativeDiagram as CumulativeDiagram
+from .differences import UceDiagram as UceDiagram
+from .differences import VariationDiagram as VariationDiagram
+from .differences import cumulative_diagram as cumulative_diagram
+from .differences import uce_diagram as uce_diagram
+from .differences import variation_diagram as variation_diagram
+from .entropy import EntropyDiagram as EntropyDiagram
+from .entropy import entropy_diagram as entropy_diagram
+from .groupconfidence import GroupConfidenceDiagram as GroupConfidenceDiagram
+from .groupconfidence import group_confidence_diagram as group_confidence_diagram
+from .histograms import ScoreHistogram as ScoreHistogram
+from .histograms import score_histogram as score_histogram
+from .intervals import IntervalDiagram as IntervalDiagram
+from .intervals import interval_error_diagram as interval_error_diagram
+from .murphy import MurphyDiagram as MurphyDiagram
+from .murphy import murphy_diagram as murphy_diagram
+from .panels import ReliabilityPanels as ReliabilityPanels
+from .panels import before_after as before_after
+from .panels import classwise_panels as classwise_panels
+from .panels import reliability_panels as reliability_panels
+from .reliability_diagrams import ReliabilityDiagram as ReliabilityDiagram
+from .reliability_diagrams import reliability as reliability
+from .selective import RiskCoverageDiagram as RiskCoverageDiagram
+from .selective import risk_coverage_diagram as risk_coverage_diagram
+from .simplex import SimplexDiagram as SimplexDiagram
+from .simplex import simplex_diagram as simplex_diagram
+from .stability import StabilityDiagram as StabilityDiagram
+from .stability import stability_diagram as stability_diagram
+from .topk import TopkDiagram as TopkDiagram
+from .topk import topk_diagram as topk_diagram

@@ -1,0 +1,30 @@
+"""Public names; written by tools/make_stub.py, not by hand."""
+
+from .bands import CalibrationBand as CalibrationBand
+from .bands import calibration_band as calibration_band
+from .belt import giviti_test as giviti_test
+from .comparison import Comparison as Comparison
+from .comparison import Difference as Difference
+from .comparison import compare as compare
+from .grades import GradeTest as GradeTest
+from .grades import GradeTests as GradeTests
+from .grades import grade_tests as grade_tests
+from .grades import hosmer_lemeshow_multinomial as hosmer_lemeshow_multinomial
+from .intervals import Interval as Interval
+from .intervals import interval as interval
+from .power_analysis import PowerResult as PowerResult
+from .power_analysis import detectable_shift as detectable_shift
+from .power_analysis import power as power
+from .power_analysis import sample_size as sample_size
+from .sequential import EValue as EValue
+from .sequential import betting_test as betting_test
+from .sequential import pit_test as pit_test
+from .sequential import safe_hosmer_lemeshow as safe_hosmer_lemeshow
+from .significance import assess as assess
+from .significance import assess_many as assess_many
+from .simulation.simulate import Simulation as Simulation
+from .simulation.simulate import make_calibrated as make_calibrated
+from .simulation.simulate import make_miscalibrated as make_miscalibrated
+from .simulation.simulate import true_calibration_error as true_calibration_error
+from .verdicts import SignificanceResult as SignificanceResult
+from .verdicts import SignificanceTable as SignificanceTable

@@ -1,0 +1,285 @@
+"""Tests whose law is known: sums over rows against the normal law, binned sums against chi-square, paths against Brownian motion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..binning.parse import bin_table
+from ..errors import UndefinedMetricError
+from ..metrics.bin.debiased import group_moments
+from ..metrics.cumulative.cumulative import null_scale, rank_view
+from ..metrics.cumulative.distributions import maximum_survival, range_survival
+from ..metrics.point.totals import logit_shift
+from ..util.sums import accurate_sum
+from ..views.view import Block, VectorView, View
+from .metric_tests import ANY_SIDE, Asked, Found, effective_terms, own_test, too_few_terms
+
+__all__ = ["chi_square_found", "in_units_of", "normal_found", "steps_of", "too_few", "vector_view"]
+
+Floats = NDArray[np.float64]
+
+
+def normal_found(asked: Asked, z: float, at: Callable[[float], float] | None, law: str) -> Found:
+    """A standardised value; `at` gives the value of the metric for a standardised one, None where that is no matter of it alone."""
+    from scipy.special import ndtr, ndtri
+
+    far = -float(ndtri(asked.alpha / 2 if asked.alternative == "two-sided" else asked.alpha))
+    tail = {"greater": -z, "less": z, "two-sided": -abs(z)}[asked.alternative]
+    pvalue = float(ndtr(tail)) * (2 if asked.alternative == "two-sided" else 1)
+    if at is None:
+        return Found(pvalue, None, law, {"z": z})
+    lower = at(-far) if asked.alternative == "two-sided" else None
+    return Found(pvalue, at(-far if asked.alternative == "less" else far), law, {"z": z}, lower_threshold=lower)
+
+
+def in_units_of(unit: float) -> Callable[[float], float]:
+    """The value of a metric that is 0 in the mean and has this standard deviation."""
+    return lambda z: z * unit
+
+
+def chi_square_found(asked: Asked, statistic: float, df: float, is_the_metric: bool = True) -> Found:
+    """A statistic against the chi-square law; its threshold is one of the metric only where the two are the same."""
+    from scipy.special import chdtrc, chdtri
+
+    if df <= 0:
+        raise UndefinedMetricError(asked.metric.id, "leaves no degree of freedom for a test")
+    limit = float(chdtri(df, asked.alpha)) if is_the_metric else None
+    pvalue = 0.0 if math.isinf(statistic) else float(chdtrc(df, max(statistic, 0.0)))
+    return Found(pvalue, limit, f"chi-square with {df:g} degrees of freedom", {"chi_square": statistic, "df": df})
+
+
+def vector_view(asked: Asked) -> VectorView:
+    """The same as whole distributions, with a label for each row."""
+    view = asked.view
+    return view.as_vector() if isinstance(view, View) else view
+
+
+def _squares(view: View | VectorView) -> Any:
+    """What a row's variance is multiplied by in the variance of a weighted sum."""
+    return view.weights if view.weight_kind != "importance" else view.weights**2
+
+
+def _brier_surprise(block: Block) -> Floats:
+    return block.probs
+
+
+def _log_surprise(block: Block) -> Floats:
+    return np.where(block.probs > 0, block.log_probs(), 0.0)
+
+
+def _few_terms(values: Callable[[Block], Floats]) -> Callable[[Asked], str]:
+    """Whether a mean over rows of a value for each label is far from normal: one rare label may weigh as much as all others."""
+
+    def moments(block: Block) -> Floats:
+        each = values(block)
+        away = np.square(each - (block.probs * each).sum(axis=1, keepdims=True))
+        return np.column_stack([(block.probs * away).sum(axis=1), (block.probs * np.square(away)).sum(axis=1)])
+
+    def condition(asked: Asked) -> str:
+        view = vector_view(asked)
+        variance, fourth = view.each_row(moments).T
+        if view.weight_kind == "importance":
+            weight = view.weights / view.weights.max()
+            return too_few_terms(effective_terms(weight**2 * variance, weight**4 * fourth))
+        return too_few_terms(effective_terms(variance, fourth, view.weights))
+
+    return condition
+
+
+@own_test("spiegelhalter_z", method="normal", sides=ANY_SIDE, off=_few_terms(_brier_surprise))
+def _spiegelhalter(asked: Asked) -> Found:
+    return normal_found(asked, asked.statistic, in_units_of(1.0), "standard normal")
+
+
+def _not_the_whole_sum(asked: Asked) -> str:
+    return "" if asked.options.get("multiclass") == "full" else "it is that of the whole sum"
+
+
+NORMAL = "normal with the variance that the scores imply"
+
+
+@own_test("ecd", method="normal", sides=ANY_SIDE, form=_not_the_whole_sum, off=_few_terms(_log_surprise))
+def _ecd(asked: Asked) -> Found:
+    """The mean surprise minus its expectation is 0 in the mean; each row adds the variance of its own log-probability."""
+    if _not_the_whole_sum(asked):
+        raise UndefinedMetricError("ecd", "has a known law only as the whole sum", "use method='consistency'")
+    view = vector_view(asked)
+    variance = accurate_sum(_squares(view) * view.each_row(_log_variance))
+    unit = math.sqrt(variance) / view.total
+    if unit == 0:
+        raise UndefinedMetricError("ecd", "every forecast is sure or uniform, so nothing could vary by chance")
+    return normal_found(asked, asked.statistic / unit, in_units_of(unit), NORMAL)
+
+
+def _log_variance(block: Block) -> Any:
+    logs = _log_surprise(block)
+    mean = (block.probs * logs).sum(axis=1, keepdims=True)
+    return (block.probs * np.square(logs - mean)).sum(axis=1)
+
+
+@own_test(
+    "calibration_in_the_large", "fixed_slope_intercept", "expected_observed_ratio", method="normal", sides=ANY_SIDE
+)
+def _mean_calibration(asked: Asked) -> Found:
+    """The standardised mean residual, whatever scale the metric reports it on, with the sign that the metric has there."""
+    view = asked.view
+    spread = math.sqrt(accurate_sum(_squares(view) * view.score * (1 - view.score)))
+    total = accurate_sum(view.weights * (view.score - view.outcome))
+    if spread == 0:
+        raise UndefinedMetricError(asked.metric.id, "every score is 0 or 1, so nothing could vary by chance")
+    is_shift = asked.options.get("form") == "logit"
+    sign = -1 if is_shift else 1  # a shift up is needed where scores are too low
+    at = in_units_of(spread / view.total)
+    if is_shift:
+        at = _shift_at(view, spread)
+    elif asked.metric.id == "expected_observed_ratio":
+        at = _ratio_at(view, spread)
+    return normal_found(asked, sign * total / spread, at, "standard normal for the standardised mean residual")
+
+
+def _shift_at(view: View, spread: float) -> Callable[[float], float]:
+    expected = accurate_sum(view.weights * view.score)
+    return lambda z: logit_shift(view.score, view.weights, expected + z * spread)
+
+
+def _ratio_at(view: View, spread: float) -> Callable[[float], float]:
+    expected = accurate_sum(view.weights * view.score)
+    return lambda z: expected / (expected - z * spread) if expected > z * spread else math.inf
+
+
+def too_few(expected: Floats) -> str:
+    """Why chi-square is far off for these expected counts, by Cochran's rule; empty where it is near."""
+    below = {least: int((expected < least * (1 - 1e-9)).sum()) for least in (5, 1)}
+    if below[1] == 0 and below[5] <= expected.size / 5:
+        return ""
+    return f"{below[5]} of {expected.size} expected counts are below 5 ({below[1]} below 1)"
+
+
+def _few_in_bins(asked: Asked) -> str:
+    view = asked.view
+    table = bin_table(view, asked.options["binning"], asked.options["bins"])
+    rows = table.weight[~table.empty] * (view.effective_size / view.total if view.weight_kind == "importance" else 1)
+    score = table.mean_score[~table.empty]
+    return too_few(np.concatenate([rows * score, rows * (1 - score)]))
+
+
+def _chi_square_of_bins(asked: Asked, used_up: int) -> Found:
+    words = asked.options
+    _, variance = group_moments(asked.view, words["binning"], words["bins"], words["variance"])
+    if math.isinf(asked.statistic):
+        return Found(0.0, None, "an outcome of probability 0 occurred", {"chi_square": math.inf})
+    return chi_square_found(asked, asked.statistic, int((variance > 0).sum()) - used_up)
+
+
+@own_test("hosmer_lemeshow", method="chi_square", off=_few_in_bins)
+def _hosmer_lemeshow(asked: Asked) -> Found:
+    """One degree of freedom for each bin whose outcomes can vary: the scores were not fitted to them."""
+    return _chi_square_of_bins(asked, 0)
+
+
+@own_test("hosmer_lemeshow", method="chi_square_fitted_here", off=_few_in_bins)
+def _hosmer_lemeshow_fitted(asked: Asked) -> Found:
+    """Two fewer, for scores that were fitted to the very rows."""
+    return _chi_square_of_bins(asked, 2)
+
+
+# The fewest equal steps that a path must be worth: with fewer its extremes lie between the steps, and the test rejects too rarely.
+LEAST_STEPS = 100.0
+
+
+def steps_of(view: View) -> float:
+    """How many equal steps of variance the path of cumulative differences is worth, one for each distinct score.
+
+    Brownian motion exceeds a path of steps with variances h (shares of the whole) as if these were equal and 1 / (sum h^1.5)^2 many:
+    its largest value lies above theirs by 0.583 times a root of the local variance (Siegmund 1979).
+    """
+    score, _, weight = view.sorted_rows
+    own = 1.0 if weight is None else np.square(weight) if view.weight_kind == "importance" else weight
+    share = np.add.reduceat(own * score * (1 - score), view.prefix.end[:-1])
+    total = accurate_sum(share)
+    return math.inf if total == 0 else 1 / accurate_sum((share / total) ** 1.5) ** 2
+
+
+def _few_steps(view: View) -> str:
+    steps = steps_of(view)
+    if steps >= LEAST_STEPS:
+        return ""
+    distinct = len(view.prefix.score)
+    return f"the {distinct} distinct scores are worth {steps:.3g} equal steps of the path, fewer than {LEAST_STEPS:g}"
+
+
+def _few_steps_of(reads: Callable[[Asked], View]) -> Callable[[Asked], str]:
+    return lambda asked: _few_steps(reads(asked))
+
+
+def _path_found(asked: Asked, view: View, survival: Callable[[float], float], law: str) -> Found:
+    unit = null_scale(view)
+    if unit == 0:
+        return Found(1.0 if asked.statistic <= 1e-12 else 0.0, 0.0, "every score is 0 or 1")
+    return Found(survival(asked.statistic / unit), _quantile(survival, asked.alpha) * unit, law, {"sigma": unit})
+
+
+def _quantile(survival: Callable[[float], float], alpha: float) -> float:
+    from scipy.optimize import brentq
+
+    return float(brentq(lambda x: survival(x) - alpha, 1e-3, 40.0, xtol=1e-12))
+
+
+MAXIMUM = "largest distance of a Brownian motion from 0"
+RANGE = "range of a Brownian motion"
+
+
+def _one_score(asked: Asked) -> View:
+    return asked.view
+
+
+def _score_of_rank(asked: Asked) -> View:
+    rank = asked.options["r"]
+    return rank_view(vector_view(asked), rank - 1, rank)
+
+
+def _score_of_first_ranks(asked: Asked) -> View:
+    return rank_view(vector_view(asked), 0, asked.options["r"])
+
+
+@own_test("ecce_mad", method="series", off=_few_steps_of(_one_score))
+def _ecce_mad(asked: Asked) -> Found:
+    return _path_found(asked, asked.view, maximum_survival, MAXIMUM)
+
+
+@own_test("ecce_r", "cce", method="series", off=_few_steps_of(_one_score))
+def _ecce_r(asked: Asked) -> Found:
+    return _path_found(asked, asked.view, range_survival, RANGE)
+
+
+@own_test("ks_top_r", method="series", off=_few_steps_of(_score_of_rank), reads=_score_of_rank)
+def _ks_top_r(asked: Asked) -> Found:
+    return _path_found(asked, _score_of_rank(asked), maximum_survival, MAXIMUM)
+
+
+@own_test("ks_within_top_r", method="series", off=_few_steps_of(_score_of_first_ranks), reads=_score_of_first_ranks)
+def _ks_within_top_r(asked: Asked) -> Found:
+    return _path_found(asked, _score_of_first_ranks(asked), maximum_survival, MAXIMUM)
+
+
+def _few_steps_of_bridge(asked: Asked) -> str:
+    return "" if asked.options["form"] == "mean" else _few_steps(asked.view)
+
+
+@own_test("bbt", method="series", off=_few_steps_of_bridge)
+def _bbt(asked: Asked) -> Found:
+    """Fisher's combination of two independent tests; alone, the mean is normal and the bridge follows Kolmogorov's law."""
+    from ..metrics.cumulative.distributions import bridge_survival
+
+    form = asked.options["form"]
+    if form == "fisher":
+        return chi_square_found(asked, asked.statistic, 4)
+    if form == "mean":
+        limit = _quantile(lambda x: math.erfc(x / math.sqrt(2)), asked.alpha)
+        return Found(math.erfc(asked.statistic / math.sqrt(2)), limit, "absolute standard normal")
+    return Found(bridge_survival(asked.statistic), _quantile(bridge_survival, asked.alpha), "Kolmogorov's law")

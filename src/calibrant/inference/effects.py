@@ -1,0 +1,317 @@
+"""A deviation, a law of scores, and the formulas for the power of the tests that have one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..binning.parse import bin_cells
+from ..errors import ArgumentError, ProbabilityError, UndefinedMetricError
+from ..input.convert import is_number
+from ..metrics.cumulative.distributions import maximum_survival, range_survival
+from ..metrics.registry import Metric
+from ..sketches.sketch import Sketch
+from ..views.view import View
+from .asymptotic import _quantile, too_few
+from .metric_tests import DEFAULT_TESTS, LEAST_VARIANCE, OWN_TESTS, Asked
+from .resampling import Generator, generator
+from .simulation import warps
+from .simulation.population import Population
+from .simulation.simulate import _law, _scores
+from .simulation.warps import Warp, as_warp
+
+__all__ = ["SLIGHT", "Case", "Nodes", "Plan", "law_is_off", "named_deviation", "nodes_of", "normal_quantile", "plan_of"]
+
+Floats = NDArray[np.float64]
+
+# Nodes of each piece of the law of scores.
+NODES = 400
+NAMED_WARPS = ("temperature", "bias", "bump", "label_noise")
+SLIGHT = 1e-12
+# Rows that are drawn to see whether a null distribution holds; more stand for several each.
+MOST_TRIED = 20_000
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """A law of scores as points with shares, in rising order, and the true rate at each; `draw` gives scores like them."""
+
+    score: Floats
+    log_odds: Floats
+    truth: Floats
+    share: Floats
+    draw: Callable[[Generator, int], Floats]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A test, the deviation that it should find, and how it decides."""
+
+    name: str
+    metric: Metric | None
+    decide: Callable[..., Any] | None
+    options: dict[str, Any]
+    at: Nodes
+    warp: Warp
+    words: str
+    alpha: float
+    alternative: str
+    random_scores: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Power for a number of rows, and the other way round; `is_bound` where the power is at least that."""
+
+    power: Callable[[int], float]
+    rows: Callable[[float], float]
+    is_bound: bool = False
+
+
+def named_deviation(deviation: Any, mu: Any, warp: Any, strength: Any) -> tuple[Warp, str]:
+    """The one alternative that was named, and in words."""
+    if sum(given is not None for given in (deviation, mu, warp)) != 1:
+        raise ArgumentError(
+            "deviation", "or mu or warp must be given, and only one of them", "for example deviation=0.02"
+        )
+    if strength is not None and not isinstance(warp, str):
+        raise ArgumentError("strength", "goes with the name of a warp", "for example warp='temperature', strength=1.5")
+    if deviation is not None:
+        if not (is_number(deviation) and -1 <= deviation <= 1):
+            raise ArgumentError("deviation", f"must lie in [-1, 1]; got {deviation!r}", "for example 0.02")
+        bend = 1 - deviation if deviation > 0 else -deviation
+        shifted = warps.function(lambda s: np.clip(s + deviation, 0, 1), (bend,))
+        return shifted, f"events {abs(deviation):g} {'more' if deviation >= 0 else 'less'} frequent than the scores say"
+    if isinstance(warp, str):
+        if warp not in NAMED_WARPS or strength is None:
+            raise ArgumentError("warp", f"must be one of {', '.join(NAMED_WARPS)}, with strength=; got {warp!r}")
+        warp = getattr(warps, warp)(strength)
+    chosen = as_warp(mu if mu is not None else warp)
+    return chosen, "the curve given" if isinstance(chosen, warps.function) else repr(chosen)
+
+
+def nodes_of(scores: Any, warp: Warp) -> Nodes:
+    """The law of scores that was named: None, the numbers of a Beta law, or scores at hand."""
+    if scores is None or isinstance(scores, tuple):
+        a, b, *more = _law((1, 1) if scores is None else scores)
+        if more:
+            raise ArgumentError("scores", "must be the two numbers of a Beta law", "for example (2, 2)")
+        at = Population(warp, (a, b))._points(NODES, [0.0, 1.0])
+        order = np.argsort(at.score, kind="stable")
+        odds = np.log(at.score) - np.log(at.complement)
+        share = at.weight / at.weight.sum()
+        return Nodes(
+            at.score[order], odds[order], at.truth[order], share[order], lambda g, n: _scores(n, a, b, warp, g)
+        )
+    score, weight = _recorded(scores)
+    share = np.cumsum(weight) / weight.sum()
+
+    def draw(g: Generator, n: int) -> Floats:
+        return score[np.minimum(np.searchsorted(share, g.random(n), side="right"), len(score) - 1)]
+
+    with np.errstate(divide="ignore"):
+        odds = np.log(score) - np.log1p(-score)
+    return Nodes(score, odds, warp.curve(score), weight / weight.sum(), draw)
+
+
+def _recorded(scores: Any) -> tuple[Floats, Floats]:
+    """Distinct scores with their weights."""
+    if isinstance(scores, Sketch):
+        scores = scores.view()
+    if isinstance(scores, View):
+        return scores.ties.score, scores.ties.weight
+    try:
+        values = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.ndim != 1 or len(values) == 0 or not ((values >= 0) & (values <= 1)).all():
+        raise ProbabilityError("scores", "must be a row of numbers in [0, 1]", "or a tuple (a, b) for a Beta law")
+    score, counts = np.unique(values, return_counts=True)
+    return score, counts.astype(np.float64)
+
+
+def plan_of(case: Case, method: str) -> Plan | None:
+    """The formula of a test; None where it must be simulated."""
+    if method not in ("auto", "analytic", "simulated"):
+        raise ArgumentError("method", f"must be 'auto', 'analytic' or 'simulated'; got {method!r}")
+    if method == "simulated" or case.name not in KNOWN_PLANS or case.metric is None:
+        if method == "analytic":
+            raise ArgumentError("method", f"no formula is known for {case.name}", "use 'simulated'")
+        return None
+    if KNOWN_PLANS[case.name] is not _linear_plan and case.alternative != "greater":
+        raise ArgumentError("alternative", f"of {case.name} is 'greater'; got {case.alternative!r}", "drop it")
+    if not (case.at.share * case.at.score * (1 - case.at.score)).any():
+        raise UndefinedMetricError(case.name, "every score is 0 or 1, so nothing could vary by chance")
+    return KNOWN_PLANS[case.name](case)
+
+
+def _linear_plan(case: Case) -> Plan:
+    """Sums of g(s) (y - s) in units of their standard deviation, with the sign of the metric."""
+    at = case.at
+    factors = {"spiegelhalter_z": 1 - 2 * at.score, "ecd": -at.log_odds}
+    options = {**(case.metric.options if case.metric else {}), **case.options}
+    sign = 1.0 if options.get("form") == "logit" else -1.0  # of the mean difference, as the metric reports it
+    g = factors.get(case.name, np.full(len(at.score), sign))
+    gap = _product(g, at.truth - at.score)
+    if np.isinf(gap).any():
+        raise UndefinedMetricError(case.name, "is infinite where a score of 0 or 1 fails", "keep scores off 0 and 1")
+    shift = math.fsum(at.share * gap)
+    v0 = math.fsum(at.share * _product(g * g, at.score * (1 - at.score)))
+    v1 = math.fsum(at.share * _product(g * g, at.truth * (1 - at.truth)))
+    if case.random_scores:
+        v1 += math.fsum(at.share * np.square(gap - shift))
+    if v0 == 0:
+        raise UndefinedMetricError(case.name, "does not vary by chance at these scores")
+    sides = {"two-sided": (1, -1), "greater": (1,), "less": (-1,)}[case.alternative]
+    limit = normal_quantile(1 - case.alpha / len(sides)) * math.sqrt(v0)
+    seen = abs(shift) if case.alternative == "two-sided" else sides[0] * shift
+
+    def found(n: int) -> float:
+        return min(1.0, sum(_normal(side * math.sqrt(n) * shift - limit, v1) for side in sides))
+
+    def rows(target: float) -> float:
+        if seen <= SLIGHT * math.sqrt(v0):
+            raise UndefinedMetricError(
+                case.name,
+                f"is blind to this deviation, however many rows there are ({case.alternative})",
+                "use ecce_mad",
+            )
+        return (max(0.0, limit + normal_quantile(target) * math.sqrt(v1)) / seen) ** 2
+
+    return Plan(found, rows)
+
+
+def _path_plan(case: Case) -> Plan:
+    """The path of cumulative differences crosses the limit at least where its mean is farthest out."""
+    at = case.at
+    v0 = math.fsum(at.share * at.score * (1 - at.score))
+    path = np.append(0, np.cumsum(at.share * (at.truth - at.score)))
+    spread = np.append(0, np.cumsum(at.share * at.truth * (1 - at.truth)))
+    first, last = (
+        (0, int(np.abs(path).argmax())) if case.name == "ecce_mad" else (int(path.argmin()), int(path.argmax()))
+    )
+    reach, w1 = abs(path[last] - path[first]), abs(spread[last] - spread[first])
+    limit = _quantile(maximum_survival if case.name == "ecce_mad" else range_survival, case.alpha) * math.sqrt(v0)
+
+    def found(n: int) -> float:
+        return case.alpha if reach <= SLIGHT else _normal(math.sqrt(n) * reach - limit, w1)
+
+    def rows(target: float) -> float:
+        if reach <= SLIGHT:
+            raise UndefinedMetricError(case.name, "has nothing to find: the scores are right")
+        return (max(0.0, limit + normal_quantile(target) * math.sqrt(w1)) / reach) ** 2
+
+    return Plan(found, rows, is_bound=True)
+
+
+def _grouped_plan(case: Case) -> Plan:
+    """Chi-square with a non-centrality that grows with the rows."""
+    from scipy.optimize import brentq
+    from scipy.special import chdtri, chndtr
+
+    bins = _bins_of(case)
+    each, df = bins.each, len(bins.share)
+    limit = float(chdtri(df, case.alpha))
+
+    def found(n: float) -> float:
+        return 1.0 if math.isinf(each) else 1 - float(chndtr(limit, df, n * each))
+
+    def rows(target: float) -> float:
+        if each <= SLIGHT**2:
+            raise UndefinedMetricError(case.name, "is blind to this deviation: in no bin do the means differ")
+        most = 1.0
+        while found(most) < target:
+            most *= 2
+        return most if most == 1 else float(brentq(lambda n: found(n) - target, most / 2, most, xtol=1e-9))
+
+    return Plan(found, rows)
+
+
+@dataclass(frozen=True)
+class _Bins:
+    """Shares of rows and sums of scores in the bins that hold rows, and what each row adds to the non-centrality."""
+
+    share: Floats
+    score: Floats
+    each: float
+
+
+def _bins_of(case: Case) -> _Bins:
+    assert case.metric is not None
+    at, options = case.at, {**case.metric.options, **case.options}
+    whole = np.maximum(np.rint(at.share * 2.0**40), 1)  # shares as rows, so that the metric's own rule makes the bins
+    view = View(at.score, np.zeros(len(at.score), np.uint8), whole, "counts")
+    cell, count = bin_cells(view, options["binning"], options["bins"])
+    share, score, gap, exact = (
+        np.bincount(cell, at.share * part, count).astype(np.float64)
+        for part in (np.ones(len(at.score)), at.score, at.truth - at.score, at.score * (1 - at.score))
+    )
+    full = share > 0
+    share, score, gap, exact = share[full], score[full], gap[full], exact[full]
+    spread = exact if options.get("variance") == "exact" else score * (1 - score / share)
+    sure = (spread <= SLIGHT * share) & (np.abs(gap) > SLIGHT)
+    each = math.inf if sure.any() else float(np.divide(gap**2, spread, out=np.zeros(len(gap)), where=spread > 0).sum())
+    return _Bins(share, score, each)
+
+
+def law_is_off(case: Case, n: int) -> bool:
+    """Whether so many rows are too few for the distribution that the metric's own test supposes, so that outcomes are drawn for it."""
+    if case.metric is None or case.name not in KNOWN_PLANS:
+        return False
+    if KNOWN_PLANS[case.name] is not _grouped_plan:
+        return n * math.fsum(case.at.share * case.at.score * (1 - case.at.score)) < LEAST_VARIANCE
+    bins = _bins_of(case)
+    return not math.isinf(bins.each) and bool(too_few(n * np.concatenate([bins.score, bins.share - bins.score])))
+
+
+def simulates_at(case: Case, n: int) -> bool:
+    """Whether `assess` would simulate labels for the metric, with so many rows of such scores."""
+    if case.metric is None:
+        return True
+    rows = min(n, MOST_TRIED)
+    score = case.at.draw(generator(0, 0), rows)
+    counts = np.full(rows, max(1, n // rows)) if n > rows else None
+    view = View(score, np.zeros(rows, np.uint8), counts, "unit" if counts is None else "counts")
+    views = case.metric.views(view, **({"lens": case.options["lens"]} if "lens" in case.options else {}))
+    words = {word: value for word, value in case.options.items() if word != "lens"}
+    options = {**case.metric.options, **words}
+    asked = Asked(case.metric, options, views, 0.0, case.alpha, case.alternative, 1, 0)
+    own = OWN_TESTS.get(case.metric.id, {}).get(DEFAULT_TESTS.get(case.metric.id, ""))
+    return own is None or case.alternative not in own.sides or bool(own.off(asked))
+
+
+def _product(factor: Floats, part: Floats) -> Floats:
+    """0 wherever the part is 0, whatever the factor."""
+    return np.multiply(factor, part, out=np.zeros(len(part)), where=part != 0)
+
+
+def _normal(distance: float, variance: float) -> float:
+    """P(a normal with this variance is below the distance)."""
+    from scipy.special import ndtr
+
+    return float(ndtr(distance / math.sqrt(variance))) if variance > 0 else float(distance >= 0)
+
+
+def normal_quantile(level: float) -> float:
+    """The point below which a standard normal lies with this probability."""
+    from scipy.special import ndtri
+
+    return float(ndtri(level))
+
+
+KNOWN_PLANS: dict[str, Callable[[Case], Plan]] = {
+    "calibration_in_the_large": _linear_plan,
+    "fixed_slope_intercept": _linear_plan,
+    "expected_observed_ratio": _linear_plan,
+    "spiegelhalter_z": _linear_plan,
+    "ecd": _linear_plan,
+    "ecce_mad": _path_plan,
+    "ecce_r": _path_plan,
+    "hosmer_lemeshow": _grouped_plan,
+    "pigeon_heyse": _grouped_plan,
+}

@@ -1,0 +1,309 @@
+"""Predictions whose calibration is known: calibrated by construction, or wrong in a way that is known exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...binning.parse import Edges, check_bins
+from ...errors import ArgumentError
+from ...input.convert import is_number
+from ...input.predictions import Predictions, frozen
+from ...metrics.signature import check_norm
+from ...util.checks import check_whole
+from ...util.results import frame_of, html_table, number
+from .population import Population, true_values
+from .warps import (
+    Warp,
+    as_warp,
+    bias,
+    bump,
+    by_group,
+    confusion,
+    function,
+    label_noise,
+    prior_shift,
+    softmax_map,
+    temperature,
+)
+
+__all__ = [
+    "Simulation",
+    "Warp",
+    "bias",
+    "bump",
+    "by_group",
+    "confusion",
+    "function",
+    "label_noise",
+    "make_calibrated",
+    "make_miscalibrated",
+    "prior_shift",
+    "softmax_map",
+    "temperature",
+    "true_calibration_error",
+    "true_value",
+]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Law = float | Sequence[float]
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """Labels, reported probabilities and the true ones: ``truth`` is the probability of each class given the report.
+
+    With one dimension, `y_prob` and `truth` are the probability of class 1; else they have one column per class.
+    """
+
+    y_true: Array
+    y_prob: Floats
+    truth: Floats
+    groups: Array | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("y_true", "y_prob", "truth", "groups"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    def __len__(self) -> int:
+        return len(self.y_true)
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return 2 if self.y_prob.ndim == 1 else self.y_prob.shape[1]
+
+    @property
+    def predictions(self) -> Predictions:
+        """Labels, reports and groups as checked predictions, which every calibrant function takes."""
+        return Predictions(self.y_true, self.y_prob, groups=self.groups)
+
+    def calibration_error(self, norm: float = 1) -> float:
+        """How far the reports of these very rows are from the truth: no estimate, no bins.
+
+        For many classes the distance of two distributions is the total variation, half the sum of the differences.
+        """
+        norm = check_norm(norm)
+        gap = np.abs(self.y_prob - self.truth)
+        gap = gap if gap.ndim == 1 else gap.sum(axis=1) / 2
+        return float(gap.max()) if norm == math.inf else float((gap**norm).mean() ** (1 / norm))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists by column; many classes have columns ``y_prob_0``, ``y_prob_1``, ..."""
+        columns: dict[str, Any] = {"y_true": self.y_true.tolist()}
+        for name, values in (("y_prob", self.y_prob), ("truth", self.truth)):
+            if values.ndim == 1:
+                columns[name] = values.tolist()
+            else:
+                columns.update({f"{name}_{k}": values[:, k].tolist() for k in range(values.shape[1])})
+        return columns if self.groups is None else {**columns, "groups": self.groups.tolist()}
+
+    def to_frame(self) -> Any:
+        """One row for each prediction, as a frame of the library at hand."""
+        return frame_of(self.to_dict())
+
+    def _facts(self) -> list[tuple[str, str]]:
+        facts = [("rows", f"{len(self):,}"), ("classes", str(self.classes))]
+        if self.groups is not None:
+            facts.append(("groups", str(len(set(self.groups.tolist())))))
+        return [*facts, ("calibration error", number(self.calibration_error()))]
+
+    def __repr__(self) -> str:
+        return f"Simulation({', '.join(f'{name} {value}' for name, value in self._facts())})"
+
+    def _repr_html_(self) -> str:
+        return html_table(["", ""], self._facts(), "Simulation")
+
+
+def make_calibrated(n: int, *, law: Law = (1, 1), classes: int = 2, rng: Any = None) -> Simulation:
+    """Predictions that are calibrated by construction, under every lens: labels are drawn from the probabilities.
+
+    Parameters
+    ----------
+    n
+        Number of rows.
+    law
+        Two classes: a and b of the Beta law of the scores. More: the parameters of a Dirichlet law, one for each class. One
+        number serves all classes; below 1 the forecasts are sharp.
+    classes
+        Number of classes; a longer `law` says it too.
+    rng
+        None, a seed or a Generator; the same seed gives the same bits.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.make_calibrated(1000, rng=0)
+    Simulation(rows 1,000, classes 2, calibration error 0)
+    >>> cal.make_calibrated(1000, law=0.3, classes=5, rng=0).y_prob.shape
+    (1000, 5)
+    """
+    n, law = check_whole(n, "n"), _law(law, check_whole(classes, "classes", 2))
+    draw = _generator(rng)
+    if len(law) == 2:
+        score = draw.beta(law[0], law[1], n)
+        return Simulation(_labels(score, draw), score, score)
+    rows = draw.dirichlet(law, n)
+    return Simulation(_labels(rows, draw), rows, rows)
+
+
+def make_miscalibrated(n: int, *, warp: Any, law: Law = (1, 1), rng: Any = None) -> Simulation:
+    """Predictions that are wrong in a known way.
+
+    Two classes: the reported score follows the law and the label is drawn from ``warp.curve(score)``, so the warp is the
+    calibration curve. More classes, by a longer `law`: rows follow the Dirichlet law, and the warp says what is reported and
+    what is true.
+
+    Parameters
+    ----------
+    n
+        Number of rows.
+    warp
+        One of this module: `temperature`, `bias`, `bump`, `label_noise`, `prior_shift`, `by_group`; for many classes
+        `temperature`, `softmax_map`, `label_noise`, `confusion`, `by_group`; or a function from scores to true probabilities.
+    law
+        a and b of the Beta law, or the parameters of a Dirichlet law.
+    rng
+        None, a seed or a Generator; the same seed gives the same bits.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> drawn = cal.make_miscalibrated(100_000, warp=temperature(1.5), rng=0)
+    >>> round(cal.ece(drawn.y_true, drawn.y_prob), 2), round(cal.true_calibration_error(temperature(1.5)), 4)
+    (0.06, 0.0587)
+    """
+    n, law, warp, draw = check_whole(n, "n"), _law(law), as_warp(warp), _generator(rng)
+    drawn = _scores(n, law[0], law[1], warp, draw) if len(law) == 2 else draw.dirichlet(law, n)
+    if not isinstance(warp, by_group):
+        report, truth = _report(warp, drawn)
+        return Simulation(_labels(truth, draw), report, truth)
+    names = list(warp.warps)
+    code = draw.integers(0, len(names), n)
+    report, truth = np.empty_like(drawn), np.empty_like(drawn)
+    for number_of_group, part in enumerate(warp.warps.values()):
+        rows = code == number_of_group
+        report[rows], truth[rows] = _report(part, drawn[rows])
+    plain = len({type(name) for name in names}) == 1 and isinstance(names[0], (str, int))
+    groups = np.asarray(names) if plain else np.array([*names, None], dtype=object)[:-1]
+    return Simulation(_labels(truth, draw), report, truth, groups[code])
+
+
+def true_calibration_error(
+    warp: Any, law: Law = (1, 1), *, norm: float = 1, bins: int | Sequence[float] | None = None
+) -> float:
+    """The calibration error that endlessly many rows of a warp and a Beta law would show, by quadrature.
+
+    Parameters
+    ----------
+    warp, law
+        As in `make_miscalibrated`, for two classes.
+    norm
+        Exponent: 1 for the mean of |truth - score|, 2 for the root of the mean square, ``inf`` for the largest.
+    bins
+        Number of bins of equal width, or edges: the error once scores of one bin are thrown together, never larger. None for
+        the error itself.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import label_noise, temperature
+    >>> round(cal.true_calibration_error(label_noise(0.1)), 10)
+    0.05
+    >>> round(cal.true_calibration_error(temperature(1.5), law=(2, 2), norm=2), 10)
+    0.0590748922
+    """
+    population, norm = _population(warp, law), check_norm(norm)
+    if bins is None:
+        return population.norm(norm)
+    if isinstance(bins, (int, np.integer)) or not isinstance(bins, (Sequence, np.ndarray)):
+        count = check_bins(bins)
+        return population.binned_norm(norm, (np.arange(count + 1) / count).tolist())
+    return population.binned_norm(norm, [float(edge) for edge in Edges(tuple(bins)).edges])
+
+
+def true_value(warp: Any, law: Law = (1, 1), metric: str = "ece") -> float:
+    """What a metric tends to for endlessly many rows of a warp and a Beta law, by quadrature.
+
+    Parameters
+    ----------
+    warp, law
+        As in `make_miscalibrated`, for two classes.
+    metric
+        An id of the catalogue: ``"ece"``, ``"rmsce"``, ``"mce"``, ``"esce"``, ``"calibration_in_the_large"``,
+        ``"abc_above"``, ``"abc_below"``, ``"mdca"``, ``"global_squared_bias"``, ``"expected_observed_ratio"``,
+        ``"brier"``, ``"root_brier"``, ``"nll"``, ``"ecd"``, ``"ecce_mad"`` or ``"ecce_r"``. Of binned metrics this is the limit of
+        ever narrower bins.
+
+    Examples
+    --------
+    >>> from calibrant.inference.simulation import temperature, true_value
+    >>> round(true_value(temperature(1.5), metric="ecd"), 8)
+    0.09373049
+    """
+    forms = true_values()
+    if metric not in forms:
+        raise ArgumentError("metric", f"{metric!r} has no known limit here", f"one of {', '.join(forms)}")
+    return forms[metric](_population(warp, law))
+
+
+def _population(warp: Any, law: Law) -> Population:
+    a, *rest = _law(law)
+    if len(rest) > 1:
+        raise ArgumentError(
+            "law", f"has {len(rest) + 1} classes, and the integral is over one score", "simulate instead"
+        )
+    return Population(as_warp(warp), (a, rest[0]))
+
+
+def _law(law: Any, classes: int = 2) -> tuple[float, ...]:
+    """Parameters of the Beta or Dirichlet law, one for each class; ones where only the number of classes was given."""
+    values = (law,) * classes if is_number(law) else law
+    try:
+        values = tuple(float(value) for value in values)
+    except (TypeError, ValueError):
+        values = ()
+    if len(values) < 2 or not all(0 < value < math.inf for value in values):
+        raise ArgumentError("law", f"must be two or more positive numbers; got {law!r}", "for example (1, 1)")
+    if classes > 2 and values == (1.0, 1.0):
+        return (1.0,) * classes
+    if classes not in (2, len(values)):
+        raise ArgumentError("law", f"has {len(values)} numbers, and there are {classes} classes", "give one per class")
+    return values
+
+
+def _generator(rng: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise ArgumentError("rng", f"must be None, a seed or a Generator; got {rng!r}") from None
+
+
+def _scores(n: int, a: float, b: float, warp: Warp, draw: np.random.Generator) -> Floats:
+    """Reported scores of two classes: from Beta(a, b), or from the mixture into which the warp turns it."""
+    parts = warp.laws(a, b)
+    if len(parts) == 1:
+        return draw.beta(a, b, n)
+    part = draw.choice(len(parts), n, p=[share for share, _, _ in parts])
+    return draw.beta(np.array([a for _, a, _ in parts])[part], np.array([b for _, _, b in parts])[part])
+
+
+def _report(warp: Warp, drawn: Floats) -> tuple[Floats, Floats]:
+    return (drawn, warp.curve(drawn)) if drawn.ndim == 1 else warp.rows(drawn)
+
+
+def _labels(truth: Floats, draw: np.random.Generator) -> NDArray[np.int64]:
+    """One label for each row, drawn from its probabilities; a class of probability 0 is never drawn."""
+    chance = draw.random(len(truth))
+    if truth.ndim == 1:
+        return (chance < truth).astype(np.int64)
+    upper = np.cumsum(truth, axis=1)
+    return (chance[:, None] * upper[:, -1:] >= upper[:, :-1]).sum(axis=1)

@@ -1,0 +1,391 @@
+"""Whatever a user holds (lists, arrays, frames, tensors) as a plain NumPy array; no frame or tensor library is imported for it."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ColumnError, InputTypeError, ShapeError
+
+__all__ = [
+    "Column",
+    "column",
+    "frozen",
+    "is_frame",
+    "is_number",
+    "numbers",
+    "pick_columns",
+    "rounding_of",
+    "summing_to_one",
+]
+
+Array = NDArray[Any]
+
+# How far a row may be from summing to 1, by the precision the numbers had when they came.
+SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-4, "float16": 1e-2, "bfloat16": 1e-2}
+
+
+# What to do about text among numbers, by its form.
+TEXT_HINTS = (
+    (r"[+-]?[\d.,]+ ?%", "write shares from 0 to 1: 0.7 for 70%"),
+    (r"[+-]?\d*,\d+", "write decimals with a point: 0.7 for 0,7"),
+    (r"(?i)|-+|\?|n/?a|#n/a|null|none|missing|<na>", "drop or fill the missing rows first"),
+)
+
+
+class Column(NamedTuple):
+    """An array as it came, and the name of the precision it came in."""
+
+    array: Array
+    precision: str
+
+
+def column(value: Any, argument: str) -> Column:
+    """Turn `value` into an array of one or two dimensions, without copying where that is possible."""
+    array, precision = _as_array(value, argument)
+    if array.ndim == 0:
+        raise ShapeError(
+            argument, f"is the single value {_short(array)}, and one entry per row is needed", "pass a list or an array"
+        )
+    if array.ndim > 2:
+        raise ShapeError(
+            argument,
+            f"has {array.ndim} dimensions {array.shape}, and at most 2 are read",
+            "move the classes last and reshape to (-1, K)",
+        )
+    if array.shape[0] == 0:
+        raise ShapeError(argument, "is empty, and at least one row is needed", "check the filter or file it came from")
+    return Column(array, precision)
+
+
+def is_number(value: Any) -> bool:
+    """Whether an option is one real number; True and False are none."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def numbers(array: Array, argument: str) -> Array:
+    """`array` with a numeric dtype in native byte order; float16 and long double become the nearest wider or narrower float."""
+    kind = array.dtype.kind
+    if kind == "O":
+        array = _numbers_from_objects(array, argument)
+    elif kind in "US":
+        raise _text_for_numbers(array, argument)
+    elif kind not in "biuf":
+        raise InputTypeError(
+            argument, f"has dtype {array.dtype}, and real numbers are needed", "convert it to floats first"
+        )
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    return array
+
+
+@lru_cache
+def _name(dtype: np.dtype[Any]) -> str:
+    return dtype.name  # NumPy spells it out anew at each call
+
+
+def _as_array(value: Any, argument: str) -> tuple[Array, str]:
+    # The common first: to ask whether an array is masked, NumPy has to import masked arrays.
+    if type(value) is np.ndarray:
+        return value, _name(value.dtype)
+    if isinstance(value, (list, tuple)):
+        return _from_sequence(value, argument), "float64"
+    if isinstance(value, np.ma.MaskedArray):
+        return _unmasked(value, argument), value.dtype.name
+    if isinstance(value, np.ndarray):
+        return np.asarray(value), _name(value.dtype)
+    if type(value).__module__.split(".")[0] == "torch":
+        return _from_tensor(value, argument)
+    if value is None:
+        raise InputTypeError(argument, "is missing (None)", f"pass {argument} as a list, array, column or tensor")
+    if isinstance(value, (str, bytes, dict, set, frozenset)) or callable(value):
+        raise InputTypeError(
+            argument,
+            f"is of type {type(value).__name__}, and a list, array, column or tensor is needed",
+            "name columns with label= and prob= only when the first argument is a frame"
+            if isinstance(value, str)
+            else "call it and pass what it returns"
+            if callable(value)
+            else "pass its values as a list, in the order of the rows",
+        )
+    found = _from_frame_library(value, argument)
+    if found is None and hasattr(value, "__array__"):
+        found = np.asarray(value)
+    if found is None and hasattr(value, "to_numpy"):  # a pyarrow Array is no narwhals series
+        found = np.asarray(value.to_numpy(zero_copy_only=False))
+    if found is None and np.isscalar(value):
+        found = np.asarray(value)
+    if found is None:
+        raise InputTypeError(
+            argument,
+            f"is of type {type(value).__name__}, and a list, array, column or tensor is needed",
+            "convert it to a list or a dense array first",
+        )
+    return found, found.dtype.name
+
+
+def _unmasked(value: Any, argument: str) -> Array:
+    mask = np.ma.getmaskarray(value)
+    if mask.any():
+        row = int(np.argwhere(mask)[0][0])
+        raise InputTypeError(
+            argument,
+            f"is missing at row {row} (masked, or empty in a file), and every entry is needed",
+            "drop such rows first",
+            row=row,
+        )
+    return np.asarray(value.data)
+
+
+def _from_sequence(value: Any, argument: str) -> Array:
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "US" and array.ndim == 1 and not all(isinstance(entry, (str, bytes)) for entry in value):
+            # NumPy would write numbers, and a missing NaN, as text.
+            array = np.empty(len(value), dtype=object)
+            array[:] = value
+        return array
+    except ValueError:
+        # NumPy's own message speaks of inhomogeneous shapes; name the row instead.
+        first = _length(value[0])
+        for row, entry in enumerate(value):
+            if _length(entry) != first:
+                raise ShapeError(
+                    argument,
+                    f"is ragged: row {row} has {_length(entry)} entries and row 0 has {first}",
+                    "give every row one entry per class",
+                    row=row,
+                ) from None
+        raise ShapeError(
+            argument, "is ragged below the second dimension", "give every row one entry per class"
+        ) from None
+
+
+def _length(entry: Any) -> int:
+    return len(entry) if hasattr(entry, "__len__") else 1
+
+
+def _from_tensor(value: Any, argument: str) -> tuple[Array, str]:
+    if not hasattr(value, "detach"):
+        raise InputTypeError(argument, f"is a {type(value).__name__}, and a tensor or array is needed")
+    precision = str(value.dtype).rsplit(".", 1)[-1]
+    try:
+        tensor = value.detach().cpu()
+        if precision == "bfloat16":  # NumPy has none; float32 holds it exactly
+            tensor = tensor.float()
+        return np.asarray(tensor.numpy()), precision
+    except (TypeError, NotImplementedError) as error:  # sparse, quantised, or without data
+        raise InputTypeError(
+            argument, f"is a tensor that cannot be read: {error}", "pass a dense tensor with data"
+        ) from None
+
+
+def _from_frame_library(value: Any, argument: str) -> Array | None:
+    import narwhals.stable.v2 as nw
+
+    native = _native(value, argument)
+    if isinstance(native, nw.LazyFrame):
+        native = native.collect()
+    if isinstance(native, nw.Series):
+        _refuse_nulls(native, argument)
+        return np.asarray(native.to_numpy())
+    if isinstance(native, nw.DataFrame):
+        for series in native.iter_columns():  # by position: pandas has columns called 0, 1, 2
+            _refuse_nulls(series, f"{argument} (column {series.name!r})")
+        return np.asarray(native.to_numpy())
+    return None
+
+
+def _native(value: Any, argument: str) -> Any:
+    """A narwhals frame or series, or `value` itself where it is neither."""
+    import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        return nw.from_native(value, pass_through=True, allow_series=True)
+    except DuplicateError:
+        names = [str(name) for name in value.columns]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ColumnError(argument, f"has two columns called {twice!r}", "rename one of them") from None
+
+
+def _refuse_nulls(series: Any, argument: str) -> None:
+    if series.null_count():
+        row = int(np.argmax(series.is_null().to_numpy()))
+        raise InputTypeError(
+            argument,
+            f"is missing at row {row}, and every entry is needed",
+            "drop or fill the missing rows first",
+            row=row,
+        )
+
+
+def _numbers_from_objects(array: Array, argument: str) -> Array:
+    flat = array.ravel()
+    for position, entry in enumerate(flat):
+        if isinstance(entry, (bool, int, float, np.bool_, np.integer, np.floating)):
+            continue
+        row = int(np.unravel_index(position, array.shape)[0])
+        if entry is None or is_missing(entry):
+            raise InputTypeError(
+                argument, f"is missing ({entry}) at row {row}", "drop or fill the missing rows first", row=row
+            )
+        if isinstance(entry, (str, bytes)) and _no_number(array) is not None:
+            raise _text_for_numbers(array, argument)
+        if hasattr(entry, "__float__") and not isinstance(entry, str):
+            continue  # Decimal, Fraction
+        raise InputTypeError(
+            argument,
+            f"holds a {type(entry).__name__} at row {row}, and numbers are needed",
+            "convert it to floats first",
+            row=row,
+        )
+    return array.astype(np.float64)
+
+
+def _text_for_numbers(array: Array, argument: str) -> InputTypeError:
+    """Name the entry that made a column of numbers text; the first, where all could be numbers."""
+    found = _no_number(array)
+    place = found or 0
+    row = int(np.unravel_index(place, array.shape)[0])
+    remedy = "convert it with float() or read the column as numeric"
+    if found is not None:
+        remedy = next((hint for form, hint in TEXT_HINTS if re.fullmatch(form, str(array.flat[place]).strip())), remedy)
+    return InputTypeError(
+        argument, f"holds text, {_short(array.flat[place])} at row {row}, and numbers are needed", remedy, row=row
+    )
+
+
+def _no_number(array: Array) -> int | None:
+    """The place of the first text that is no number; None where all are."""
+    for place, entry in enumerate(array.flat):
+        try:
+            float(entry)
+        except ValueError:
+            return place
+        except TypeError:  # what is neither text nor a number is named elsewhere
+            continue
+    return None
+
+
+def is_missing(value: Any) -> bool:
+    """Whether an entry stands for no value: None, NaN, NaT or pandas.NA."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA has no truth
+        return type(value).__name__ == "NAType"
+
+
+def is_hashable(value: Any) -> bool:
+    """Whether a value can be a name: of a class, of a group."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def is_frame(value: Any) -> bool:
+    """Whether `value` is a table with named columns, of any library that is already loaded."""
+    if isinstance(value, (np.ndarray, list, tuple)) or value is None or isinstance(value, (str, bytes)):
+        return False
+    if not any(
+        name in sys.modules for name in ("pandas", "polars", "pyarrow", "duckdb", "modin", "dask", "ibis", "pyspark")
+    ):
+        return False
+    import narwhals.stable.v2 as nw
+
+    return isinstance(_native(value, "y_true"), (nw.DataFrame, nw.LazyFrame))
+
+
+def pick_columns(frame: Any, names: str | list[str] | tuple[str, ...], argument: str) -> Any:
+    """The column or columns of `frame` called `names`; a name may be a pattern such as ``"p_*"``."""
+    import narwhals.stable.v2 as nw
+
+    native = _native(frame, argument)
+    if isinstance(native, nw.LazyFrame):
+        native = native.collect()
+    listed = [names] if isinstance(names, str) else names
+    if not isinstance(listed, (list, tuple)) or not listed or not all(isinstance(name, str) for name in listed):
+        raise ColumnError(
+            argument,
+            f"must be the name of a column, or a list of names; got {names!r}",
+            f"the columns are {_shown(native.columns)}",
+        )
+    if isinstance(names, str):
+        if names in native.columns:
+            return native[names].to_native()
+        if not any(sign in names for sign in "*?["):
+            raise _no_column(argument, names, native.columns)
+    chosen = match_columns(native.columns, names, argument)
+    return native.select(chosen).to_native()
+
+
+def match_columns(existing: list[str], names: str | list[str] | tuple[str, ...], argument: str) -> list[str]:
+    """Names and patterns as a list of existing columns, in the order of the table for a pattern."""
+    from fnmatch import fnmatchcase
+
+    chosen: list[str] = []
+    for name in [names] if isinstance(names, str) else names:
+        if name in existing:
+            chosen.append(name)
+            continue
+        found = (
+            [column for column in existing if fnmatchcase(column, name)] if any(sign in name for sign in "*?[") else []
+        )
+        if not found:
+            raise _no_column(argument, name, existing)
+        chosen.extend(found)
+    return chosen
+
+
+def _no_column(argument: str, name: str, existing: list[str]) -> ColumnError:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [column for column in existing if isinstance(column, str)], 1)
+    return ColumnError(
+        argument,
+        f"there is no column {name!r}",
+        (f"did you mean {near[0]!r}? " if near else "") + f"the columns are {_shown(existing)}",
+    )
+
+
+def _shown(existing: list[str]) -> str:
+    return ", ".join(map(repr, existing[:20])) + (", ..." if len(existing) > 20 else "")
+
+
+def _short(value: Any) -> str:
+    text = repr(value.item() if isinstance(value, (np.generic, np.ndarray)) and value.size == 1 else value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def frozen(array: Array) -> Array:
+    """A view of an array that cannot be written through."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def rounding_of(columns: int) -> int:
+    """By how many units of the last decimal the sum of a row of printed numbers can be off.
+
+    Each is off by half a unit at most; of many, five standard deviations of their sum are as far as it goes.
+    """
+    return max(1, min(columns // 2, math.ceil(5 * math.sqrt(columns / 12))))
+
+
+def summing_to_one(probs: NDArray[Any]) -> NDArray[Any]:
+    """Rows as they are, or divided by their sums where a wider tolerance let some through that a map would refuse."""
+    if probs.ndim == 1:
+        return probs
+    total = probs.sum(axis=1, dtype=np.float64, keepdims=True)
+    off = np.abs(total - 1).max() > SUM_TOLERANCE.get(probs.dtype.name, 1e-6)
+    return np.asarray(probs / total) if off else probs

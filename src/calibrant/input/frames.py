@@ -1,0 +1,234 @@
+"""What a frame says beside its numbers: which class a column is of, and which row is which."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, InputError, LabelError
+from .convert import is_frame, is_hashable, is_number
+
+__all__ = [
+    "CALIBRATED",
+    "PROB_PREFIXES",
+    "as_booleans",
+    "check_same_rows",
+    "class_names",
+    "classes_of_columns",
+    "column_names",
+    "opposite_of",
+    "positive_last",
+    "positive_of",
+    "read_columns",
+]
+
+# What follows the name of a column in that of the calibrated one that a map made of it.
+CALIBRATED = "_calibrated"
+PROB_PREFIXES = ("prob_", "probs_", "proba_", "probability_", "y_prob_", "p_", "p")
+# Names of the positive class of two, and of the negative one.
+_TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1", "+1", "pos", "positive"), True)
+_TRUTH |= dict.fromkeys(("false", "f", "no", "n", "0", "-1", "neg", "negative"), False)
+_WORDS = (("true", "false"), ("t", "f"), ("yes", "no"), ("y", "n"), ("pos", "neg"), ("positive", "negative"))
+_OPPOSITES = {word: other for pair in _WORDS for word, other in (pair, pair[::-1])}
+
+
+def opposite_of(name: str) -> str | None:
+    """The word that stands beside a word for true or false, in the same spelling; None for any other.
+
+    >>> opposite_of("yes"), opposite_of("False"), opposite_of("NEG"), opposite_of("cat")
+    ('no', 'True', 'POS', None)
+    """
+    other = _OPPOSITES.get(name.lower())
+    return other and (other.upper() if name.isupper() else other.title() if name.istitle() else other)
+
+
+def column_names(table: Any) -> tuple[Any, ...] | None:
+    """The names of the columns of a frame; None for anything else."""
+    if not is_frame(table):
+        return None
+    if hasattr(table, "collect_schema"):  # polars, where a lazy frame warns of its columns
+        names = table.collect_schema().names()
+    else:
+        names = table.column_names if hasattr(table, "column_names") else table.columns
+    return tuple(name.item() if isinstance(name, np.generic) else name for name in names)
+
+
+def positive_of(classes: Sequence[Any]) -> int | None:
+    """The place of the positive one of two classes, where their names tell it; None where they do not.
+
+    Yes is positive beside no, as true beside false, pos beside neg, the larger of two numbers, and ``churn`` beside ``no_churn``.
+
+    >>> positive_of(["yes", "no"]), positive_of([0, 1]), positive_of(["not spam", "spam"]), positive_of(["cat", "dog"])
+    (0, 1, 1, None)
+    """
+    if len(classes) != 2:
+        return None
+    truth = [_TRUTH.get(str(name).lower()) for name in classes]
+    if set(truth) == {True, False}:
+        return truth.index(True)
+    if all(is_number(name) for name in classes):
+        return int(classes[1] > classes[0])
+    for place in (0, 1):
+        name, other = str(classes[place]), str(classes[1 - place])
+        if name and re.fullmatch(rf"(no|not|non)[ _-]?{re.escape(name)}", other, re.IGNORECASE):
+            return place
+    return None
+
+
+def positive_last(names: list[str], pattern: str) -> list[str]:
+    """Columns of scores with that of the positive class last, where there are two and their names tell which that is.
+
+    >>> positive_last(["p_yes", "p_no"], ""), positive_last(["p_dog", "p_cat"], "")
+    (['p_no', 'p_yes'], ['p_dog', 'p_cat'])
+    >>> positive_last(["yes_prob", "no_prob"], "")
+    ['no_prob', 'yes_prob']
+    """
+    if len(names) != 2:
+        return names
+    shared = re.search(r"([\W_]\w*)?\n.*\1$", "\n".join(names))  # as in yes_prob, no_prob
+    end = len(shared[1] or "") if shared else 0
+    told = class_names(names, pattern), [name[: len(name) - end] for name in names]
+    return names[::-1] if any(classes is not None and positive_of(classes) == 0 for classes in told) else names
+
+
+def class_names(names: list[str], pattern: str) -> list[Any] | None:
+    """The classes that the columns name: what the star of a pattern left open, or what follows their common prefix.
+
+    ``p_cat, p_dog`` are the classes cat and dog, as is what ``new_*`` or ``says: *`` left open; columns that share no prefix are the classes.
+    """
+    if all(name.endswith(CALIBRATED) for name in names):
+        names, pattern = [name.removesuffix(CALIBRATED) for name in names], pattern.removesuffix(CALIBRATED)
+    star = re.fullmatch(r"([^*?\[,]*)\*([^*?\[,]*)", pattern)
+    told = [(star[1].lower(), star[2].lower())] if star and star[0] != "*" else []
+    spoken = [
+        ends for ends in told if not ends[0][-1:].isalnum()
+    ]  # "p*" may leave an underscore open that belongs to the prefix
+    for prefix, suffix in [*spoken, *((usual, "") for usual in PROB_PREFIXES), *told]:
+        if all(name.lower().startswith(prefix) and name.lower().endswith(suffix) for name in names):
+            rest = [name[len(prefix) : len(name) - len(suffix)] for name in names]
+            if all(part.isdigit() for part in rest):
+                return [int(part) for part in rest]
+            if all(rest) and (prefix.endswith("_") or (prefix, suffix) in told):
+                return rest
+    low, high = min(names), max(names)
+    alike = next((at for at, pair in enumerate(zip(low, high, strict=False)) if len(set(pair)) > 1), len(low))
+    shared = re.sub(r"[^\W_]*$", "", low[:alike])
+    rest = [name[len(shared) :] for name in names]
+    return rest if all(rest) and not any(part.isdigit() for part in rest) else None
+
+
+def as_booleans(names: Iterable[Any]) -> list[bool] | None:
+    """Names of classes as truth values, for labels that are such; None where a name is no such word."""
+    found = [_TRUTH.get(str(name).lower()) for name in names]
+    return [value for value in found if value is not None] if None not in found else None
+
+
+def read_columns(
+    names: tuple[Any, ...], pattern: str, classes: Any, pos_label: Any, labels: NDArray[Any]
+) -> tuple[list[int] | None, Any, Any]:
+    """What the columns of a frame say: their order with the positive class last (None where that is theirs), classes and `pos_label`.
+
+    What is given by `classes` stays; a `pos_label` that names one of two columns is used up.
+    """
+    if len(set(names)) < max(2, len(names)) or classes is not None:
+        return None, classes, pos_label
+    text = all(isinstance(name, str) for name in names)
+    told = class_names([str(name) for name in names], pattern) if text else list(names)
+    if len(names) == 2 and pos_label is not None:
+        known = next((found for found in (list(names), told) if found is not None and pos_label in found), None)
+        if known is None:
+            return None, classes, pos_label
+        first = known.index(pos_label) == 0
+        return ([1, 0], known[::-1], None) if first else (None, known, None)
+    order = list(names)
+    if len(names) == 2:
+        order = positive_last(order, pattern) if text else order[::-1] if positive_of(order) == 0 else order
+    turned = None if order == list(names) else [names.index(name) for name in order]
+    if not text or told is None or pos_label is not None or told == list(range(len(told))):
+        return turned, classes, pos_label
+    named = told[::-1] if turned is not None else told
+    if named == list(range(len(named))) or set(names) == set(told):
+        return turned, classes, pos_label
+    place = {name: index for index, name in enumerate(named)}
+    meant = _distinct(labels, place) is not None or _names_some(labels, place)
+    return turned, tuple(named) if meant else None, pos_label
+
+
+def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDArray[Any]) -> Any:
+    """The classes given, or those that the columns are named after where every label, or some text among them, is one of them.
+
+    Labels that are both names and numbers of columns are refused where the two differ: which it was would depend on the rows at hand.
+    """
+    if names is None or len(set(names)) < max(2, len(names)):
+        return classes
+    if classes is not None:
+        given = tuple(classes) if isinstance(classes, (list, tuple, np.ndarray)) else ()
+        if given != names and all(map(is_hashable, given)) and set(given) == set(names):
+            raise ArgumentError(
+                "classes", f"has another order than the columns of y_prob, which are {list(names)}", "drop classes="
+            )
+        return classes
+    if labels.ndim != 1 or not len(labels) or names == tuple(range(len(names))):
+        return None
+    place = {name: index for index, name in enumerate(names)}
+    seen = _distinct(labels, place)
+    if seen is None:
+        return (
+            names if _names_some(labels, place) else None
+        )  # where some are, the check of labels names the first that is none
+    counted = all(is_number(label) and label in range(len(names)) for label in seen)
+    if counted and any(place[label] != label for label in seen):
+        raise LabelError(
+            "y_true",
+            f"could be names or numbers of the columns of y_prob, which are {list(names)}, and the two differ",
+            "pass classes= if they are names, or y_prob.to_numpy() if they count columns from 0",
+        )
+    return names
+
+
+def _names_some(labels: NDArray[Any], names: Mapping[Any, int]) -> bool:
+    """Whether text among the labels is a name."""
+    if labels.dtype.kind not in "OU":
+        return False
+    try:
+        return any(isinstance(label, str) for label in names.keys() & set(labels.tolist()))
+    except TypeError:  # what has no hash is no name
+        return False
+
+
+def _distinct(labels: NDArray[Any], names: Mapping[Any, int]) -> set[Any] | None:
+    """The labels that occur, where all are names; None otherwise, told by the first where that is none."""
+    try:
+        if labels.item(0) not in names:
+            return None
+        # A set takes text faster than sorting does, and numbers slower.
+        seen = set((np.unique(labels) if labels.dtype.kind in "biuf" else labels).tolist())
+    except TypeError:  # what has no hash is no name
+        return None
+    return seen if seen <= names.keys() else None
+
+
+def check_same_rows(first: Any, others: Mapping[str, Any]) -> None:
+    """Refuse what has the rows of `first` by index, but in another order: rows are read by position."""
+    index = _index(first)
+    if index is None:
+        return
+    for name, other in others.items():
+        own = _index(other)
+        if own is None or len(own) != len(index) or own.equals(index):
+            continue
+        if own.is_unique and index.is_unique and own.isin(index).all():
+            raise InputError(
+                name,
+                "has the same index as y_true in another order, and rows are read by position",
+                f"pass {name}.loc[y_true.index]; if the index means nothing, pass {name}.to_numpy()",
+            )
+
+
+def _index(value: Any) -> Any:
+    """The index of a pandas object."""
+    return getattr(value, "index", None) if type(value).__module__.split(".")[0] == "pandas" else None

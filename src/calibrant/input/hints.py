@@ -1,0 +1,142 @@
+"""Warnings about predictions that are in order and yet look like a mistake; a few rows are looked at first, all only where those fit."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import HardPredictionsWarning, ProbabilitiesAsLogitsWarning, ReversedClassesWarning, warn_caller
+
+if TYPE_CHECKING:
+    from .predictions import Predictions
+
+__all__ = ["hint_at_mistakes"]
+
+Array = NDArray[Any]
+
+# So many rows are looked at first: enough to part mistakes from data that are in order, and quickly gone over.
+FIRST_ROWS = 16
+SAMPLED = 100
+# Fewer rows could be anything, such as an example made by hand.
+FEWEST_HARD = 10
+FEWEST_REVERSED = 30
+FEWEST_LOGITS = 4
+# Gain in log-likelihood at which logits are taken for probabilities: a chance of e^-10 or less if they are logits.
+LIKELIER = 10.0
+# Standard errors by which an accuracy is far below another number.
+FAR = 4.0
+
+
+def hint_at_mistakes(p: Predictions, tolerance: float) -> None:
+    """Warn of probabilities passed as logits, of hard predictions, and of classes in another order; at most one of them."""
+    if p.logits is not None:
+        if _are_probabilities(p.logits, p, tolerance):
+            warn_caller(
+                "y_prob: these look like probabilities (every row is non-negative and sums to 1, or every entry lies in [0, 1] and fits "
+                'the labels better that way), and input="logit" puts them through a softmax or sigmoid once more; drop input="logit", or, '
+                "for a torch model that ends in a softmax, remove it or pass output=lambda p: p.log()",
+                ProbabilitiesAsLogitsWarning,
+            )
+            return
+    elif p.kind != "confidence" and _are_hard(p.probs):
+        warn_caller(
+            "y_prob: every entry is exactly 0 or 1, so these look like predicted classes and not like probabilities; "
+            "pass what predict_proba returns",
+            HardPredictionsWarning,
+        )
+        return
+    if p.labels is not None and p.kind in ("binary", "multiclass"):
+        found = _reversed_accuracy(p)
+        if found is not None:
+            accuracy, confidence = found
+            order = (
+                "the other column of probabilities, or pos_label="
+                if p.k == 2
+                else "the columns in the order of the classes"
+            )
+            warn_caller(
+                f"y_prob: the predicted class is right in {accuracy:.1%} of the rows at a mean confidence of {confidence:.1%}, so the "
+                f"classes look {'reversed' if p.k == 2 else 'exchanged'}; check which class each column stands for, and pass {order}",
+                ReversedClassesWarning,
+            )
+
+
+def _are_probabilities(logits: Array, p: Predictions, tolerance: float) -> bool:
+    if logits.ndim == 2 and p.kind != "multilabel":
+        if _sum_to_one(logits[:1], tolerance) and len(logits) >= FEWEST_LOGITS:
+            fractions = bool(((logits > 0) & (logits < 1)).any())
+            return (fractions or len(logits) >= FEWEST_HARD) and _sum_to_one(logits, tolerance)
+        if logits.shape[1] > 2 or logits[:FIRST_ROWS, 0].any() or logits[:, 0].any():
+            return False
+        logits = logits[:, 1]  # one output z stands as the columns 0 and z
+    first = logits[:FIRST_ROWS]
+    if not (first.min() >= 0 and first.max() <= 1) or len(logits) < FEWEST_HARD or p.labels is None:
+        return False
+    return bool(logits.min() >= 0 and logits.max() <= 1) and _fit_better_as_probabilities(logits, p.labels)
+
+
+def _sum_to_one(rows: Array, tolerance: float) -> bool:
+    return bool(rows.min() >= 0 and np.abs(rows.sum(axis=1, dtype=np.float64) - 1).max() <= tolerance)
+
+
+def _fit_better_as_probabilities(values: Array, labels: Array) -> bool:
+    z = values.astype(np.float64)
+    inside = np.clip(z, 1e-7, 1 - 1e-7)
+    as_probabilities = np.where(labels > 0, np.log(inside), np.log1p(-inside))
+    as_logits = -np.logaddexp(0, np.where(labels > 0, -z, z))
+    return float((as_probabilities - as_logits).sum()) > LIKELIER
+
+
+def _are_hard(probs: Array) -> bool:
+    if probs.item(0) not in (0.0, 1.0) or len(probs) < FEWEST_HARD:  # one entry parts nearly all
+        return False
+    first = probs[:FIRST_ROWS]
+    if not ((first == 0) | (first == 1)).all():
+        return False
+    return bool(((probs == 0) | (probs == 1)).all())
+
+
+def _reversed_accuracy(p: Predictions) -> tuple[float, float] | None:
+    """Accuracy and mean confidence where the classes look exchanged, else None."""
+    if p.n < FEWEST_REVERSED:
+        return None
+    assert p.labels is not None
+    step = -(-p.n // SAMPLED)
+    if p.top_correct is None:
+        right: Array = (p.probs[::step] > 0.5) == p.labels[::step]
+    else:
+        right = p.top_correct[::step]
+    # Where the classes of two are as they should be, chance alone seldom goes beyond this.
+    if np.count_nonzero(right) * p.k >= len(right):
+        return None
+    weight = np.ones(p.n) if p.weight is None else p.weight.astype(np.float64)
+    share = weight / weight.sum()
+    size = 1 / float(np.square(share).sum()) if p.weight_kind != "counts" else float(weight.sum())
+    confidence = p.top_score if p.top_score is not None else np.maximum(p.probs, 1 - p.probs)
+    hit = p.top_correct if p.top_correct is not None else (p.probs > 0.5) == p.labels
+    accuracy, sure = float(share @ hit), float(share @ confidence.astype(np.float64))
+    if p.k == 2:
+        far = 0.5 - accuracy > FAR * 0.5 / math.sqrt(size) and _falls_with_the_label(p, share, size)
+    else:
+        # What is wrong more often than its doubt allows, and than blind choice is: columns in another order.
+        bound = min(1 - sure, 1 / p.k)
+        far = sure > 0.5 and bound - accuracy > FAR * math.sqrt(bound * (1 - bound) / size)
+    return (accuracy, sure) if far else None
+
+
+def _falls_with_the_label(p: Predictions, share: Array, size: float) -> bool:
+    """Whether the positive class has clearly lower scores than the other; a mere shift of the base rate leaves them higher."""
+    score = (p.probs if p.probs.ndim == 1 else p.probs[:, 1]).astype(np.float64)
+    means, variances = [], []
+    for label in (0, 1):
+        weight = np.where(p.labels == label, share, 0.0)
+        total = float(weight.sum())
+        if total * size < 5:
+            return False
+        mean = float(weight @ score) / total
+        means.append(mean)
+        variances.append(float(weight @ np.square(score - mean)) / total / (total * size))
+    return means[0] - means[1] > FAR * math.sqrt(sum(variances)) and means[0] - means[1] > 1e-12

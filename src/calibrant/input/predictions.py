@@ -1,0 +1,414 @@
+"""Predictions: labels, probabilities or logits, weights, groups, features; the only place where input is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    LabelError,
+    ProbabilityError,
+    ShapeError,
+    SwappedArgumentsError,
+)
+from ..util.blocks import map_blocks, rows_per_block
+from ..util.cached import cached_property
+from .convert import SUM_TOLERANCE, Column, column, frozen, is_frame, is_number, numbers, pick_columns
+from .frames import check_same_rows, classes_of_columns, column_names, read_columns
+from .hints import hint_at_mistakes
+from .labels import class_names, encode_labels, multilabel_targets, names_around, soft_targets
+from .probabilities import check_matrix, check_vector, quick_matrix, quick_vector
+from .weights import read_features, read_groups, read_weights
+
+__all__ = ["Predictions", "frozen"]
+
+Array = NDArray[Any]
+Kind = Literal["binary", "multiclass", "multilabel", "confidence"]
+
+
+class Predictions:
+    """Labels and predicted probabilities, checked once; every calibrant function takes one in place of ``(y_true, y_prob)``.
+
+    Parameters
+    ----------
+    y_true : array-like or frame
+        Labels: class indices, booleans, -1 and 1, names (with `classes`), one-hot rows, shares (with ``soft=True``), or
+        0/1 columns (with ``multilabel=True``). A frame, when `label` and `prob` name its columns.
+    y_prob : array-like
+        ``(N,)``: the probability of the positive class. ``(N, K)``: one column per class. Lists, NumPy, pandas, polars,
+        pyarrow and torch are read alike, by position: a pandas index in another order is refused.
+    label, prob : str or list of str
+        Columns of the frame; `prob` may be a pattern such as ``"p_*"``.
+    sample_weight, counts : array-like
+        Importance of each row (only ratios matter), or the number of rows each stands for; not both. A column name when
+        a frame is given, as for `groups` and `features`.
+    groups : array-like
+        The group of each row.
+    features : array-like
+        ``(N, d)`` numbers, for metrics that look at them.
+    classes : sequence
+        Names of the classes in the order of the columns; the columns of a frame of probabilities name them too, with or without a
+        prefix such as ``p_``. Of two columns the second is of the positive class, unless the names of a frame tell it: ``yes`` is
+        positive beside ``no``, as 1 beside 0 and ``churn`` beside ``no_churn``.
+    pos_label : object
+        Which label is positive, for one-dimensional scores or a frame of two columns named after the classes.
+    input : {"prob", "logit", "confidence"}
+        What `y_prob` holds. It is never guessed. With ``"confidence"``, `y_prob` is the confidence of the predicted class
+        and `y_true` says whether the prediction was right.
+    soft, multilabel, normalize, clip : bool
+        Labels are shares; columns are independent; rescale rows to sum to 1; move entries into [0, 1].
+    """
+
+    def __init__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> None:
+        flags = {"soft": soft, "multilabel": multilabel, "normalize": normalize, "clip": clip}
+        _check_form(input, flags, sum_tolerance)
+        beside = {"sample_weight": sample_weight, "counts": counts, "groups": groups, "features": features}
+        check_same_rows(y_true, {"y_prob": y_prob, **beside})
+        columns = column_names(y_prob)
+        if label is not None or prob is not None or (y_prob is None and is_frame(y_true)):
+            frame = y_true
+            y_true, y_prob = _from_frame(frame, y_prob, label, prob)
+            columns = column_names(y_prob)
+            sample_weight, counts, groups, features = (
+                pick_columns(frame, value, name)
+                if isinstance(value, str) or (name == "features" and _all_names(value))
+                else value
+                for name, value in beside.items()
+            )
+        came_labels, came_probs = _pair(y_true, y_prob)
+        if columns is not None and came_labels.array.ndim == 1 and not (soft or multilabel):
+            pattern = prob if isinstance(prob, str) else ""
+            order, classes, pos_label = read_columns(columns, pattern, classes, pos_label, came_labels.array)
+            if order is not None:
+                came_probs = Column(np.ascontiguousarray(came_probs.array[:, order]), came_probs.precision)
+                columns = tuple(columns[place] for place in order)
+        self.logits: Array | None = None
+        self.views: dict[str, Any] = {}
+        self.kept: Array | None = None
+        """Which of the rows given are here, where some had no weight."""
+        self.n = len(came_probs.array)
+        probs = _probabilities(numbers(came_probs.array, "y_prob"), came_labels.array, multilabel, input)
+        tolerance = sum_tolerance if sum_tolerance is not None else SUM_TOLERANCE.get(came_probs.precision, 1e-6)
+        came_tolerance = tolerance
+        if input == "logit":
+            self.logits = frozen(probs)
+            probs = _from_logits(probs, multilabel)
+            tolerance = np.inf
+        elif clip or normalize:
+            probs = _mend(probs, clip, normalize and probs.ndim == 2 and not multilabel)
+        self.k = 2 if probs.ndim == 1 else probs.shape[1]
+        self.kind: Kind = (
+            "confidence"
+            if input == "confidence"
+            else "multilabel"
+            if multilabel
+            else "binary"
+            if self.k == 2
+            else "multiclass"
+        )
+        if pos_label is None and not soft and self.kind in ("binary", "multiclass"):
+            classes = classes_of_columns(columns, classes, came_labels.array)
+        self.classes = class_names(classes, self.k)
+        self.probs = probs
+        self.labels: Array | None = None
+        self.soft: Array | None = None
+        self.top_score: Array | None = None
+        self.top_correct: Array | None = None
+        self._read_labels(came_labels, pos_label, soft, tolerance)
+        self.weight, self.weight_kind = read_weights(sample_weight, counts, self.n)
+        self.groups, self.group_names = read_groups(groups, self.n)
+        self.features = read_features(features, self.n)
+        self._freeze()
+        if self.weight is not None and not self.weight.all():
+            self.kept = self.weight > 0
+            self._keep(self.kept)
+        if self.hints:
+            hint_at_mistakes(self, came_tolerance)
+
+    hints: ClassVar[bool] = True
+    """Whether input that looks like a mistake is warned of."""
+
+    @classmethod
+    def derived(cls, *args: Any, **words: Any) -> Predictions:
+        """Predictions that the library itself made: checked, and without warnings about what a user may have mistaken."""
+        made = object.__new__(cls)
+        made.__dict__["hints"] = False
+        made.__init__(*args, **words)  # type: ignore[misc]
+        return made
+
+    def _read_labels(self, came: Column, pos_label: Any, soft: bool, tolerance: float) -> None:
+        probs, multilabel = self.probs, self.kind == "multilabel"
+        if soft or multilabel:
+            if pos_label is not None:
+                raise LabelError(
+                    "pos_label", "cannot be combined with soft=True or multilabel=True", "drop one of them"
+                )
+            if soft:
+                self.soft = soft_targets(came, self.k, probs.ndim == 1, multilabel)
+            else:
+                self.labels = multilabel_targets(came, probs.shape)
+        elif pos_label is None and self.classes is None and self._read_quickly(came.array, tolerance):
+            return
+        if self.labels is None and self.soft is None:
+            self.labels = encode_labels(came, self.k, self.classes, pos_label, probs)
+            if pos_label is not None:
+                self.classes = names_around(came.array, self.classes, pos_label)
+        if probs.ndim == 1 or multilabel:
+            check_vector(probs)
+        else:
+            self.top_score, self.top_correct = check_matrix(probs, self.labels, tolerance)
+
+    def _read_quickly(self, labels: Array, tolerance: float) -> bool:
+        """Check probabilities and labels in one pass, where that is possible and all is in order."""
+        if labels.ndim != 1:
+            return False
+        if labels.dtype == np.bool_:
+            labels = labels.view(np.uint8)
+        if self.probs.ndim == 1:
+            if not quick_vector(self.probs, labels):
+                return False
+            self.labels = labels
+            return True
+        found = quick_matrix(self.probs, labels, tolerance)
+        if found is None:
+            return False
+        self.labels = labels.astype(np.uint8 if self.k == 2 else np.intp, copy=False)
+        self.top_score, self.top_correct = found
+        return True
+
+    def _freeze(self) -> None:
+        for name in ("probs", "labels", "soft", "top_score", "top_correct", "weight", "groups", "features"):
+            value = getattr(self, name)
+            if value is not None:
+                setattr(self, name, frozen(value))
+
+    def _keep(self, rows: Array) -> None:
+        for name in ("probs", "labels", "soft", "top_score", "top_correct", "weight", "groups", "features", "logits"):
+            value = getattr(self, name)
+            if value is not None:
+                setattr(self, name, frozen(value[rows]))
+        self.n = len(self.probs)
+
+    def take(self, rows: Array) -> Predictions:
+        """The same predictions for some rows: a mask, a slice or row numbers. Nothing is checked again."""
+        part = object.__new__(Predictions)
+        part.__dict__.update({name: value for name, value in self.__dict__.items() if name != "predicted"})
+        part.views = {}
+        part.kept = None
+        part._keep(rows)
+        return part
+
+    def with_labels(self, labels: Array) -> Predictions:
+        """The same predictions with other labels, such as drawn ones, in the form of `labels`. Nothing is checked."""
+        other = object.__new__(Predictions)
+        other.__dict__.update(self.__dict__)
+        other.views = {}
+        other.soft = None
+        other.labels = frozen(labels)
+        if self.top_score is not None:
+            other.top_correct = frozen((self.predicted == labels).view(np.uint8))
+        return other
+
+    @cached_property
+    def predicted(self) -> Array:
+        """The class with the largest probability in each row, the lowest where several tie."""
+        if self.kind in ("multilabel", "confidence"):
+            raise InputError("y_prob", f"{self.kind} predictions name no predicted class")
+        if self.probs.ndim == 1:
+            return frozen((self.probs > 0.5).astype(np.intp))
+        found = map_blocks(lambda a, b: self.probs[a:b].argmax(axis=1), self.n, rows_per_block(self.k), columns=self.k)
+        return frozen(np.concatenate(found))
+
+    def class_index(self, name: Any, argument: str = "lens") -> int:
+        """The column of a class given by name (with `classes`) or by number."""
+        if self.classes is not None:
+            for index, known in enumerate(self.classes):
+                if name == known or str(name) == str(known):
+                    return index
+        elif not isinstance(name, bool) and str(name).lstrip("-").isdigit() and 0 <= int(name) < self.k:
+            return int(name)
+        known_names = list(self.classes) if self.classes is not None else f"0 to {self.k - 1}"
+        raise ArgumentError(argument, f"there is no class {name!r}", f"the classes are {known_names}")
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        weights = "" if self.weight is None else f", {self.weight_kind} weights"
+        return f"Predictions({self.kind}, n={self.n}, k={self.k}{weights})"
+
+
+def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any) -> None:
+    """Refuse words for the form of the input that have no meaning."""
+    if input not in ("prob", "logit", "confidence"):
+        hint = 'use input="logit"' if input in ("logits", "log_odds", "logodds") else ""
+        raise ArgumentError("input", f"must be 'prob', 'logit' or 'confidence'; got {input!r}", hint)
+    for name, flag in flags.items():
+        if not isinstance(flag, (bool, np.bool_)):
+            raise ArgumentError(name, f"must be True or False; got {flag!r}")
+    if sum_tolerance is not None and not (is_number(sum_tolerance) and sum_tolerance >= 0):
+        raise ArgumentError("sum_tolerance", f"must be a number from 0 up; got {sum_tolerance!r}", "for example 1e-3")
+
+
+def _all_names(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(name, str) for name in value)
+
+
+def _from_frame(frame: Any, y_prob: Any, label: str | None, prob: str | list[str] | None) -> tuple[Any, Any]:
+    if not is_frame(frame):
+        raise InputTypeError(
+            "label",
+            "and prob= name the columns of a frame, and the first argument is none",
+            "pass a frame first, or two arrays",
+        )
+    if y_prob is not None:
+        raise InputTypeError("y_prob", "was given beside label= and prob=", "pass the frame alone, or two arrays")
+    if label is None or prob is None:
+        missing = "label" if label is None else "prob"
+        raise InputTypeError(
+            missing, "is needed when the first argument is a frame", f"name the column: {missing}='...'"
+        )
+    return pick_columns(frame, label, "label"), pick_columns(frame, prob, "prob")
+
+
+def _pair(y_true: Any, y_prob: Any) -> tuple[Column, Column]:
+    if isinstance(y_true, Predictions) or isinstance(y_prob, Predictions):
+        raise InputTypeError("y_true", "and y_prob are held by the Predictions given", "pass the Predictions alone")
+    if y_prob is None:
+        if hasattr(y_true, "to_bytes") and hasattr(y_true, "merge"):  # importing Sketch here would be a circle
+            raise InputTypeError("y_true", "is a sketch, and rows are needed here", "pass labels and probabilities")
+        raise InputTypeError("y_prob", "is missing", "pass (y_true, y_prob), or a frame with label= and prob=")
+    labels, probs = column(y_true, "y_true"), column(y_prob, "y_prob")
+    rows, others = len(labels.array), len(probs.array)
+    if rows != others:
+        remedy = "pass one label per row"
+        if probs.array.ndim == 2 and probs.array.shape[1] == rows:
+            remedy = "pass y_prob.T: it has one column per row"
+        raise ShapeError("y_prob", f"has {others} rows and y_true has {rows}", remedy)
+    if probs.array.dtype.kind in "US" and labels.array.dtype.kind == "f":
+        raise SwappedArgumentsError(
+            "y_true", "holds fractions while y_prob holds text: they look swapped", "call it as (y_true, y_prob)"
+        )
+    return labels, probs
+
+
+def _probabilities(probs: Array, labels: Array, multilabel: bool, input: str) -> Array:
+    """Settle the shape and a floating dtype; float16 is widened to float32, which holds it exactly."""
+    if probs.ndim == 2 and input == "confidence":
+        raise ShapeError(
+            "y_prob",
+            f"has {probs.shape[1]} columns, and a confidence is one number per row",
+            'pass y_prob.max(axis=1), or drop input="confidence"',
+        )
+    if probs.ndim == 2 and probs.shape[1] == 1 and not multilabel:
+        raise ShapeError(
+            "y_prob",
+            "has a single column, which could be either class",
+            "pass it as one dimension (y_prob[:, 0], or the column of a frame) if it is the probability of the positive class",
+        )
+    if probs.ndim == 2 and probs.shape[1] == 0:
+        raise ShapeError("y_prob", "has no columns", "pass one column per class")
+    if probs.ndim == 1 and multilabel:
+        raise ShapeError(
+            "y_prob", "has one dimension, and multilabel=True needs one column per class", "drop multilabel=True"
+        )
+    if (
+        probs.ndim == 1
+        and labels.ndim == 2
+        and probs.dtype.kind in "iu"
+        and labels.dtype.kind == "f"
+        and labels.shape[1] > 2
+    ):
+        raise SwappedArgumentsError(
+            "y_true",
+            "has columns of fractions while y_prob holds integers: they look swapped",
+            "call it as (y_true, y_prob)",
+        )
+    if probs.dtype.kind != "f":
+        return probs.astype(np.float64)
+    return probs.astype(np.float32) if probs.dtype.itemsize == 2 else probs
+
+
+def _from_logits(logits: Array, multilabel: bool) -> Array:
+    """Sigmoid or softmax in float64, block by block, without overflow."""
+    columns = 1 if logits.ndim == 1 else logits.shape[1]
+    probs = np.empty(logits.shape)
+    bad = np.isnan(logits) if logits.ndim == 1 or multilabel else np.isnan(logits) | (logits == np.inf)
+    if bad.any():
+        where = np.argwhere(bad)[0]
+        row = int(where[0])
+        raise ProbabilityError(
+            "y_prob",
+            f"row {row} holds the logit {float(logits[tuple(where)])}, and logits must be finite",
+            "drop or repair the row",
+            row=row,
+        )
+    softmax = logits.ndim == 2 and not multilabel
+
+    def work(start: int, stop: int) -> None:
+        z = logits[start:stop].astype(np.float64)
+        if softmax:
+            z -= z.max(axis=1, keepdims=True)
+            np.exp(z, out=z)
+            z /= z.sum(axis=1, keepdims=True)
+            probs[start:stop] = z
+        else:
+            e = np.exp(-np.abs(z))
+            probs[start:stop] = np.where(z >= 0, 1.0, e) / (1 + e)
+
+    with np.errstate(invalid="ignore", under="ignore"):
+        map_blocks(work, len(logits), rows_per_block(columns), columns=columns)
+    if softmax and np.isnan(probs).any():
+        row = int(np.argmax(np.isnan(probs).any(axis=1)))
+        raise ProbabilityError(
+            "y_prob", f"row {row} has only -inf logits", "at least one class needs a finite logit", row=row
+        )
+    return probs
+
+
+def _mend(probs: Array, clip: bool, normalize: bool) -> Array:
+    """What was asked for by name, and nothing else: NaN and infinity are left for the check to name."""
+    probs = probs.astype(np.float64)
+    if clip:
+        finite = np.isfinite(probs)
+        probs[finite] = probs[finite].clip(0, 1)
+    if normalize:
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = probs.sum(axis=1)
+        if (sums == 0).any():
+            row = int(np.argmax(sums == 0))
+            raise ProbabilityError("y_prob", f"row {row} sums to 0 and cannot be rescaled", "drop the row", row=row)
+        negative = (np.isfinite(probs) & (probs < 0)).any(axis=1)
+        if negative.any():
+            row = int(np.argmax(negative))
+            raise ProbabilityError(
+                "y_prob", f"row {row} holds a negative entry and cannot be rescaled", "pass clip=True as well", row=row
+            )
+        finite = np.isfinite(sums)
+        probs[finite] /= sums[finite, None]
+    return probs

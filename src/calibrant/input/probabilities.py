@@ -1,0 +1,198 @@
+"""One blocked pass over the probabilities: are they probabilities, what is the largest in each row, and is it the label's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ProbabilityError
+from ..util.blocks import map_blocks, rows_per_block
+from ..util.kernels import compiled, scan_pairs, top_rows, top_rows_narrow
+from .convert import frozen
+
+__all__ = ["check_matrix", "check_vector", "quick_matrix", "quick_vector"]
+
+Array = NDArray[Any]
+
+# Up to this many classes a plain loop over a row beats vector loops.
+NARROW = 24
+# How much one call of a compiled loop goes over: enough to make the call cheap, little enough for threads to share.
+COMPILED_ENTRIES = 1 << 19
+# The same for NumPy, where a block is gone over several times and has to stay in cache.
+NUMPY_ENTRIES = 1 << 18
+
+
+def check_vector(probs: Array) -> None:
+    """Raise unless every entry lies in [0, 1]; rows need not sum to anything."""
+
+    def fine(start: int, stop: int) -> bool:
+        block = probs[start:stop]
+        return bool(block.min() >= 0 and block.max() <= 1)  # NaN fails both
+
+    step = rows_per_block(probs.size // len(probs), NUMPY_ENTRIES)
+    for number, good in enumerate(map_blocks(fine, len(probs), step)):
+        if not good:
+            block = probs[number * step : (number + 1) * step]
+            first = np.argwhere(~((block >= 0) & (block <= 1)))[0]
+            raise _outside(probs, number * step + int(first[0]), int(first[1]) if probs.ndim == 2 else None)
+
+
+def quick_vector(probs: Array, labels: Array) -> bool:
+    """Whether labels are all 0 or 1 and scores all in [0, 1], told in one pass; False where a closer look is needed."""
+    kernel = compiled(scan_pairs, len(labels)) if _plain(probs, labels) else None
+    if kernel is None:
+        return False
+    bits, one = _bits(probs)
+    labels = frozen(labels)  # numba compiles anew for an array that can be written to
+
+    def fine(start: int, stop: int) -> bool:
+        worst, union = kernel(bits[start:stop], labels[start:stop])
+        return bool(worst <= one and 0 <= union <= 1)
+
+    return all(map_blocks(fine, len(labels), COMPILED_ENTRIES))
+
+
+def quick_matrix(probs: Array, labels: Array, tolerance: float) -> tuple[Array, Array] | None:
+    """What `check_matrix` gives, when rows and labels are all in order; None where a closer look is needed."""
+    if not _plain(probs, labels):
+        return None
+    rows, columns = probs.shape
+    kernel = compiled(top_rows_narrow if columns <= NARROW else top_rows, probs.size)
+    if kernel is None:
+        return None
+    flat, labels = frozen(probs.reshape(-1)), frozen(labels)  # numba compiles anew for arrays that can be written to
+    bits, one = _bits(flat)
+    # Sums in single are fast, and good enough unless rows are very long. What they cannot tell for sure is left to the slow
+    # path, and so is a row that may still be fine (minus zero).
+    single = probs.dtype == np.float32 and _rounding(columns, np.float32) < 0.75 * tolerance
+    zero: Any = np.float32(0) if single else np.float64(0)
+    surely = tolerance - _rounding(columns, zero.dtype)
+    top = np.empty(rows, probs.dtype)
+    top_bits = top.view(bits.dtype)
+    correct = np.empty(rows, np.uint8)
+
+    def work(start: int, stop: int) -> int:
+        rows, entries = slice(start, stop), slice(start * columns, stop * columns)
+        found = kernel(
+            flat[entries], bits[entries], labels[rows], columns, one, zero, surely, top_bits[rows], correct[rows]
+        )
+        return int(found)
+
+    found = map_blocks(work, rows, rows_per_block(columns, COMPILED_ENTRIES), columns=columns)
+    return (top, correct) if max(found) < 0 else None
+
+
+def _rounding(terms: int, dtype: Any) -> float:
+    """How far off a sum of `terms` numbers can be that is near 1 and made in this dtype."""
+    return terms * (2.0**-24 if dtype == np.float32 else 2.0**-53)
+
+
+def _plain(probs: Array, labels: Array) -> bool:
+    return (
+        labels.dtype in (np.int64, np.uint8)
+        and probs.dtype in (np.float32, np.float64)
+        and probs.flags.c_contiguous
+        and labels.flags.c_contiguous
+    )
+
+
+def check_matrix(probs: Array, labels: Array | None, tolerance: float) -> tuple[Array, Array | None]:
+    """Check an (N, K) array and return the largest entry of each row, and (given labels) whether it is the label's.
+
+    A tie of the maximum belongs to the lowest class, so a label that ties with a lower class is wrong.
+    """
+    done = None if labels is None else quick_matrix(probs, labels, tolerance)
+    return done if done is not None else _check_matrix_numpy(probs, labels, tolerance)
+
+
+def _check_matrix_numpy(probs: Array, labels: Array | None, tolerance: float) -> tuple[Array, Array | None]:
+    rows, columns = probs.shape
+    top = np.empty(rows, probs.dtype)
+    correct = None if labels is None else np.empty(rows, np.uint8)
+    lane = np.arange(min(rows, rows_per_block(columns, NUMPY_ENTRIES)))
+    narrow = columns <= NARROW
+    # Sums in the dtype that came are fast; one that could be off by its own rounding is taken again in float64.
+    rounding = _rounding(min(columns, 64), probs.dtype)  # NumPy adds long rows pairwise
+
+    def work(start: int, stop: int) -> int:
+        place = lane[: stop - start]
+        if narrow:
+            # Few classes come first: NumPy then reduces over long contiguous runs instead of many short ones.
+            block, axis = np.ascontiguousarray(probs[start:stop].T), 0
+            best = block.max(axis=0)
+        else:
+            block, axis = np.ascontiguousarray(probs[start:stop]), 1
+            where = block.argmax(axis=1)
+            best = block[place, where]
+        inside = bool(block.min() >= 0 and best.max() <= 1)  # NaN fails
+        off = _off_one(block, axis, None) if inside else None
+        if off is None or not off.max() + rounding <= tolerance:
+            with np.errstate(over="ignore", invalid="ignore"):  # infinities are named below, not warned about
+                off = _off_one(block, axis, np.float64)
+            if not (inside and off.max() <= tolerance):
+                good = ((block >= 0) & (block <= 1)).all(axis=axis) & (off <= tolerance)
+                return start + int(np.argmin(good))
+        top[start:stop] = best
+        if labels is not None and correct is not None:
+            label = labels[start:stop]
+            if narrow:
+                hit = block[label, place] == best
+                if np.count_nonzero(block == best) > stop - start:  # a tie somewhere
+                    hit &= block.argmax(axis=0) == label
+            else:
+                hit = where == label
+            correct[start:stop] = hit
+        return -1
+
+    found = [row for row in map_blocks(work, rows, len(lane), columns=columns) if row >= 0]
+    if found:
+        _raise_for_row(probs, found[0], tolerance)
+    return top, correct
+
+
+def _off_one(block: Array, axis: int, dtype: Any) -> Array:
+    return np.abs(block.sum(axis=axis, dtype=dtype) - 1)
+
+
+def _bits(probs: Array) -> tuple[Array, Any]:
+    kind = np.uint32 if probs.dtype.itemsize == 4 else np.uint64
+    return frozen(probs).view(kind), np.ones(1, probs.dtype).view(kind)[0]
+
+
+def _raise_for_row(probs: Array, row: int, tolerance: float) -> None:
+    entries = probs[row].astype(np.float64)
+    bad = ~((entries >= 0) & (entries <= 1))
+    if bad.any():
+        raise _outside(probs, row, int(np.argmax(bad)))
+    total = entries.sum()
+    # A sum that only just misses must not be printed as 1.
+    shown = f"{total:.6g}" if abs(total - 1) > 1e-4 else f"{total:.10g}"
+    raise ProbabilityError(
+        "y_prob",
+        f"row {row} sums to {shown}, and each row must sum to 1 within {tolerance:g}",
+        'pass normalize=True to rescale, multilabel=True if the columns are independent, or input="logit" if these are logits',
+        row=row,
+    )
+
+
+def _outside(probs: Array, row: int, column: int | None) -> ProbabilityError:
+    value = float(probs[row] if column is None else probs[row, column])
+    place = f"row {row}" + ("" if column is None else f", column {column},")
+    if np.isnan(value):
+        return ProbabilityError(
+            "y_prob",
+            f"{place} is nan, and every entry must be a number in [0, 1]",
+            "drop or fill the missing rows",
+            row=row,
+        )
+    if -1e-3 <= value <= 1 + 1e-3:
+        remedy = "pass clip=True if this is rounding"
+    elif np.isinf(value):
+        remedy = 'drop or repair the row, or pass input="logit" if these are logits'
+    elif np.isfinite(probs).all() and probs.min() >= 0 and 1 < probs.max() <= 100 and probs.max() > 20:
+        remedy = "divide by 100 if these are percentages"
+    else:
+        remedy = 'pass input="logit" if these are logits'
+    return ProbabilityError("y_prob", f"{place} is {value!r}, and every entry must lie in [0, 1]", remedy, row=row)

@@ -1,0 +1,127 @@
+"""What comes along with predictions: weights or counts, groups and features of the rows."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import GroupError, InputTypeError, ShapeError, WeightError
+from .convert import column, is_hashable, is_missing, numbers
+
+__all__ = ["WeightKind", "read_features", "read_groups", "read_weights"]
+
+Array = NDArray[Any]
+WeightKind = Literal["unit", "counts", "importance"]
+
+
+# Beyond this a count is no longer exact as float64, and sums of counts would overflow.
+MAX_COUNT = 2**53
+# Weights up to 2**64 either way are shown as they were given.
+USUAL_EXPONENT = 64
+
+
+def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None, WeightKind]:
+    """Weights of either kind, checked: counts as integers, importance as given, or scaled by a power of two where it is extreme."""
+    if sample_weight is None and counts is None:
+        return None, "unit"
+    if sample_weight is not None and counts is not None:
+        raise WeightError("sample_weight", "and counts were both given", "multiply them, or pass the one you mean")
+    name = "counts" if sample_weight is None else "sample_weight"
+    weight = numbers(column(counts if sample_weight is None else sample_weight, name).array, name)
+    if weight.shape != (n,):
+        raise ShapeError(name, f"has shape {weight.shape}, and {n} rows need shape ({n},)", "pass one number per row")
+    with np.errstate(invalid="ignore"):
+        bad = ~(np.isfinite(weight) & (weight >= 0))
+        if name == "counts":
+            bad |= weight != np.floor(weight)
+    if bad.any():
+        row = int(np.argmax(bad))
+        rule = "counts are whole numbers from 0 up" if name == "counts" else "weights are finite and not negative"
+        remedy = (
+            "pass sample_weight= for real weights" if name == "counts" and weight[row] > 0 else "drop or repair the row"
+        )
+        raise WeightError(name, f"row {row} is {weight[row].item()}, and {rule}", remedy, row=row)
+    if not weight.any():
+        raise WeightError(
+            name, "is zero in every row, so nothing is left to measure", "give at least one row a positive weight"
+        )
+    if name == "counts":
+        if weight.sum(dtype=np.float64) > MAX_COUNT:
+            raise WeightError(
+                name,
+                f"add up to {weight.sum(dtype=np.float64):.6g}, and at most 2**53 rows can be counted",
+                "pass sample_weight=, where only ratios matter",
+            )
+        return weight.astype(np.int64), "counts"
+    weight = weight.astype(np.float64)
+    if (
+        (weight == weight.max()) | (weight == 0)
+    ).all():  # equal weights are no weights, also where real ones are refused
+        return (weight > 0).astype(np.float64), "importance"
+    # Only ratios matter, so what is tiny or huge is scaled; powers of its sums would underflow or overflow.
+    exponent = int(np.frexp(weight.max())[1])
+    return weight if abs(exponent) <= USUAL_EXPONENT else np.ldexp(weight, -exponent), "importance"
+
+
+def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
+    """The group of each row as a code, and the names of the groups in order."""
+    if groups is None:
+        return None, ()
+    try:
+        values = column(groups, "groups").array
+    except InputTypeError as error:
+        if error.row is None:
+            raise
+        raise GroupError(
+            "groups",
+            f"is missing at row {error.row}, and every row needs a group",
+            "name the missing ones, or drop the rows",
+            row=error.row,
+        ) from None
+    if values.shape != (n,):
+        raise ShapeError(
+            "groups", f"has shape {values.shape}, and {n} rows need shape ({n},)", "pass one group per row"
+        )
+    if values.dtype.kind in "mM":
+        hole = np.isnat(values)
+    elif values.dtype.kind in "Of":
+        hole = np.array([is_missing(value) for value in values.tolist()])
+    else:
+        hole = np.zeros(n, bool)
+    if hole.any():
+        row = int(np.argmax(hole))
+        raise GroupError("groups", f"row {row} has no group", "name the missing ones, or drop the rows", row=row)
+    if values.dtype.kind == "O":
+        for row, value in enumerate(values.tolist()):
+            if not is_hashable(value):
+                raise InputTypeError(
+                    "groups",
+                    f"row {row} is of type {type(value).__name__}, which names no group",
+                    "pass text or numbers",
+                    row=row,
+                )
+    names = sorted(
+        set(values.tolist()),
+        key=lambda value: (str(type(value)), value if isinstance(value, (int, float, str)) else str(value)),
+    )
+    position = {name: code for code, name in enumerate(names)}
+    return np.fromiter((position[value] for value in values.tolist()), np.intp, n), tuple(names)
+
+
+def read_features(features: Any, n: int) -> Array | None:
+    """An (N, d) array of finite numbers."""
+    if features is None:
+        return None
+    values = numbers(column(features, "features").array, "features").astype(np.float64)
+    values = values[:, None] if values.ndim == 1 else values
+    if len(values) != n:
+        raise ShapeError(
+            "features", f"has {len(values)} rows and y_prob has {n}", "pass one row of features per prediction"
+        )
+    bad = ~np.isfinite(values).all(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise GroupError("features", f"row {row} holds a value that is not finite", "drop or fill it", row=row)
+    return values

@@ -1,0 +1,267 @@
+"""Binned metrics of one score per row: every one reads the same BinTable."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...binning.parse import Binning, Bins, bin_table
+from ...binning.table import BinTable
+from ...errors import ArgumentError, UndefinedMetricError
+from ...input.convert import is_number
+from ...views.view import View
+from ..norms import norm_root, weighted_power
+from ..registry import metric, preset
+
+Floats = NDArray[np.float64]
+
+# The mean of |x| is at least |mean of x|: of noise, which raises the value, and of the rows of a bin, which lowers it.
+PLUG_IN = "sampling noise raises it, most where bins hold few rows; depends on the bins; errors of opposite sign inside a bin cancel"
+
+
+@metric(
+    "Expected calibration error",
+    family="bin",
+    subfamily="plug-in",
+    range=(0, 1),
+    ideal=0,
+    recommended=True,
+    use_cases=("classwise", "familiar"),
+    aliases=(
+        "ECE",
+        "ECE-EW",
+        "confidence ECE",
+        "estimated calibration error",
+        "empirical calibration error",
+        "mean absolute calibration error",
+    ),
+    cite="naeini2015",
+    finish=norm_root,
+    pros="simple; familiar",
+    cons=f"{PLUG_IN}; 0 for a constant forecast at the base rate",
+)
+def ece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", norm: float = 1) -> float:
+    """Mean gap between confidence and accuracy over bins, weighted by how full each bin is."""
+    table = bin_table(view, binning, bins)
+    if norm == 1:
+        return math.fsum(np.abs(table.excess)) / table.total
+    return weighted_power(table.gap, table.share, norm)
+
+
+ce_p = preset(
+    ece,
+    "ce_p",
+    "l_p calibration error",
+    summary="The l_p norm over bins of the gap between confidence and accuracy, with norm=2 by default.",
+    norm=2,
+    recommended=False,
+    use_cases=(),
+    aliases=("mean calibration error", "lp calibration error", "CE_p", "MCE"),
+    cite="kumar2019",
+    pros="one family from the mean over bins (norm 1, `ece`) to the largest gap (norm inf, `mce`)",
+    cons=PLUG_IN,
+)
+rmsce = preset(
+    ece,
+    "rmsce",
+    "Root mean squared calibration error",
+    summary="Root of the mean squared gap between confidence and accuracy over bins.",
+    norm=2,
+    recommended=False,
+    use_cases=(),
+    aliases=("RMSCE", "l2 calibration error", "plug-in estimator", "RMS calibration error"),
+    cite="kumar2019",
+    pros="for one score its square is the reliability term of the binned Brier score, `smbs`",
+    cons=PLUG_IN,
+)
+ece_em = preset(
+    ece,
+    "ece_em",
+    "Expected calibration error, equal mass",
+    summary="Expected calibration error over bins that hold equally many rows.",
+    binning="equal_mass",
+    cost="N log N",
+    recommended=False,
+    use_cases=(),
+    aliases=("ECE-EM", "adaptive ECE", "equal-mass ECE"),
+    cite="roelofs2022",
+    pros="where scores are not tied, bins hold equally many rows (up to one), so that none has much more sampling noise than another",
+    cons="bins move with the data, so two models are compared on different bins; ties make bins unequal or leave fewer of them; where "
+    "scores are sparse a bin is wide, and errors of opposite sign inside it cancel; not less biased than equal width in general",
+)
+cwce = preset(
+    ece,
+    "cwce",
+    "Class-wise calibration error",
+    summary="Expected calibration error of every class against the rest, averaged over classes.",
+    lens="classwise",
+    cost="N K",
+    recommended=True,
+    use_cases=("classwise",),
+    aliases=(
+        "SCE",
+        "static calibration error",
+        "classwise ECE",
+        "CWCE",
+        "binned multiclass CE",
+    ),
+    cite="kull2019",
+    pros="looks at every class, not only the predicted one",
+    cons="at most 2 / K by arithmetic, so it is small where there are many classes; sampling noise raises it; depends on the bins",
+)
+ace = preset(
+    ece,
+    "ace",
+    "Adaptive calibration error",
+    summary="Class-wise calibration error over bins that hold equally many rows.",
+    lens="classwise",
+    binning="equal_mass",
+    cost="N K log N",
+    recommended=False,
+    use_cases=("classwise",),
+    aliases=("ACE",),
+    cite="nixon2019",
+    pros="looks at every class; where scores are not tied, bins hold equally many rows",
+    cons="at most 2 / K by arithmetic, so it is small where there are many classes; bins move with the data; sampling noise raises it",
+)
+
+
+@metric(
+    "Maximum calibration error",
+    family="bin",
+    subfamily="plug-in",
+    range=(0, 1),
+    ideal=0,
+    combine="max",
+    recommended=True,
+    use_cases=("safety", "familiar"),
+    aliases=("MCE", "l_inf calibration error"),
+    cite="naeini2015",
+    pros="the worst bin, where one bad region matters",
+    cons="decided by one bin, which may hold a handful of rows: sampling noise alone then makes it large",
+    explain={"min_count": "Bins with fewer rows than this are left out; a row counts as many times as `counts` says."},
+)
+def mce(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_count: float = 0) -> float:
+    """Largest gap between confidence and accuracy over bins that hold any rows."""
+    return float(gaps_of_full_bins(bin_table(view, binning, bins), min_count).max())
+
+
+def gaps_of_full_bins(table: BinTable, min_count: float) -> Floats:
+    """Distances between confidence and accuracy of the bins that hold at least `min_count` rows, and any at all."""
+    if not (is_number(min_count) and min_count >= 0):
+        raise ArgumentError("min_count", f"must be a number from 0 up; got {min_count!r}")
+    # Importance has no unit (scaling it changes nothing), so only counts can say that a row stands for several.
+    size = table.rows if table.weight_kind == "importance" else table.weight
+    kept = ~table.empty & (size >= min_count)
+    if not kept.any():
+        raise UndefinedMetricError("min_count", f"no bin holds {min_count:g} rows", "lower min_count or use fewer bins")
+    return np.abs(table.gap[kept])
+
+
+@metric(
+    "Expected signed calibration error",
+    family="bin",
+    subfamily="signed",
+    range=(-1, 1),
+    ideal=0,
+    signed=True,
+    alternative="two-sided",
+    recommended=True,
+    use_cases=("direction",),
+    aliases=("ESCE", "miscalibration score", "MCS"),
+    cite="ao2023",
+    pros="one signed number: for the top label over- or underconfidence, for one class probabilities that are too high or too low",
+    cons="errors of opposite sign cancel",
+    notes="With the mean score of each bin (the default) the value is mean score minus mean outcome whatever the bins are, so averaging "
+    "over bin widths changes nothing; only ``representative='midpoint'`` depends on them.",
+    explain={
+        "representative": "What stands for a bin's confidence: its mean score, or the ``'midpoint'`` of its edges."
+    },
+)
+def esce(
+    view: View,
+    *,
+    bins: Bins = 15,
+    binning: Binning = "equal_width",
+    representative: Literal["mean", "midpoint"] = "mean",
+) -> float:
+    """Mean over bins of mean score minus outcome rate: positive where scores are too high on average, negative where too low."""
+    table = bin_table(view, binning, bins)
+    if representative == "midpoint":
+        middle = (table.low + table.high) / 2
+        return math.fsum(table.weight * middle - table.positives) / table.total
+    return math.fsum(table.excess) / table.total
+
+
+@metric(
+    "Area between curves, above the diagonal",
+    family="bin",
+    subfamily="signed",
+    range=(0, 1),
+    ideal=0,
+    recommended=True,
+    use_cases=("direction",),
+    aliases=("ABC above", "ABC", "integrated calibration error", "underconfidence error"),
+    cite="hagopian2023",
+    pros="the part of `ece` from bins whose outcome rate is above their mean score; `abc_above` and `abc_below` add up to `ece`",
+    cons=PLUG_IN,
+    certainty="fairly sure: the survey's words, with the density weights that make above + below the expected calibration error",
+    explain={"measure": "``'density'`` weighs bins by their rows; ``'lebesgue'`` is the area in the plotted diagram."},
+)
+def abc_above(
+    view: View,
+    *,
+    bins: Bins = 15,
+    binning: Binning = "equal_width",
+    measure: Literal["density", "lebesgue"] = "density",
+) -> float:
+    """The part of the expected calibration error from bins whose outcome rate is above their mean score (top label: underconfident)."""
+    return _area(bin_table(view, binning, bins), -1, measure)
+
+
+@metric(
+    "Area between curves, below the diagonal",
+    family="bin",
+    subfamily="signed",
+    range=(0, 1),
+    ideal=0,
+    recommended=True,
+    use_cases=("direction", "safety"),
+    aliases=("ABC below", "ABC", "integrated calibration error", "overconfidence error"),
+    cite="hagopian2023",
+    pros="the part of `ece` from bins whose outcome rate is below their mean score; `abc_above` and `abc_below` add up to `ece`",
+    cons=PLUG_IN,
+    certainty="fairly sure: the survey's words, with the density weights that make above + below the expected calibration error",
+    explain={"measure": "``'density'`` weighs bins by their rows; ``'lebesgue'`` is the area in the plotted diagram."},
+)
+def abc_below(
+    view: View,
+    *,
+    bins: Bins = 15,
+    binning: Binning = "equal_width",
+    measure: Literal["density", "lebesgue"] = "density",
+) -> float:
+    """The part of the expected calibration error from bins whose outcome rate is below their mean score (top label: overconfident)."""
+    return _area(bin_table(view, binning, bins), 1, measure)
+
+
+def _area(table: BinTable, side: int, measure: str) -> float:
+    if measure == "density":
+        return math.fsum(np.maximum(side * table.excess, 0)) / table.total
+    kept = ~table.empty
+    return _polyline_area(table.mean_score[kept], side * table.gap[kept])
+
+
+def _polyline_area(x: Floats, gap: Floats) -> float:
+    """Area of the positive part of the piecewise linear `gap` over `x`, pieces split where they cross zero."""
+    area = 0.0
+    for width, left, right in zip(np.diff(x).tolist(), gap[:-1].tolist(), gap[1:].tolist(), strict=True):
+        if left >= 0 and right >= 0:
+            area += width * (left + right) / 2
+        elif left > 0 or right > 0:
+            peak = max(left, right)
+            area += width * peak * peak / (2 * abs(right - left))
+    return area

@@ -1,0 +1,161 @@
+"""Binned metrics of many classes: thresholded, by rank, and over the whole simplex."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...binning.parse import Binning, Bins, bin_table
+from ...errors import ArgumentError
+from ...util.blocks import map_blocks
+from ...util.checks import check_whole
+from ...views.view import Block, VectorView, View
+from ..registry import metric, preset
+from .bins import ece
+from .joint import gece, ranked
+
+Floats = NDArray[np.float64]
+
+
+@metric(
+    "Thresholded adaptive calibration error",
+    family="bin",
+    subfamily="plug-in",
+    range=(0, 1),
+    ideal=0,
+    lens="classwise",
+    cost="N K log N",
+    use_cases=("classwise",),
+    aliases=("TACE",),
+    cite="nixon2019",
+    pros="leaves out scores at or below the threshold, which are most of them where there are many classes",
+    cons="one more parameter; a class without scores above the threshold counts 0; sampling noise raises it",
+    explain={
+        "threshold": "Only scores above this count.",
+        "mode": "``'drop'`` leaves the other rows out; ``'zero'`` keeps them with score 0.",
+    },
+)
+def tace(
+    view: View,
+    *,
+    bins: Bins = 15,
+    binning: Binning = "equal_mass",
+    threshold: float = 0.01,
+    mode: Literal["drop", "zero"] = "drop",
+) -> float:
+    """Adaptive calibration error of every class, over scores above a threshold only."""
+    if not 0 <= threshold < 1:
+        raise ArgumentError("threshold", f"must lie in [0, 1); got {threshold!r}", "for example 0.01")
+    kept = view.score > threshold
+    if mode == "zero":
+        part = View(
+            np.where(view.score < threshold, 0, view.raw_score), view.raw_outcome, view.weight, view.weight_kind
+        )
+    elif not kept.any():
+        return 0.0
+    else:
+        weight = None if view.weight is None else view.weight[kept]
+        part = View(view.raw_score[kept], view.raw_outcome[kept], weight, view.weight_kind)
+    table = bin_table(part, binning, bins)
+    return math.fsum(np.abs(table.excess)) / table.total
+
+
+@metric(
+    "Top-k expected calibration error",
+    family="bin",
+    subfamily="plug-in",
+    range=(0, 1),
+    ideal=0,
+    lens="canonical",
+    sketch=False,
+    cost="N K log N",
+    aliases=("top-k ECE",),
+    cite="gupta2021",
+    pros="looks at the second and further choices too",
+    cons="two definitions share the name; probabilities of low ranks are small, which makes the mean over ranks small",
+    certainty="fairly sure of both readings; which is the survey's is reconstructed",
+    explain={
+        "k": "How many ranks; None is 5, or all classes where there are fewer.",
+        "reading": "``'rank'``: mean over ranks 1 to k of the error of that rank; ``'cumulative'``: the sum of the k largest against the true "
+        "class being among them.",
+    },
+)
+def topk_ece(
+    view: VectorView,
+    *,
+    k: int | None = None,
+    bins: Bins = 15,
+    binning: Binning = "equal_width",
+    reading: Literal["rank", "cumulative"] = "rank",
+) -> float:
+    """Expected calibration error of the k most probable classes of each row."""
+    ranks = min(5, view.k) if k is None else check_whole(k, "k")
+    if ranks > view.k:
+        raise ArgumentError("k", f"must be at most {view.k}, the number of classes; got {ranks}")
+
+    def first(block: Block) -> Floats:
+        """The largest probabilities, and beside them the shares of the classes that hold them."""
+        probs, shares = ranked(block)
+        return np.hstack([probs[:, :ranks], shares[:, :ranks]])
+
+    parts = map_blocks(lambda a, b: first(view.block(a, b)), view.n, view.block_rows, columns=view.k)
+    probs, shares = np.hsplit(np.concatenate(parts), 2)
+    if reading == "cumulative":
+        probs, shares = probs.sum(axis=1, keepdims=True), shares.sum(axis=1, keepdims=True)
+    errors = []
+    for score, share in zip(np.clip(probs, 0, 1).T, np.clip(shares, 0, 1).T, strict=True):
+        outcome = share if view.is_soft else share.astype(np.uint8)
+        table = bin_table(View(score, outcome, view.weight, view.weight_kind), binning, bins)
+        errors.append(math.fsum(np.abs(table.excess)) / table.total)
+    return math.fsum(errors) / len(errors)
+
+
+multiclass_ce = preset(
+    gece,
+    "multiclass_ce",
+    "Multiclass calibration error on the simplex",
+    summary="Mean total variation distance between mean forecast and mean label over the cells of a grid on the simplex.",
+    binning="simplex_grid",
+    bins=10,
+    aliases=("canonical calibration error", "strong calibration error", "full ECE", "simplex ECE"),
+    cite="vaicenavicius2019",
+    pros="looks at the whole distribution on fixed cells",
+    cons="with more than a few classes most rows are alone in their cell; a row alone adds 1 minus the probability of its true class, "
+    "calibrated or not",
+    notes="`bins` is the number of bins of every class; a rule such as `KDTree()` may stand as `binning`.",
+)
+ece_ea = preset(
+    ece,
+    "ece_ea",
+    "Expected calibration error, equal area",
+    summary="Expected calibration error over bins for which width times number of rows is about the same.",
+    binning="equal_area",
+    cost="N log N",
+    recommended=False,
+    use_cases=(),
+    aliases=("ECE-EA", "equiareal ECE"),
+    cite="roechner2024",
+    certainty="certain rule, reconstructed algorithm",
+    pros="between equal width and equal mass: bins are narrow where scores are dense and wide where they are sparse",
+    cons="bins move with the data; ties and gaps between scores leave bins of unequal area; sampling noise raises it",
+)
+ece_sweep = preset(
+    ece,
+    "ece_sweep",
+    "Monotonic sweep expected calibration error",
+    summary="Expected calibration error over the most equal-mass bins up to which outcome rates never fall.",
+    binning="equal_mass",
+    bins="sweep",
+    cost="N log N",
+    recommended=False,
+    use_cases=(),
+    aliases=("ECE-sweep", "monotonic sweep calibration error"),
+    cite="roelofs2022",
+    pros="the number of bins follows from the data",
+    cons="where the outcome rate falls along the score few bins are left, whose errors cancel; bins move with the data; sampling noise "
+    "raises it, and its bias can be above or below that of a fixed number of bins",
+    notes="The published code uses norm 2; the survey treats it as an expected calibration error, so the default here is 1.",
+)

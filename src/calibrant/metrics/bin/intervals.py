@@ -1,0 +1,86 @@
+"""Metrics over many partitions into intervals at once: all shifts of a width, or every interval there is."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ArgumentError
+from ...util.checks import check_positive, check_whole
+from ...util.sums import accurate_sum
+from ...views.view import View
+from ..registry import metric
+
+Floats = NDArray[np.float64]
+
+
+def shifted_error(view: View, width: float) -> float:
+    """Expected calibration error averaged over all shifts of bins of one width, exactly.
+
+    Every interval (x - width, x] is a bin of one shift, so the average is the integral over x of the window's |sum of
+    residuals|, which is constant between the places where a score enters (x = p) or leaves (x = p + width).
+    """
+    prefix = view.prefix
+    excess = np.diff(prefix.excess)
+    places = np.concatenate([prefix.score, prefix.score + width])
+    order = np.argsort(places, kind="stable")  # two rising runs: merged in one pass
+    held = np.cumsum(np.concatenate([excess, -excess])[order])
+    return accurate_sum(np.abs(held[:-1]) * np.diff(places[order])) / (width * view.total)
+
+
+@metric(
+    "Random interval calibration error",
+    family="bin",
+    subfamily="many partitions",
+    range=(0, 1),
+    ideal=0,
+    cost="N log N",
+    aliases=("RICE",),
+    cite="blasiok2023",
+    pros="does not depend on where bin edges lie; computed exactly, where the reference takes 100 random shifts",
+    cons="depends on the width; sampling noise raises it",
+    explain={"width": "Width of the bins."},
+)
+def rice(view: View, *, width: float = 1 / 15) -> float:
+    """Expected calibration error averaged over every shift of bins of one width."""
+    if check_positive(width, "width") > 1:
+        raise ArgumentError("width", f"must be at most 1; got {width!r}")
+    return shifted_error(view, width)
+
+
+@metric(
+    "Surrogate interval calibration error",
+    family="bin",
+    subfamily="many partitions",
+    range=(0, 1 + 2**-9),
+    ideal=None,
+    cost="N log N",
+    aliases=("SICE", "interval calibration error"),
+    cite="blasiok2023",
+    pros="the width is part of the minimum; an upper bound of `dce_lower`, the lower distance to calibration",
+    cons="never below the smallest width, 2^-9 by default",
+    notes="The exact average over shifts replaces the reference's random shifts, whose minimum is biased downwards.",
+    explain={"levels": "Widths 1, 1/2, ... 2^-(levels - 1) are tried."},
+)
+def sice(view: View, *, levels: int = 10) -> float:
+    """Least sum of a bin width and the error averaged over all shifts of bins of that width."""
+    widths = [2.0**-level for level in range(check_whole(levels, "levels"))]
+    return min(shifted_error(view, width) + width for width in widths)
+
+
+@metric(
+    "Cutoff calibration error",
+    family="bin",
+    subfamily="many partitions",
+    range=(0, 1),
+    ideal=0,
+    cost="N log N",
+    aliases=("CCE",),
+    cite="rossellini2025",
+    pros="no bins: the worst interval of scores, weighed by its rows",
+    cons="the worst interval alone decides; errors of alternating sign inside it cancel",
+    notes="Equal to the range of the cumulative differences (ECCE-R, Kuiper).",
+)
+def cce(view: View) -> float:
+    """Largest gap between scores and outcomes over any interval of scores, weighed by how many rows it holds."""
+    return float(np.ptp(view.prefix.excess)) / view.total

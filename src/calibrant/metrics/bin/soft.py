@@ -1,0 +1,216 @@
+"""Soft bins: a row belongs a little to several bins, so that the value is smooth in the scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...binning.parse import Binning, Bins, bin_table, check_bins
+from ...errors import ArgumentError
+from ...util.blocks import map_blocks, rows_per_block
+from ...util.checks import check_positive
+from ...util.sums import accurate_sum
+from ...views.view import Block, VectorView, View
+from ..norms import norm_root
+from ..registry import metric
+
+Floats = NDArray[np.float64]
+
+
+def _soft_sums(n: int, bins: int, member: Callable[[int, int], tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Over all rows, the membership of each bin and the sums of membership times a number; `member` gives both for a block."""
+
+    def work(start: int, stop: int) -> tuple[Floats, Floats]:
+        share, values = member(start, stop)
+        return share.sum(axis=0), values @ share
+
+    parts = map_blocks(work, n, rows_per_block(bins), columns=bins)
+    mass = np.array([math.fsum(column) for column in np.array([part[0] for part in parts]).T])
+    total = np.array([math.fsum(column) for column in np.array([part[1] for part in parts]).T])
+    return mass, total
+
+
+def _softmax(logits: Floats) -> Floats:
+    share = np.exp(logits - logits.max(axis=1, keepdims=True))
+    share /= share.sum(axis=1, keepdims=True)
+    return share
+
+
+@metric(
+    "Soft-binned expected calibration error",
+    family="bin",
+    subfamily="soft bins",
+    range=(0, 1),
+    ideal=0,
+    aliases=("SBECE", "SB-ECE", "soft-binned ECE"),
+    cite="karandikar2021",
+    finish=norm_root,
+    pros="differentiable almost everywhere; no jump where a score crosses an edge",
+    cons="one more parameter; the default norm is 2, as published, so compare with `rmsce`; sampling noise raises it",
+    explain={
+        "temperature": "Width of the memberships: towards 0 they become hard bins.",
+        "form": "``'soft'`` compares mean score and rate of each soft bin; ``'label_binned'`` each score with the soft bins' rates.",
+    },
+)
+def sbece(
+    view: View,
+    *,
+    bins: int = 15,
+    temperature: float = 0.01,
+    norm: float = 2,
+    form: Literal["soft", "label_binned"] = "soft",
+) -> float:
+    """Gap between confidence and accuracy over bins to which rows belong by a softmax of their distance."""
+    count, width = check_bins(bins, edges=False), check_positive(temperature, "temperature")
+    if form == "label_binned" and norm == math.inf:
+        raise ArgumentError("norm", "must be finite with form='label_binned': every row belongs to every bin a little")
+    anchors = (np.arange(count) + 0.5) / count
+    weights = view.weights
+
+    def share(start: int, stop: int) -> Floats:
+        return _softmax(-np.square(view.score[start:stop, None] - anchors) / width) * weights[start:stop, None]
+
+    if form == "label_binned":
+        mass, positives = _soft_sums(view.n, count, lambda a, b: (share(a, b), view.outcome[a:b]))
+        rate = np.divide(positives, mass, out=np.zeros(count), where=mass > 0)
+        parts = map_blocks(
+            lambda a, b: float((share(a, b) * np.abs(rate - view.score[a:b, None]) ** norm).sum()),
+            view.n,
+            rows_per_block(count),
+            columns=count,
+        )
+        return math.fsum(parts) / view.total
+    mass, excess = _soft_sums(view.n, count, lambda a, b: (share(a, b), view.score[a:b] - view.outcome[a:b]))
+    gap = np.divide(np.abs(excess), mass, out=np.zeros(count), where=mass > 0)
+    if norm == math.inf:
+        return float(gap.max())
+    return math.fsum(mass * gap**norm) / view.total
+
+
+@metric(
+    "Differentiable expected calibration error",
+    family="bin",
+    subfamily="soft bins",
+    range=(0, 1),
+    ideal=0,
+    ideal_for="sure",
+    lens="canonical",
+    cost="N K",
+    soft=False,
+    sketch=False,
+    aliases=("DECE",),
+    cite="bohdal2023",
+    pros="differentiable almost everywhere, in the bins and in the accuracy",
+    cons="two temperatures; a soft accuracy is not an accuracy",
+    notes="The authors' code adds 1e-6 to each membership; this does not. With a yes-or-no lens the outcome is taken as it is and only the "
+    "bins are soft.",
+    explain={
+        "rank_sharpness": "How sharply the rank of the true class is counted (tau_a of the paper).",
+        "bin_temperature": "Width of the memberships (tau_b of the paper).",
+    },
+)
+def dece(view: VectorView, *, bins: int = 15, rank_sharpness: float = 100, bin_temperature: float = 0.01) -> float:
+    """Expected calibration error with soft bins and a soft accuracy."""
+    count = check_bins(bins, edges=False)
+    sharp, width = check_positive(rank_sharpness, "rank_sharpness"), check_positive(bin_temperature, "bin_temperature")
+    number = np.arange(1, count + 1)
+    offset = number * (number - 1) / (2 * count)
+    weights = view.weights
+
+    def member(start: int, stop: int) -> tuple[Floats, Floats]:
+        block = view.block(start, stop)
+        if view.score_column is not None:
+            score = block.probs[:, view.score_column]
+            right = block.targets[:, view.score_column]
+        else:
+            score = block.probs.max(axis=1)
+            right = _soft_accuracy(block, sharp)
+        share = _softmax((number * score[:, None] - offset) / width) * weights[start:stop, None]
+        return share, right - score
+
+    _, excess = _soft_sums(view.n, count, member)
+    return math.fsum(np.abs(excess)) / view.total
+
+
+def _soft_accuracy(block: Block, sharp: float) -> Floats:
+    """2 minus the soft rank of the true class, not below 0; a class counts by a sigmoid of how far it is ahead."""
+    own = block.expect(block.probs)
+    with np.errstate(over="ignore"):
+        ahead = 1 / (1 + np.exp(-sharp * (block.probs - own[:, None])))
+    return np.maximum(0, 1.5 - ahead.sum(axis=1))
+
+
+@metric(
+    "LogSumExp expected calibration error",
+    family="bin",
+    subfamily="soft bins",
+    range=(0, 1),
+    ideal=0,
+    ideal_for="sure",
+    lens="canonical",
+    cost="N K",
+    sketch=False,
+    aliases=("LSE-ECE", "LogSumExp ECE"),
+    cite="wang2023",
+    pros="a smooth confidence, so that gradients reach every class",
+    cons="the smooth maximum is larger than the maximum, most where classes are nearly tied, which raises the confidence",
+    certainty="reconstructed: the formula was not seen",
+    explain={
+        "temperature": "How smooth the maximum is: towards 0 the value is the top-label expected calibration error."
+    },
+)
+def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_width", temperature: float = 0.01) -> float:
+    """Top-label expected calibration error with a smooth maximum for the confidence."""
+    width = check_positive(temperature, "temperature")
+
+    def confidence(block: Block) -> Floats:
+        if view.score_column is not None:  # one score, and no other to smooth it with
+            return block.probs[:, view.score_column]
+        best = block.probs.max(axis=1)
+        smooth = best + width * np.log(np.exp((block.probs - best[:, None]) / width).sum(axis=1))
+        return np.minimum(smooth, 1)
+
+    def right(block: Block) -> Floats:
+        if view.score_column is not None:
+            return block.targets[:, view.score_column]
+        return np.take_along_axis(block.targets, block.probs.argmax(axis=1)[:, None], 1)[:, 0]
+
+    outcome = view.each_row(right)
+    scalar = View(
+        view.each_row(confidence), outcome if view.is_soft else outcome.astype(np.uint8), view.weight, view.weight_kind
+    )
+    return math.fsum(np.abs(bin_table(scalar, binning, bins).excess)) / view.total
+
+
+@metric(
+    "Fuzzy calibration error",
+    family="bin",
+    subfamily="soft bins",
+    range=(0, 1),
+    ideal=0,
+    aliases=("FCE",),
+    cite="bihani2023",
+    pros="rows near an edge count for both bins",
+    cons="rows within a quarter of a bin of 0 or 1 count less, down to half; sampling noise raises it",
+    notes="The paper's formula. The authors' code sums the confidence over correct rows only and rounds memberships to three decimals.",
+)
+def fce(view: View, *, bins: int = 15) -> float:
+    """Gap between confidence and accuracy over bins with sloping sides, divided by all membership."""
+    count = check_bins(bins, edges=False)
+    position = view.score * count
+    home = np.clip(np.ceil(position) - 1, 0, count - 1).astype(np.intp)
+    excess = np.zeros(count)
+    mass = 0.0
+    residual = view.weights * (view.score - view.outcome)
+    for shift in (-1, 0, 1):
+        cell = home + shift
+        # A trapezoid that rises from -1/4 to 1/4 of a width around the lower edge and falls likewise around the upper.
+        member = np.clip(np.minimum(position - cell + 0.25, cell + 1.25 - position) * 2, 0, 1)
+        member[(cell < 0) | (cell >= count)] = 0
+        excess += np.bincount(np.clip(cell, 0, count - 1), member * residual, count)
+        mass += accurate_sum(member * view.weights)
+    return math.fsum(np.abs(excess)) / mass

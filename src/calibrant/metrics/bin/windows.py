@@ -1,0 +1,127 @@
+"""Overlapping bins: a window of neighbouring rows around or after each."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import WeightsNotSupportedError
+from ...util.checks import check_whole
+from ...util.sums import accurate_sum
+from ...views.view import View
+from ..registry import metric
+
+Floats = NDArray[np.float64]
+
+# Counts are laid out as rows; beyond this many the layout itself would be the problem.
+MAX_ROWS = 50_000_000
+
+
+def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats]:
+    """Scores, outcomes and weights in rising order, counts laid out as rows; tied rows share their mean outcome.
+
+    Without that, the order of rows inside a tie would move the value.
+    """
+    prefix = view.prefix
+    weight = np.diff(prefix.weight)
+    rate = np.diff(prefix.outcome) / weight
+    if view.weight_kind == "counts" and view.weight is not None:
+        if view.total > MAX_ROWS:
+            raise WeightsNotSupportedError(
+                "counts", f"{id} lays counts out as rows, and {view.total:.3g} are too many", "thin them out"
+            )
+        sizes = weight.astype(np.int64)
+        return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), np.ones(int(view.total))
+    sizes = np.diff(prefix.end)
+    rows = np.ones(view.n)
+    if view.weight is not None:
+        _, _, ordered = view.sorted_rows
+        assert ordered is not None
+        # Equal shares inside a tie, for the same reason.
+        rows = np.repeat(weight / sizes, sizes)
+    return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), rows
+
+
+def _sums(values: Floats) -> Floats:
+    return np.append(0.0, np.cumsum(values))
+
+
+@metric(
+    "CalBin",
+    family="bin",
+    subfamily="windows",
+    range=(0, 1),
+    ideal=0,
+    ideal_for="nothing",
+    lens="classwise",
+    cost="N K log N",
+    aliases=("CalB", "CAL", "calibration by overlapping bins"),
+    cite="bella2013",
+    pros="no bin edges: every run of `size` neighbouring rows is a window",
+    cons="rows at the ends are in fewer windows; depends on the window size; in general above 0 for calibrated forecasts, since scores differ "
+    "inside a window",
+    certainty="fairly sure of the normalisation: with 1/s inside, and every window",
+    explain={
+        "size": "Rows in a window; None is a tenth of the rows.",
+        "inner": "``'mean_abs'`` (Bella, Ferri): distance of each score to the window's rate; ``'abs_mean'`` (Caruana): of their mean.",
+    },
+)
+def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "abs_mean"] = "mean_abs") -> float:
+    """Gap between scores and outcome rate, averaged over all windows of neighbouring rows."""
+    score, outcome, weight = _sorted_rows(view, "calbin")
+    n = len(score)
+    length = max(1, round(round(view.effective_size, 9) / 10)) if size is None else check_whole(size, "size")
+    length = min(length, n)
+    start = np.arange(n - length + 1)
+    stop = start + length
+    mass, scores, ones = _sums(weight), _sums(weight * score), _sums(weight * outcome)
+    inside = mass[stop] - mass[start]
+    rate = (ones[stop] - ones[start]) / inside
+    if inner == "abs_mean":
+        return float(np.abs((scores[stop] - scores[start]) / inside - rate).mean())
+    # Scores are sorted, so the window splits where they pass its rate: below it p counts negative, above it positive.
+    turn = np.clip(np.searchsorted(score, rate), start, stop)
+    below = rate * (mass[turn] - mass[start]) - (scores[turn] - scores[start])
+    above = (scores[stop] - scores[turn]) - rate * (mass[stop] - mass[turn])
+    return max(0.0, float(((below + above) / inside).mean()))
+
+
+@metric(
+    "Nearest-neighbour expected calibration error",
+    family="bin",
+    subfamily="windows",
+    range=(0, 1),
+    ideal=0,
+    cost="N log N",
+    aliases=("ECE-KNN", "KNN-ECE"),
+    cite="peng2023",
+    pros="no bin edges: each row has its own neighbourhood",
+    cons="depends on the number of neighbours; sampling noise raises it",
+    certainty="fairly sure: that the row itself counts beside its k neighbours is ours",
+    explain={"neighbours": "How many nearest scores beside the row's own; None is the root of the number of rows."},
+)
+def ece_knn(view: View, *, neighbours: int | None = None) -> float:
+    """Gap between mean score and mean outcome around each row, averaged over rows."""
+    score, outcome, weight = _sorted_rows(view, "ece_knn")
+    n = len(score)
+    k = (
+        round(math.sqrt(round(view.effective_size, 9)))
+        if neighbours is None
+        else check_whole(neighbours, "neighbours", 0)
+    )
+    k = min(k, n - 1)
+    row = np.arange(n)
+    start = np.maximum(0, row - k)
+    if k < n - 1:
+        # Neighbours are a run [s, s + k]; it moves up while its lowest score is farther away than the next one above it.
+        both = score[: n - k - 1] + score[k + 1 :]
+        start = np.clip(np.searchsorted(both, 2 * score - 1e-12), start, np.minimum(row, n - 1 - k))
+    else:
+        start = np.zeros(n, np.intp)
+    stop = start + k + 1
+    mass, excess = _sums(weight), _sums(weight * (score - outcome))
+    gap = np.abs(excess[stop] - excess[start]) / (mass[stop] - mass[start])
+    return accurate_sum(gap * weight) / accurate_sum(weight)

@@ -1,0 +1,7 @@
+"""Errors of cumulative differences."""
+
+# The order here is the order of the catalogue.
+from . import cumulative  # isort: skip
+from . import subpopulations  # isort: skip
+
+__all__ = ["cumulative", "subpopulations"]

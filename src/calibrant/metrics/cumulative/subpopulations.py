@@ -1,0 +1,208 @@
+"""The worst of many subpopulations: given groups, combinations of feature values, or the nodes of a tree over the features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...binning.partition import bin_of_ranks
+from ...errors import InputTypeError, UndefinedMetricError
+from ...util.checks import check_whole
+from ...views.view import View
+from ..kernel.neighbours import standardised
+from ..registry import metric
+
+Floats = NDArray[np.float64]
+Cells = NDArray[np.intp]
+
+# Variances and weights this close are equal, so that another order of rows moves no cut.
+SAME = 1e-9
+COMBINED = 3
+
+
+@metric(
+    "Multi-calibration metric",
+    family="cumulative",
+    subfamily="groups and features",
+    range=(0, math.inf),
+    ideal=0,
+    needs=("groups",),
+    instead=("features",),
+    soft=False,
+    sketch=False,
+    cost="N log N",
+    use_cases=("local",),
+    aliases=("MCM", "multicalibration error", "MCE"),
+    cite="guy2025",
+    pros="the worst group relative to its own standard deviation, on the scale of all rows; forms subpopulations from features by itself",
+    cons="the largest of many groups is large for calibrated forecasts too; the worst group alone decides",
+    certainty="certain for the authors' code; that the printed formula is the same is fairly sure",
+    notes="Subpopulations are the given groups or, where only features are given, all combinations of up to three features, each "
+    "cut into three parts. Features given beside groups count only where ``subpopulations=`` asks for them.",
+    explain={
+        "scale": "``'absolute'``, in ``'sigma'`` (standard deviations), or ``'relative'`` to the rarer outcome.",
+        "subpopulations": "From the features: ``'combinations'`` of their values, or every node of a ``'tree'`` that halves them at "
+        "medians. ``'auto'`` is the groups alone, or combinations where there are none.",
+        "depth": "How many features are combined (None: three), or how often the tree halves (None: as `min_size` allows).",
+        "cuts": "Into how many parts of equal weight a feature is cut for combinations; fewer values are kept as they are.",
+        "min_size": "Smallest subpopulation made from features, in rows.",
+    },
+)
+def mcm(
+    view: View,
+    *,
+    scale: Literal["absolute", "sigma", "relative"] = "absolute",
+    subpopulations: Literal["auto", "combinations", "tree"] = "auto",
+    depth: int | None = None,
+    cuts: int = 3,
+    min_size: int = 10,
+) -> float:
+    """Largest range of cumulative differences over all rows and each subpopulation, in units of its own standard deviation."""
+    worst = own = 0.0
+    sorted_rows = _SortedRows(view)
+    for number, (cell, least) in enumerate(_partitions(view, subpopulations, depth, cuts, min_size)):
+        ratio, chance = sorted_rows.worst(cell, least)
+        worst = max(worst, ratio)
+        if number == 0:  # all rows
+            own = chance
+    if scale == "sigma":
+        return worst
+    value = worst * own if own > 0 else worst
+    if scale == "absolute":
+        return value
+    rate = view.mean(view.outcome)
+    if min(rate, 1 - rate) <= 0:
+        raise UndefinedMetricError(
+            "mcm", "only one outcome occurs, so nothing is relative to the rarer one", "use scale='absolute'"
+        )
+    return value / min(rate, 1 - rate)
+
+
+class _SortedRows:
+    """What a path adds up, in rising order of score, so that every subpopulation finds its rows sorted."""
+
+    def __init__(self, view: View) -> None:
+        weights = view.weights
+        self.order = view.order
+        self.score = view.score[self.order]
+        self.weight = weights[self.order]
+        self.excess = self.weight * (self.score - view.outcome[self.order])
+        own = self.weight**2 if view.weight_kind == "importance" else self.weight
+        self.variance = own * view.variance[self.order]
+        self.units = self.weight if view.weight_kind == "counts" else np.ones(view.n)
+
+    def worst(self, cell: Cells, least: int) -> tuple[float, float]:
+        """The largest ratio of path range to chance over cells of at least `least` rows, and the chance of the first cell.
+
+        Rows of a negative cell belong to none.
+        """
+        cell = cell[self.order]
+        order = np.argsort(cell, kind="stable")
+        order = order[np.searchsorted(cell[order], 0) :]
+        if not len(order):
+            return 0.0, 0.0
+        cell, score = cell[order], self.score[order]
+        last = np.append(cell[1:] != cell[:-1], True)
+        start = np.append(0, np.flatnonzero(last)[:-1] + 1)
+        path = np.cumsum(self.excess[order])
+        path -= np.repeat(np.append(0.0, path[start[1:] - 1]), np.diff(np.append(start, len(path))))
+        # Inside a tie of scores the path would depend on the order of rows, so only its ends count; it starts at 0.
+        path[~(last | np.append(score[1:] != score[:-1], True))] = 0
+        spread = np.maximum(np.maximum.reduceat(path, start), 0) - np.minimum(np.minimum.reduceat(path, start), 0)
+        mass, size = np.add.reduceat(self.weight[order], start), np.add.reduceat(self.units[order], start)
+        chance = np.sqrt(np.add.reduceat(self.variance[order], start))
+        none = np.where(spread <= 1e-12 * mass, 0.0, math.inf)
+        ratio = np.divide(spread, chance, out=none, where=chance > 0)
+        return float(ratio[size >= least].max(initial=0.0)), float(chance[0] / mass[0])
+
+
+def _partitions(
+    view: View, subpopulations: str, depth: int | None, cuts: int, min_size: int
+) -> Iterator[tuple[Cells, int]]:
+    """Cells of the rows with the fewest rows a cell may have: all rows first, then the groups, then what features make."""
+    assert view.rows is not None
+    groups, features = view.rows.groups, view.rows.features
+    check_whole(cuts, "cuts", 2)
+    check_whole(min_size, "min_size")
+    depth = None if depth is None else check_whole(depth, "depth")
+    if subpopulations != "auto" and features is None:
+        raise InputTypeError("features", f"is needed by mcm(subpopulations={subpopulations!r})", "pass features=")
+    yield np.zeros(view.n, np.intp), 0
+    if groups is not None:
+        yield groups, 0
+    if subpopulations == "auto" and groups is not None:
+        return
+    assert features is not None
+    if subpopulations == "tree":
+        made = _tree_levels(view, features, depth, min_size)
+    else:
+        made = _combined_cells(view, features, COMBINED if depth is None else depth, cuts)
+    for cell in made:
+        yield cell, min_size
+
+
+def _combined_cells(view: View, features: Floats, depth: int, cuts: int) -> Iterator[Cells]:
+    """For each choice of up to `depth` features the cells of their parts together."""
+    parts = []
+    for column in features.T:
+        values, code = np.unique(column, return_inverse=True)
+        if len(values) > 1:  # one value is all rows again
+            parts.append(code.ravel() if len(values) <= cuts else bin_of_ranks(view, column, cuts))
+    for count in range(1, min(depth, len(parts)) + 1):
+        for chosen in combinations(parts, count):
+            cell: Any = np.zeros(view.n, np.int64)
+            for part in chosen:
+                cell = cell * cuts + part
+            if cuts**count > 1 << 15:
+                cell = np.unique(cell, return_inverse=True)[1].ravel()
+            yield cell.astype(np.int16 if int(cell.max()) < 1 << 15 else np.intp)  # short integers sort fast
+
+
+def _tree_levels(view: View, features: Floats, depth: int | None, min_size: int) -> Iterator[Cells]:
+    """The nodes of each level of a tree: every node is halved at the median of the feature that spreads most in it."""
+    columns = standardised(features, view.weights)
+    units = view.weights if view.weight_kind == "counts" else np.ones(view.n)
+    cell = np.zeros(view.n, np.intp)
+    rows = np.arange(view.n)
+    level = 0
+    while columns.shape[1] and len(rows) and (depth is None or level < depth):
+        code, weight = cell[rows], view.weights[rows]
+        value = columns[rows, _widest(columns[rows], weight, code)[code]]
+        half = 2 * code + (value >= _upper_middles(value, weight, code)[code])
+        size = np.bincount(half, units[rows], 2 * (int(code.max()) + 1)).reshape(-1, 2)
+        split = (size.min(axis=1) >= min_size)[code]
+        rows = rows[split]
+        cell = np.full(view.n, -1, np.intp)
+        if len(rows):
+            cell[rows] = np.unique(half[split], return_inverse=True)[1].ravel()
+            yield cell
+        level += 1
+
+
+def _widest(columns: Floats, weight: Floats, code: Cells) -> Cells:
+    """For each node the feature of the largest variance, the first of equal ones."""
+    mass = np.bincount(code, weight)
+    variance = np.empty((len(mass), columns.shape[1]))
+    for place, column in enumerate(columns.T):
+        centred = column - (np.bincount(code, weight * column) / mass)[code]
+        variance[:, place] = np.bincount(code, weight * centred**2) / mass
+    return np.argmax(variance >= variance.max(axis=1, keepdims=True) * (1 - SAME), axis=1)
+
+
+def _upper_middles(value: Floats, weight: Floats, code: Cells) -> Floats:
+    """For each node the middle value, the larger of two where the weight divides evenly between them."""
+    order = np.lexsort((value, code))
+    mass = np.bincount(code, weight)
+    ends = np.cumsum(np.bincount(code))
+    before = np.append(0.0, np.cumsum(mass)[:-1])
+    # Every node counts up to its own number plus its share of weight, so that one search finds all middles.
+    share = (np.cumsum(weight[order]) - before[code[order]]) / mass[code[order]]
+    key = code[order] + np.clip(share, 0, 1 - SAME / 2)
+    middle = np.searchsorted(key, np.arange(len(mass)) + 0.5 - SAME)
+    even = (key[middle] <= np.arange(len(mass)) + 0.5 + SAME) & (middle + 1 < ends)
+    return value[order[middle + even]]

@@ -1,0 +1,232 @@
+"""Coefficients of a regression of the outcome on the score, and the statistics that test them."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...curves.curves import Beta, beta, beta_features, fit_line
+from ...curves.logistic_regression import CLIP, Groups, LogisticFit, SeparatedError, groups_of, logit, rates_seen
+from ...errors import UndefinedMetricError, WeightsNotSupportedError
+from ...util.checks import check_whole
+from ...util.sums import accurate_sum
+from ...views.view import View
+from ..registry import metric
+
+Floats = NDArray[np.float64]
+
+SIGN = (
+    "The sign of the paper is kept: an intercept above 0 says that forecasts are too low at a score of 0.5, a slope below 1 that they are "
+    "too extreme: their log-odds vary more than those of the outcomes. Scores are kept within 1e-12 of 0 and 1."
+)
+PENALTY = (
+    "None for plain maximum likelihood; ``'firth'`` adds Firth's penalty, which keeps the coefficients finite where a threshold "
+    "separates the outcomes."
+)
+
+
+def line_of(view: View, penalty: str | None) -> LogisticFit:
+    """The logistic regression of the outcome on the log-odds of the score."""
+    groups = groups_of(view)
+    feature = logit(groups.score)
+    if feature[0] == feature[-1]:
+        raise UndefinedMetricError("y_prob", "all scores are the same, so there is no slope")
+    return fit_line(groups, firth=penalty == "firth")
+
+
+@metric(
+    "Cox calibration intercept",
+    family="curve",
+    subfamily="regression coefficient",
+    range=(-math.inf, math.inf),
+    ideal=0,
+    signed=True,
+    sign_of="midpoint",
+    above="under",
+    alternative="two-sided",
+    cost="N log N per step",
+    aliases=("CIS", "calibration intercept", "logistic calibration intercept"),
+    cite="cox1958",
+    pros="familiar in clinical work; in log-odds, how far a forecast of 0.5 is off",
+    cons="has a meaning only beside the slope; a curved deviation can leave the intercept at 0 and the slope at 1",
+    notes=SIGN + " Whether they are too low on average is the intercept at slope 1, `fixed_slope_intercept`.",
+    explain={"penalty": PENALTY},
+)
+def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None) -> float:
+    """Intercept of the logistic regression of the outcome on the log-odds of the score."""
+    return float(line_of(view, penalty).coefficients[0])
+
+
+@metric(
+    "Cox calibration slope",
+    family="curve",
+    subfamily="regression coefficient",
+    range=(-math.inf, math.inf),
+    ideal=1,
+    signed=True,
+    sign_of="spread",
+    above="under",
+    alternative="two-sided",
+    cost="N log N per step",
+    use_cases=("direction",),
+    aliases=("CIS", "calibration slope", "logistic calibration slope"),
+    cite="cox1958",
+    pros="one number for forecasts that are too extreme (below 1) or too moderate (above 1)",
+    cons="a single wrong forecast near 0 or 1 can move it far; a curved deviation can leave the intercept at 0 and the slope at 1",
+    notes=SIGN,
+    explain={"penalty": PENALTY},
+)
+def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None) -> float:
+    """Slope of the logistic regression of the outcome on the log-odds of the score."""
+    return float(line_of(view, penalty).coefficients[1])
+
+
+@metric(
+    "Statistical beta calibration test",
+    family="curve",
+    subfamily="test statistic",
+    range=(0, math.inf),
+    ideal=0,
+    soft=False,
+    importance=False,
+    cost="N log N per step",
+    aliases=("SBCT", "beta calibration test"),
+    cite="kull2017",
+    pros="asymptotically chi-square with 3 degrees of freedom under calibration; detects shifts, slopes and skewness in log-odds",
+    cons="a test statistic, not a size of error: for miscalibrated forecasts it grows with the number of rows; far from chi-square with "
+    "few events or few non-events",
+    certainty="the idea is certain, the statistic reconstructed",
+    notes="The beta curve is fitted without constraints. With fewer than three distinct scores the terms that are not identifiable are left "
+    "out, and the degrees of freedom fall with them. Where a curve separates the outcomes the likelihood has no maximum, and its limit is taken.",
+    explain={
+        "statistic": "``'lr'`` is twice the gain in log-likelihood over the scores as they are, ``'l2'`` the mean squared distance between the "
+        "fitted curve and the score."
+    },
+)
+def sbct(view: View, *, statistic: Literal["lr", "l2"] = "lr") -> float:
+    """How much likelier the outcomes are under a fitted beta curve than under the scores themselves."""
+    groups = groups_of(view)
+    try:
+        curve = beta(view, constrained=False)
+    except SeparatedError:
+        return _limit(groups, statistic)
+    if statistic == "l2":
+        return accurate_sum(groups.weight * np.square(curve(groups.score) - groups.score)) / view.total
+    moved, softened = _moved(curve, groups.score)
+    return max(0.0, 2 * accurate_sum(groups.events * moved - groups.weight * softened))
+
+
+def _limit(groups: Groups, statistic: str) -> float:
+    """What the statistic tends to where the likelihood has no maximum: the curve then goes through the rates seen."""
+    rate = rates_seen(groups)
+    if statistic == "l2":
+        return accurate_sum(groups.weight * np.square(rate - groups.score)) / accurate_sum(groups.weight)
+    score, rest = np.maximum(groups.score, CLIP), np.maximum(1 - groups.score, CLIP)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        events = np.where(groups.events > 0, groups.events * np.log(rate / score), 0.0)
+        others = np.where(groups.others > 0, groups.others * np.log((1 - rate) / rest), 0.0)
+    return max(0.0, 2 * accurate_sum(events + others))
+
+
+def _moved(curve: Beta, score: Floats) -> tuple[Floats, Floats]:
+    """How far the curve moves the log-odds, and ln(1 + odds): as differences, for a calibrated forecast moves next to nothing."""
+    low, high = beta_features(score)
+    moved = (curve.a - 1) * low + (curve.b - 1) * high + curve.c
+    near = np.clip(moved, -1, 1)
+    softened = np.log1p(np.exp(low) * np.expm1(near))
+    far = np.logaddexp(0, low + high + moved) - np.logaddexp(0, low + high)
+    return moved, np.where(near == moved, softened, far)
+
+
+Covariance = Literal["null", "HC0", "HAC", "ols"]
+
+
+@metric(
+    "Parabolic Wald statistic",
+    family="curve",
+    subfamily="test statistic",
+    range=(0, math.inf),
+    ideal=0,
+    soft=False,
+    cost="N log N",
+    aliases=("PWS", "Mincer-Zarnowitz test with a square"),
+    cite="galbraith2011",
+    pros="asymptotically chi-square with 3 degrees of freedom under calibration; no iterations and no bins",
+    cons="a test statistic, not a size of error: for miscalibrated forecasts it grows with the number of rows; a deviation that is "
+    "orthogonal to parabolas goes unseen",
+    certainty="the form is fairly sure, the choice of covariance reconstructed",
+    notes="With fewer than three distinct scores the terms that are not identifiable are left out, and the degrees of freedom fall with them.",
+    explain={
+        "covariance": "``'null'`` is the variance p(1-p) of calibrated forecasts; ``'HC0'`` the residuals of the fitted parabola, "
+        "``'HAC'`` the same with neighbouring rows correlated (in the order given), ``'ols'`` equal variances.",
+        "lags": "How many neighbours ``'HAC'`` looks at; None is 4 (N / 100)^(2/9), rounded down.",
+    },
+)
+def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None) -> float:
+    """Squared distance of a parabola fitted to the outcomes from the diagonal, in units of its covariance."""
+    if covariance == "HAC" and view.weight is not None and not (view.weight == 1).all():
+        word = "counts" if view.weight_kind == "counts" else "sample_weight"
+        raise WeightsNotSupportedError(word, "covariance='HAC' looks at neighbouring rows", "use covariance='HC0'")
+    ordered = slice(None) if covariance == "HAC" else view.order
+    score, outcome = view.score[ordered], view.outcome[ordered]
+    weight = view.weights[ordered] * (view.effective_size / view.total)
+    own = weight if view.weight_kind != "importance" else weight**2
+    basis = _parabola(score, weight)
+    drift = basis.T @ (weight * (score - outcome))
+    if covariance == "null":
+        spread = np.sqrt(own * view.variance[ordered])
+        return _distance(drift, spread[:, None] * basis, "give scores inside (0, 1)")
+    # The basis is orthonormal under the weights, so that `drift` holds minus the coefficients of the unrestricted fit.
+    left = outcome - score + basis @ drift
+    if covariance == "HAC":
+        return _distance(drift, _root(_with_neighbours(left[:, None] * basis, lags)))
+    noise = np.abs(left) if covariance == "HC0" else _deviation(left, weight, basis.shape[1])
+    return _distance(drift, (np.sqrt(own) * noise)[:, None] * basis)
+
+
+def _parabola(score: Floats, weight: Floats) -> Floats:
+    """Columns that span 1, p and p^2 (fewer where fewer scores differ), orthonormal under the weights."""
+    columns = np.vander(score, min(3, len(np.unique(score))), increasing=True)
+    root = np.sqrt(weight)[:, None]
+    orthonormal, triangle = np.linalg.qr(root * columns)
+    if (np.abs(np.diag(triangle)) <= 1e-10 * np.sqrt(np.square(triangle).sum(axis=0))).any():
+        raise UndefinedMetricError("pws", "the scores hardly differ, so that no parabola can be told from them")
+    return np.asarray(orthonormal / root)
+
+
+def _deviation(left: Floats, weight: Floats, columns: int) -> float:
+    count = float(weight.sum())
+    if count - columns <= 1e-9:
+        raise UndefinedMetricError("pws", "the parabola goes through every outcome, which leaves no variance")
+    return math.sqrt(accurate_sum(weight * left**2) / (count - columns))
+
+
+def _with_neighbours(pushes: Floats, lags: int | None) -> Floats:
+    """Newey and West's sum of products, of each row with itself and with the `lags` before it."""
+    most = math.floor(4 * (len(pushes) / 100) ** (2 / 9)) if lags is None else check_whole(lags, "lags", 0)
+    spread = pushes.T @ pushes
+    for lag in range(1, min(most, len(pushes) - 1) + 1):
+        beside = pushes[lag:].T @ pushes[:-lag]
+        spread = spread + (1 - lag / (most + 1)) * (beside + beside.T)
+    return np.asarray(spread)
+
+
+def _root(spread: Floats) -> Floats:
+    value, vector = np.linalg.eigh(spread)
+    return np.asarray(np.sqrt(np.maximum(value, 0))[:, None] * vector.T)
+
+
+def _distance(drift: Floats, root: Floats, remedy: str = "use covariance='null' and scores inside (0, 1)") -> float:
+    """drift' (root' root)^-1 drift; by the root itself, for squares would lose half of the digits."""
+    triangle = np.asarray(np.linalg.qr(root, mode="r"), dtype=np.float64)
+    # A variance of weight 1 is at most 1/4 in every direction; this small it is rounding.
+    if len(triangle) < len(drift) or np.square(np.diag(triangle)).min() <= 1e-12:
+        raise UndefinedMetricError(
+            "pws",
+            "the variance vanishes in some direction: nearly all scores are 0 or 1, or the parabola fits too well",
+            remedy,
+        )
+    return float(np.square(np.linalg.solve(triangle.T, drift)).sum())

@@ -1,0 +1,371 @@
+"""Error of a calibration map fitted to the very rows it is measured on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...binning.rules import equal_mass_cuts
+from ...curves import curves
+from ...curves.logistic_regression import (
+    CLIP,
+    Groups,
+    SeparatedError,
+    groups_of,
+    logit,
+    quantiles,
+    rates_seen,
+    separating_side,
+)
+from ...errors import UndefinedMetricError
+from ...util.blocks import map_blocks, rows_per_block
+from ...util.checks import check_whole
+from ...util.sums import accurate_sum
+from ...views.view import Block, VectorView, View
+from ..bin.bins import ece
+from ..registry import Metric, metric, preset
+
+Floats = NDArray[np.float64]
+
+FOLDS, MOST_KNOTS, ROWS_PER_KNOT, MOST_CELLS = 10, 15, 200, 1024
+# The fewest knots that predict held-out rows this nearly as well as the best number (Kaengsepp et al.).
+NEARLY = 1.001
+
+NORM = "The power of the distance that is averaged, without a root afterwards; ``inf`` is the largest distance."
+LIMIT = "Where a threshold separates the outcomes the likelihood has no maximum, and the curve that it tends to is taken: the rates seen."
+
+
+def report(score: Floats, weight: Floats, rate: Floats, norm: float) -> float:
+    """Mean distance between the fitted curve and the score, to the power `norm`."""
+    distance = np.abs(rate - score)
+    if math.isinf(norm):
+        return float(distance.max())
+    return accurate_sum(weight * distance**norm) / accurate_sum(weight)
+
+
+def _of_curve(view: View, fit: Callable[[], Callable[[Floats], Floats]], norm: float) -> float:
+    groups = groups_of(view)
+    try:
+        rate = fit()(groups.score)
+    except SeparatedError:
+        rate = rates_seen(groups)  # what the curve tends to as it gets steeper
+    return report(groups.score, groups.weight, rate, norm)
+
+
+def _fott(name: str, aliases: tuple[str, ...], cite: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
+    """What the declarations of these metrics share."""
+    explain = {"norm": NORM, **facts.pop("explain", {})}
+    return metric(
+        f"Expected calibration error, fit on the test, {name}",
+        family="curve",
+        subfamily="fit on the test",
+        range=(0, 1),
+        ideal=0,
+        cost="N log N per step",
+        aliases=aliases,
+        cite=cite,
+        explain=explain,
+        **facts,
+    )
+
+
+KNOTS = (
+    "Number of interior knots, which lie at quantiles of the scores, or all knots with both ends; None chooses the number by "
+    "cross-validation, at most 15 and one for every 200 rows."
+)
+CHOICE = (
+    "The number of knots is the smallest whose held-out loss is within a thousandth of the best over 10 folds; folds take every tenth row in "
+    "order of score and outcome, so that the order of the rows given does not matter. Only for this choice are more than 1024 different "
+    "scores grouped to 1024 of equal weight. Knots stay at the quantiles."
+)
+
+
+@_fott(
+    "piecewise linear",
+    ("PL", "FOTT-PL"),
+    "kaengsepp2025",
+    pros="the number of pieces is chosen by cross-validation; least squares, without iterations",
+    cons="deviations finer than its pieces are missed; below 200 rows the curve is a straight line",
+    notes=CHOICE,
+    explain={"knots": KNOTS, "clipped": "Keep the curve within [0, 1]."},
+)
+def fott_pl(view: View, *, knots: int | Sequence[float] | None = None, clipped: bool = True, norm: float = 1) -> float:
+    """Mean distance between the score and a curve of straight pieces fitted on these rows by least squares."""
+    chosen = _choose(view, "probability") if knots is None else knots
+    return _of_curve(view, lambda: curves.piecewise_linear(view, chosen, "probability", clipped), norm)
+
+
+@_fott(
+    "piecewise linear in log-odds",
+    ("PL3", "FOTT-PL3"),
+    "kaengsepp2025",
+    pros="resolves scores near 0 and 1; without interior knots it is the logistic curve of `fott_platt`",
+    cons="deviations finer than its pieces are missed",
+    notes=CHOICE
+    + " With interior knots a price of 0.0005 rows for each squared log-odd off the diagonal keeps the curve finite. "
+    + LIMIT,
+    explain={"knots": KNOTS.replace("all knots", "all knots as log-odds")},
+)
+def fott_pl3(view: View, *, knots: int | Sequence[float] | None = None, norm: float = 1) -> float:
+    """Mean distance between the score and a curve of straight pieces in log-odds fitted on these rows by likelihood."""
+    chosen = _choose(view, "logit") if knots is None else knots
+    return _of_curve(view, lambda: curves.piecewise_linear(view, chosen, "logit"), norm)
+
+
+def _choose(view: View, space: curves.Space) -> int:
+    """The smallest number of interior knots that predicts held-out rows nearly as well as the best."""
+    most = min(MOST_KNOTS, math.floor(round(view.effective_size, 9) / ROWS_PER_KNOT))
+    if most == 0:
+        return 0
+    groups = groups_of(view)
+    feature = logit(groups.score) if space == "logit" else groups.score
+    if space == "logit" and separating_side(groups, 1, feature):
+        return 0
+    folded = _folds(view, space)
+    ends = (float(feature[0]), float(feature[-1])) if space == "logit" else (0.0, 1.0)
+    losses = []
+    for count in range(most + 1):
+        knots = curves.knots_of(groups, count, feature, ends)
+        if len(knots) < 2:
+            return 0
+        losses.append(round(_held_out(folded, knots, space), 12))
+    best = min(losses)
+    return next(count for count, loss in enumerate(losses) if loss <= best * NEARLY)
+
+
+def _folds(view: View, space: curves.Space) -> tuple[Floats, Floats, Floats, Floats]:
+    """Score or log-odds of each cell, and for each fold the weight in it and the sums of w y and w y^2; a count is so many rows."""
+    score, outcome, weight = view.sorted_rows
+    w = np.ones(view.n) if weight is None else weight.astype(np.float64)
+    groups = np.repeat(np.arange(len(view.prefix.score)), np.diff(view.prefix.end))
+    if weight is not None or view.is_soft or (np.diff(outcome)[np.diff(score) == 0] < 0).any():
+        order = np.lexsort((w, outcome, score))
+        outcome, w = outcome[order], w[order]  # tied rows only change places, so that their groups stay
+    cell = groups
+    if len(view.prefix.score) > MOST_CELLS:
+        cuts = equal_mass_cuts(view.prefix, MOST_CELLS)
+        cell = np.searchsorted(cuts, groups, side="right") - 1
+    count = int(cell[-1]) + 1
+    rows = w if view.weight_kind == "counts" else np.ones(view.n)
+    last = np.cumsum(rows).astype(np.int64)
+    scale = view.effective_size / view.total
+    parts = []
+    for held in range(FOLDS):
+        inside = (last - 1 - held) // FOLDS - (last - rows.astype(np.int64) - 1 - held) // FOLDS
+        part = inside * scale * (1 if view.weight_kind == "counts" else w)
+        parts.append([np.bincount(cell, part * values, count) for values in (np.ones(view.n), outcome, outcome**2)])
+    mass = np.bincount(cell, w, count)
+    x = np.bincount(cell, w * (logit(score) if space == "logit" else score), count) / mass
+    sums = np.array(parts)
+    return x, sums[:, 0], sums[:, 1], sums[:, 2]
+
+
+def _held_out(folded: tuple[Floats, Floats, Floats, Floats], knots: Floats, space: curves.Space) -> float:
+    """Loss of the rows of each fold under the curve fitted on the others, per unit of weight."""
+    x, weight, events, shares = folded
+    loss = []
+    for fold in range(len(weight)):
+        w, e = weight.sum(axis=0) - weight[fold], events.sum(axis=0) - events[fold]
+        if not weight[fold].any() or not (w > 1e-9).any():
+            continue
+        if space == "probability":
+            heights = curves.least_squares_heights(x, knots, w, e)
+            rate = np.clip(x + curves.hats(x, knots) @ heights, 0, 1)
+            loss.append(accurate_sum(weight[fold] * rate**2 - 2 * rate * events[fold] + shares[fold]))
+            continue
+        kept = w > 1e-9
+        part = Groups(x[kept], w[kept], w[kept], e[kept], (w - e)[kept], (w[kept],) * 3)
+        try:
+            moved = x + curves.hats(x, knots) @ curves.likeliest_heights(part, x[kept], knots)
+        except SeparatedError:  # without this fold the others are separated
+            return math.inf
+        loss.append(accurate_sum(weight[fold] * np.logaddexp(0, moved) - events[fold] * moved))
+    return math.fsum(loss) / float(weight.sum())
+
+
+fott_em = preset(
+    ece,
+    "fott_em",
+    "Expected calibration error, fit on the test, equal-mass bins",
+    summary="Mean distance between the score and a map fitted on these rows: slope 1 in each bin of equal weight, through its means.",
+    binning="equal_mass",
+    family="curve",
+    subfamily="fit on the test",
+    cost="N log N",
+    recommended=False,
+    use_cases=(),
+    aliases=("FOTT-EM",),
+    cite="kaengsepp2025",
+    pros="says what bins assume: a calibration map of slope 1 inside each; ``bins='cv'`` chooses their number by cross-validation",
+    cons="equal to `ece_em` for the same bins: sampling noise raises it, and errors of opposite sign inside a bin cancel",
+    notes="The fitted map differs from the score by the bin's gap, so the value is the binned error exactly, with its root for other norms.",
+)
+
+fott_ew = preset(
+    fott_em,
+    "fott_ew",
+    "Expected calibration error, fit on the test, equal-width bins",
+    summary="Mean distance between the score and a map fitted on these rows: slope 1 in each bin of equal width, through its means.",
+    binning="equal_width",
+    cost="N",
+    aliases=("FOTT-EW",),
+    cons="equal to `ece` for the same bins: sampling noise raises it, and errors of opposite sign inside a bin cancel",
+)
+
+
+@_fott(
+    "Platt",
+    ("FOTT-Platt", "Platt-fitted ECE"),
+    "platt1999",
+    pros="two parameters, so little noise; consistent where the calibration curve is a line in log-odds",
+    cons="a deviation that is not a line in log-odds is missed or distorted",
+    notes="The logistic curve of `cox_slope` and `cox_intercept`: plain outcomes, no smoothed targets. " + LIMIT,
+)
+def fott_platt(view: View, *, norm: float = 1) -> float:
+    """Mean distance between the score and the logistic curve fitted on these rows."""
+    return _of_curve(view, lambda: curves.logistic(view), norm)
+
+
+@_fott(
+    "beta",
+    ("FOTT-beta", "beta-fitted ECE"),
+    "kull2017",
+    pros="three parameters: S-shaped, inversely S-shaped and skewed curves",
+    cons="the fitted curve never falls, so that falling parts of the truth are missed",
+    notes="A term whose coefficient comes out negative is left out, and what is left is kept from falling. " + LIMIT,
+)
+def fott_beta(view: View, *, norm: float = 1) -> float:
+    """Mean distance between the score and the rising beta curve fitted on these rows."""
+    return _of_curve(view, lambda: curves.beta(view), norm)
+
+
+@_fott(
+    "isotonic",
+    ("FOTT-isotonic", "isotonic ECE"),
+    "zadrozny2002",
+    pros="no parameters; any curve that never falls",
+    cons="follows the noise of few rows: above 0 for calibrated forecasts; falling parts of the truth are missed",
+    notes="With ``norm=2`` it is at most the miscalibration term of the CORP decomposition of the Brier score, `decompose`, which uses the same curve.",
+)
+def fott_isotonic(view: View, *, norm: float = 1) -> float:
+    """Mean distance between the score and the isotonic curve fitted on these rows."""
+    return _of_curve(view, lambda: curves.isotonic(view), norm)
+
+
+@_fott(
+    "spline",
+    ("FOTT-spline", "spline-fitted ECE"),
+    "gupta2021",
+    pros="smooth, and fitted to cumulative differences, which need no bins",
+    cons="follows the noise of few rows; the number of knots is a choice",
+    notes="Tied rows share their outcome rate and lie evenly, so that their order does not matter.",
+    explain={"knots": "Number of equispaced knots of the natural cubic spline; no fewer rows than that."},
+)
+def fott_spline(view: View, *, knots: int = 6, norm: float = 1) -> float:
+    """Mean distance between the score and the slope of a spline through the cumulative outcomes of these rows."""
+    return _of_curve(view, lambda: curves.spline(view, knots), norm)
+
+
+@_fott(
+    "intra order-preserving",
+    ("FOTT-IOP", "intra order-preserving ECE"),
+    "rahimi2020",
+    lens="canonical",
+    sketch=False,
+    pros="one rising function for all classes, so that the ranking of the classes is kept",
+    cons="the same function for every class, so that a shift of one class alone is missed",
+    certainty="fairly sure: the diagonal form, with straight pieces in place of a monotone network",
+    notes="The log-probabilities of all classes go through one rising function of straight pieces with knots at their quantiles, fitted by "
+    "likelihood; a price of 0.0005 rows for each squared step of a slope away from 1 keeps it finite. The distance of a row is half the sum "
+    "over classes, which is the distance of one column where there are two.",
+    explain={"pieces": "Number of straight pieces; 1 is temperature scaling."},
+)
+def fott_iop(view: VectorView, *, pieces: int = 5, norm: float = 1) -> float:
+    """Mean distance between the forecast and an order-preserving map of it fitted on these rows."""
+    knots = _vector_knots(view, check_whole(pieces, "pieces"))
+    if len(knots) < 2:  # every forecast is uniform, and so is what becomes of it
+        return 0.0
+    heights = np.append(0.0, np.cumsum(_slopes(view, knots) * np.diff(knots)))
+
+    def distance(block: Block) -> Floats:
+        given = _log_probs(block)
+        gap = np.abs(_softmax(np.interp(given, knots, heights))[0] - _softmax(given)[0])
+        return gap.max(axis=1) if math.isinf(norm) else (gap**norm).sum(axis=1) / 2
+
+    return float(view.each_row(distance).max()) if math.isinf(norm) else view.mean_of(distance)
+
+
+def _log_probs(block: Block) -> Floats:
+    return np.clip(block.log_probs(), math.log(CLIP), 0.0)
+
+
+def _vector_knots(view: VectorView, pieces: int) -> Floats:
+    """The range of all log-probabilities, cut into pieces that hold equally many."""
+    values = np.concatenate([_log_probs(block).ravel() for _, block in view.blocks()])
+    weight = np.repeat(view.weights, view.k)
+    distinct, group = np.unique(values, return_inverse=True)
+    mass = np.bincount(group, weight).astype(np.float64)
+    rows = mass if view.weight_kind != "importance" else np.bincount(group).astype(np.float64)
+    groups = Groups(distinct, rows, mass, mass, mass, (mass, mass, mass))
+    return np.unique(quantiles(groups, distinct, np.arange(pieces + 1) / pieces))
+
+
+def _softmax(values: Floats) -> tuple[Floats, Floats]:
+    """Shares, and the logarithms of the sums they were divided by."""
+    top = values.max(axis=1, keepdims=True)
+    with np.errstate(under="ignore"):
+        raw = np.exp(values - top)
+    total = raw.sum(axis=1, keepdims=True)
+    return raw / total, (top + np.log(total))[:, 0]
+
+
+def _slopes(view: VectorView, knots: Floats) -> Floats:
+    """Slopes from 0 up of the function under which the labels are likeliest; a convex problem, solved by projected Newton steps."""
+    slopes = np.ones(len(knots) - 1)
+    value, gradient, curvature = _likelihood(view, knots, slopes)
+    small = 0
+    for _ in range(100):
+        free = (slopes > 0) | (gradient < 0)
+        step = np.zeros(len(slopes))
+        if free.any():
+            step[free] = -np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
+        for _ in range(40):
+            ahead = np.maximum(slopes + step, 0)
+            found = _likelihood(view, knots, ahead)
+            if found[0] <= value + 1e-12 * (1 + abs(value)):
+                break
+            step /= 2
+        small += bool(np.abs(ahead - slopes).max() <= 1e-10 * max(1.0, float(ahead.max())))
+        slopes, (value, gradient, curvature) = ahead, found
+        if small == 3:
+            return slopes
+    raise UndefinedMetricError("fott_iop", "the likelihood has no maximum that could be found", "use fewer pieces")
+
+
+def _likelihood(view: VectorView, knots: Floats, slopes: Floats) -> tuple[float, Floats, Floats]:
+    """Minus the log-likelihood with the price of slopes off 1, its gradient and its curvature."""
+    width, count = np.diff(knots), len(slopes)
+    weight = view.weights * (view.effective_size / view.total)
+
+    def work(start: int, stop: int) -> tuple[float, Floats, Floats]:
+        block = view.block(start, stop)
+        w = weight[start:stop]
+        # How much of each piece lies below each log-probability: the slopes act on these.
+        below = np.clip(_log_probs(block)[:, :, None] - knots[:-1], 0, width)
+        mapped = below @ slopes
+        share, level = _softmax(mapped)
+        mean = np.einsum("nk,nkj->nj", share, below)
+        surplus = mean - np.einsum("nk,nkj->nj", block.targets, below)
+        second = np.einsum("nk,nki,nkj->ij", share * w[:, None], below, below, optimize=True)
+        value = float((w * (level - (block.targets * mapped).sum(axis=1))).sum())
+        return value, w @ surplus, second - mean.T @ (w[:, None] * mean)
+
+    parts = map_blocks(work, view.n, rows_per_block(view.k * count), columns=view.k * count)
+    off = slopes - 1
+    value = math.fsum(part[0] for part in parts) + curves.NODE_RIDGE / 2 * float(off @ off)
+    gradient = np.sum([part[1] for part in parts], axis=0) + curves.NODE_RIDGE * off
+    return value, gradient, np.sum([part[2] for part in parts], axis=0) + curves.NODE_RIDGE * np.eye(count)

@@ -1,0 +1,346 @@
+"""How far a fitted calibration curve is from the diagonal: mean, percentiles, maximum, mean square."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...curves.local_regression import (
+    KNOTS,
+    LEAST,
+    Groups,
+    loess,
+    logistic_curve,
+    lowess,
+    spline_basis,
+    tie_groups,
+    weighted_quantile,
+)
+from ...errors import ArgumentError, UndefinedMetricError
+from ...util.checks import check_positive, check_whole
+from ...util.sums import accurate_sum
+from ...views.view import VectorView, View
+from ..registry import metric, preset
+
+Floats = NDArray[np.float64]
+Smoother = Literal["loess", "lowess", "rcs", "logistic"]
+Surface = Literal["direct", "interpolate"]
+
+MOST_STEPS = 100
+# Splines of every class in the equation of every class are too many coefficients above this.
+MOST_SPLINE_CLASSES = 5
+
+
+class Curve(NamedTuple):
+    """A fitted curve at each distinct score, and the weights of those."""
+
+    groups: Groups
+    fitted: Floats
+
+    @property
+    def distance(self) -> Floats:
+        return np.abs(self.fitted - self.groups.score)
+
+    def mean(self, values: Floats) -> float:
+        return accurate_sum(self.groups.weight * values) / accurate_sum(self.groups.weight)
+
+
+def curve_of(view: View, *, smoother: str, bounded: bool, **options: Any) -> Curve:
+    """The curve, fitted once for all the indices of a view."""
+    key = ("fitted curve", smoother, *options.values())
+    if key not in view.tables:
+        groups = tie_groups(view)
+        view.tables[key] = Curve(groups, _fitted(groups, smoother, **options))
+    curve: Curve = view.tables[key]
+    return Curve(curve.groups, np.clip(curve.fitted, 0, 1)) if bounded else curve
+
+
+def _fitted(
+    groups: Groups,
+    smoother: str,
+    span: float | None,
+    degree: int,
+    surface: str,
+    exact: bool,
+    delta: float,
+    knots: int,
+) -> Floats:
+    share = check_positive({"lowess": 2 / 3}.get(smoother, 0.75) if span is None else span, "span")
+    if check_whole(degree, "degree", 0) > 2:
+        raise ArgumentError("degree", f"must be 0, 1 or 2; got {degree}")
+    if knots not in KNOTS:
+        raise ArgumentError("knots", f"must be 3, 4 or 5; got {knots!r}")
+    if not delta >= 0:
+        raise ArgumentError("delta", f"must not be negative; got {delta!r}")
+    if len(groups.score) == 1:
+        return groups.rate
+    if smoother == "loess":
+        return loess(groups, share, degree, surface, exact)
+    if smoother == "lowess":
+        return lowess(groups, share, delta * float(groups.score[-1] - groups.score[0]), exact)
+    return logistic_curve(groups, knots if smoother == "rcs" else None)
+
+
+EXPLAIN = {
+    "smoother": "How the curve is fitted: ``'loess'``, ``'lowess'`` (as rms::val.prob), ``'rcs'`` (logistic regression on a restricted cubic "
+    "spline of the log-odds) or ``'logistic'`` (on the log-odds alone).",
+    "span": "Share of the rows in each neighbourhood; None for 0.75, or 2/3 with ``'lowess'``.",
+    "degree": "Degree of the local polynomials of ``'loess'``: 0, 1 or 2.",
+    "surface": "``'direct'`` fits everywhere, ``'interpolate'`` at the cells of R's k-d tree and blends, which is the default in R.",
+    "exact": "Fit at every score, however many; otherwise above 2,000 distinct ones at 500 of them, with cubics between, which moves the curve by "
+    "less than 1e-4 on ordinary data. The time then grows with the square of the rows.",
+    "delta": "Fits of ``'lowess'`` are at least about this share of the range of scores apart, with straight lines between.",
+    "knots": "Knots of ``'rcs'``: 3, 4 or 5, at Harrell's quantiles.",
+    "bounded": "Cut the curve at 0 and 1, which local polynomials may leave.",
+}
+CURVE: dict[str, Any] = {
+    "family": "curve",
+    "subfamily": "fitted curve",
+    "range": (0, math.inf),
+    "ideal": 0,
+    "cost": "N log N",
+    "explain": EXPLAIN,
+}
+
+
+@metric(
+    "Integrated calibration index",
+    **CURVE,
+    aliases=("ICI", "Eavg"),
+    cite="austin2019",
+    pros="no bins; a mean difference of probabilities; widely used in clinical prediction",
+    cons="depends on the span of the smoother; above 0 for calibrated forecasts in small samples",
+    notes="Neighbourhoods are counted in rows, and weights multiply the kernel inside them. ``smoother='lowess'`` is Harrell's Eavg.",
+)
+def ici(
+    view: View,
+    *,
+    smoother: Smoother = "loess",
+    span: float | None = None,
+    degree: int = 2,
+    surface: Surface = "direct",
+    exact: bool = False,
+    delta: float = 0.01,
+    knots: int = 5,
+    bounded: bool = False,
+) -> float:
+    """Mean distance between the scores and a smooth curve through the outcomes."""
+    curve = curve_of(
+        view,
+        smoother=smoother,
+        bounded=bounded,
+        span=span,
+        degree=degree,
+        surface=surface,
+        exact=exact,
+        delta=delta,
+        knots=knots,
+    )
+    return curve.mean(curve.distance)
+
+
+@metric(
+    "Percentile of the calibration error",
+    **CURVE | {"explain": {**EXPLAIN, "q": "Which quantile, from 0 to 1."}},
+    aliases=("EP", "EX"),
+    cite="austin2019",
+    pros="the error that a share q of the rows does not exceed; no bins",
+    cons="depends on the span of the smoother; above 0 for calibrated forecasts in small samples",
+    notes="Straight lines between order statistics (type 7). Of importance weights, normalised to sum to the number of rows, the r-th smallest "
+    "value is the first up to which they sum to r.",
+)
+def ep(
+    view: View,
+    *,
+    q: float = 0.9,
+    smoother: Smoother = "loess",
+    span: float | None = None,
+    degree: int = 2,
+    surface: Surface = "direct",
+    exact: bool = False,
+    delta: float = 0.01,
+    knots: int = 5,
+    bounded: bool = False,
+) -> float:
+    """Quantile over rows of the distance between score and a smooth curve through the outcomes."""
+    if isinstance(q, bool) or not isinstance(q, (int, float, np.floating)) or not 0 <= q <= 1:
+        raise ArgumentError("q", f"must be from 0 to 1; got {q!r}", "for example 0.9")
+    curve = curve_of(
+        view,
+        smoother=smoother,
+        bounded=bounded,
+        span=span,
+        degree=degree,
+        surface=surface,
+        exact=exact,
+        delta=delta,
+        knots=knots,
+    )
+    return float(weighted_quantile(curve.distance, curve.groups.weight, [float(q)])[0])
+
+
+e50 = preset(
+    ep,
+    "e50",
+    "Median calibration error",
+    summary="Median over rows of the distance between score and a smooth curve through the outcomes.",
+    q=0.5,
+    aliases=("E50",),
+)
+e90 = preset(
+    ep,
+    "e90",
+    "90th percentile of the calibration error",
+    summary="90th percentile over rows of the distance between score and a smooth curve through the outcomes.",
+    q=0.9,
+    aliases=("E90",),
+)
+
+
+emax = preset(
+    ep,
+    "emax",
+    "Maximum calibration error of a smooth curve",
+    summary="Largest distance between a score that occurs and a smooth curve through the outcomes.",
+    q=1.0,
+    aliases=("Emax",),
+    cite="harrell2015",
+    pros="the worst case along the scores; no bins",
+    cons="decided by one score, even where few rows are near it, as at the ends of the curve",
+)
+
+
+@metric(
+    "Estimated calibration index",
+    family="curve",
+    subfamily="fitted curve",
+    range=(0, math.inf),
+    ideal=0,
+    lens="canonical",
+    sketch=False,
+    cost="N K log N per step",
+    aliases=("ECI", "expected calibration index"),
+    cite="vanhoorde2015",
+    pros="one number for all classes at once; no bins",
+    cons="on a squared scale; the curve of several classes has many coefficients",
+    certainty="certain for two classes; the constant for more is fairly sure, and their smoother is a choice",
+    notes="Two classes: 100 times the mean squared distance of a loess curve. Three to five: multinomial logistic regression on natural cubic splines "
+    "(five knots) of the log-ratio of each class to the geometric mean of all, so that the order of the classes does not matter, shrunk towards "
+    "the forecast itself by `penalty`. More: a loess curve for each class. ``relative=True`` divides by the same index of the class shares "
+    "(Edlinger): 1 is no better than those.",
+    explain={
+        **EXPLAIN,
+        "smoother": "``'auto'``, ``'spline'``, or a curve for each class: ``'loess'``, ``'lowess'``, ``'rcs'`` or ``'logistic'``.",
+        "scale": "What a mean squared distance of 1 is called: 100 as in the paper.",
+        "relative": "Divide by the index of forecasts that always say the class shares.",
+        "penalty": "Penalty on the squared coefficients of ``'spline'``, in rows.",
+    },
+)
+def eci(
+    view: VectorView,
+    *,
+    smoother: Literal["auto", "spline", "loess", "lowess", "rcs", "logistic"] = "auto",
+    scale: float = 100,
+    relative: bool = False,
+    penalty: float = 1.0,
+    span: float | None = None,
+    degree: int = 2,
+    surface: Surface = "direct",
+    exact: bool = False,
+    delta: float = 0.01,
+    knots: int = 5,
+    bounded: bool = False,
+) -> float:
+    """Mean squared distance between the forecasts and a smooth map fitted to the outcomes, over all classes."""
+    factor = check_positive(scale, "scale") / 2
+    if smoother == "spline" or (smoother == "auto" and 2 < view.k <= MOST_SPLINE_CLASSES):
+        error, reference = _spline_errors(view, check_positive(penalty, "penalty"), knots)
+    else:
+        options = (span, degree, surface, exact, delta, knots)
+        error, reference = _class_errors(view, "loess" if smoother == "auto" else smoother, bounded, options)
+    if not relative:
+        return factor * error
+    if reference <= LEAST:
+        raise UndefinedMetricError("eci", "the fitted curve is flat, so the class shares are as good as can be")
+    return error / reference
+
+
+def _class_errors(view: VectorView, smoother: str, bounded: bool, options: tuple[Any, ...]) -> tuple[float, float]:
+    """Squared distance of the curve of each class from the scores and from the share of the class, summed over classes."""
+    names = ("span", "degree", "surface", "exact", "delta", "knots")
+    errors, references = [], []
+    for column in [1] if view.k == 2 else range(view.k):
+        score = view.each_row(lambda block, j=column: block.probs[:, j])  # type: ignore[misc]
+        share = view.each_row(lambda block, j=column: block.targets[:, j])  # type: ignore[misc]
+        outcome = share if view.is_soft else share.astype(np.uint8)
+        single = View(score, outcome, view.weight, view.weight_kind)
+        curve = curve_of(single, smoother=smoother, bounded=bounded, **dict(zip(names, options, strict=True)))
+        errors.append(curve.mean(np.square(curve.distance)))
+        references.append(curve.mean(np.square(curve.fitted - curve.mean(curve.groups.rate))))
+    both = 2 if view.k == 2 else 1  # the other of two columns is off by the same
+    return both * math.fsum(errors), both * math.fsum(references)
+
+
+def _spline_errors(view: VectorView, penalty: float, knots: int) -> tuple[float, float]:
+    """The same for a multinomial logistic regression on splines of the log-ratios."""
+    if knots not in KNOTS:
+        raise ArgumentError("knots", f"must be 3, 4 or 5; got {knots!r}")
+    parts = [(block.probs, block.targets) for _, block in view.blocks()]
+    probs, targets = (np.concatenate(part) for part in zip(*parts, strict=True))
+    share = view.weights / view.total
+    rows = view.total if view.weight_kind == "counts" else view.n
+    logs = np.log(np.maximum(probs, LEAST))
+    ratios = logs - logs.mean(axis=1, keepdims=True)
+    columns = np.column_stack([spline_basis(ratio, share * rows, knots) for ratio in ratios.T])
+    columns = columns - share @ columns
+    size = np.sqrt(share @ columns**2)
+    told = size > 1e-10 * np.maximum(np.abs(columns).max(axis=0), LEAST)
+    design = np.column_stack([np.ones(view.n), columns[:, told] / size[told]])
+    fitted = _multinomial(design, ratios, targets, share * view.effective_size, penalty)
+    error, reference = (
+        accurate_sum(share * np.square(fitted - given).sum(axis=1)) for given in (probs, share @ targets)
+    )
+    return error, reference
+
+
+def _multinomial(design: Floats, offset: Floats, targets: Floats, weight: Floats, penalty: float) -> Floats:
+    """Fitted probabilities of a penalised regression by Newton steps; the penalty makes the maximum one and finite."""
+    wide, classes = design.shape[1], offset.shape[1]
+    found = np.zeros((wide, classes))
+    best = math.inf
+    step = np.zeros_like(found)
+    fitted = offset
+    for _ in range(MOST_STEPS):
+        eta = offset + design @ found
+        eta = eta - eta.max(axis=1, keepdims=True)
+        logs = eta - np.log(np.exp(eta).sum(axis=1, keepdims=True))
+        loss = penalty / 2 * float(np.square(found).sum()) - accurate_sum(weight * (targets * logs).sum(axis=1))
+        if loss > best + 1e-9 * abs(best):  # too far
+            step = step / 2
+            found = found - step
+            continue
+        best, fitted = loss, np.exp(logs)
+        if np.abs(step).max() < 1e-9 and step.any():
+            break
+        slope = design.T @ (weight[:, None] * (targets - fitted)) - penalty * found
+        if np.abs(slope).max() < 1e-14 * weight.sum():
+            break
+        step = np.linalg.solve(_curvature(design, fitted, weight, penalty), slope.T.ravel()).reshape(classes, wide).T
+        found = found + step
+    return fitted
+
+
+def _curvature(design: Floats, fitted: Floats, weight: Floats, penalty: float) -> Floats:
+    """Second derivatives of the penalised loss, a block for each two classes."""
+    wide, classes = design.shape[1], fitted.shape[1]
+    bend = np.empty((classes, wide, classes, wide))
+    for j in range(classes):
+        for k in range(j + 1):
+            cross = weight * fitted[:, j] * ((j == k) - fitted[:, k])
+            bend[j, :, k] = design.T @ (design * cross[:, None])
+            bend[k, :, j] = bend[j, :, k].T
+    square = bend.reshape(classes * wide, classes * wide)
+    return square + penalty * np.eye(classes * wide)

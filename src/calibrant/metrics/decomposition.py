@@ -1,0 +1,412 @@
+"""decompose: what part of a score is miscalibration, and what part the model can tell apart; skill_score: better than what?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_cells
+from ..binning.partition import KDTree, SimplexGrid, cells_of
+from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
+from ..sketches.sketch import Sketch
+from ..util.results import frame_of, html_table, json_values, number
+from ..views.keywords import PREDICTION_WORDS, VIEW_WORDS, unknown_word
+from ..views.lenses import Lens
+from ..views.resolve import as_predictions, views_of
+from ..views.selections import parse_selection
+from ..views.view import VectorView, View
+from .forecasts import constant_forecast, proportions, reference_of, with_forecast
+from .registry import Metric, catalogue
+
+__all__ = ["Decomposition", "decompose", "skill_score"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+AnyView = View | VectorView
+
+# Options under which a proper score no longer is one: a rate below the floor would do better to say 0.
+_IMPROPER = {("nll", "floor")}
+# So many rows share a forecast on average where their rates say something.
+_ENOUGH_ROWS = 10
+# A reference this near to perfection differs from it by rounding only.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """A score as miscalibration - discrimination + uncertainty.
+
+    `value` is what these three add up to: the score, or the score of the bins' mean forecasts where bins were given. What
+    the bins leave out is `within`, so that the score itself is ``value + within``.
+    """
+
+    score: str
+    method: str
+    lens: str
+    value: float
+    miscalibration: float
+    """What recalibration would remove (`reliability` in Murphy's words); 0 for calibrated forecasts."""
+    discrimination: float
+    """What the forecast knows beyond the base rate (`resolution` in Murphy's words); the larger the better."""
+    uncertainty: float
+    """The score of the forecast that always says the base rate."""
+    within: float = 0.0
+    note: str = ""
+    """What to know before reading the parts."""
+
+    @property
+    def reliability(self) -> float:
+        """The same as `miscalibration`."""
+        return self.miscalibration
+
+    @property
+    def resolution(self) -> float:
+        """The same as `discrimination`."""
+        return self.discrimination
+
+    @property
+    def total(self) -> float:
+        """The score itself."""
+        return self.value + self.within
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; an infinite one is the text ``"inf"``, so that the result is valid JSON."""
+        return json_values(asdict(self))
+
+    def to_frame(self) -> Any:
+        """One row, as a frame of the library at hand."""
+        return frame_of({name: [value] for name, value in asdict(self).items()})
+
+    def _parts(self) -> list[tuple[str, float]]:
+        first, second = ("miscalibration", "discrimination") if self.method == "corp" else ("reliability", "resolution")
+        parts = [(first, self.miscalibration), (second, self.discrimination), ("uncertainty", self.uncertainty)]
+        return [*parts, ("within bins", self.within)] if self.within else parts
+
+    def __repr__(self) -> str:
+        signs = ["= ", "- ", "+ ", "; "]
+        terms = " ".join(
+            f"{sign}{number(value)} {name}" for sign, (name, value) in zip(signs, self._parts(), strict=False)
+        )
+        known = f" ({self.note})" if self.note else ""
+        return f"{self.score} ({self.method}, {self.lens}): {number(self.value)} {terms}{known}".replace(" ; ", "; ")
+
+    def _repr_html_(self) -> str:
+        rows = [[name, number(value)] for name, value in [(self.score, self.value), *self._parts()]]
+        known = f"; {self.note}" if self.note else ""
+        return html_table(["part", "value"], rows, f"{self.score} ({self.method}, {self.lens}{known})")
+
+
+def decompose(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    score: str | Metric = "brier",
+    method: Literal["auto", "murphy", "corp"] = "auto",
+    bins: Bins | None = None,
+    binning: Binning = EQUAL_WIDTH,
+    lens: str | Lens | None = None,
+    where: Any = None,
+    **words: Any,
+) -> Decomposition:
+    """Split a proper score into miscalibration, discrimination and uncertainty.
+
+    Every method compares three forecasts: the one given, its recalibrated form and the base rate. Miscalibration is what
+    the first scores above the second, discrimination what the third scores above the second, uncertainty the score of the
+    third. The methods differ in how they recalibrate.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities; see `Predictions`, whose keywords are taken too.
+    score
+        A strictly proper score of the catalogue, by id or as it is: ``"brier"``, ``"nll"``, ... Its own options are taken
+        too, such as ``scale=`` of `brier` and ``base=`` of `nll`.
+    method
+        ``"corp"``: an isotonic curve through the outcomes, ties pooled; it needs one score per row and no bins.
+        ``"murphy"``: rows with the same forecast get their mean outcome, for any number of classes. Where most forecasts
+        differ that says little, for reliability is then nearly the whole score: give `bins`.
+        ``"auto"``: ``"corp"`` for two classes and for every lens with one score per row, ``"murphy"`` where `bins` are given
+        and for several classes, over the cells of a k-d tree unless ten rows or more share a forecast on average. The result
+        says which it was.
+    bins, binning
+        For ``"murphy"`` with one score per row: rows of one bin get the bin's mean forecast, and what is decomposed is the
+        score of those; the rest is `within`. Whole vectors are cut by a `KDTree` or a `SimplexGrid`.
+    lens
+        Which question is asked. By default all classes at once, or ``"auto"`` where one score per row is needed.
+    where
+        Which rows: a boolean mask or a Selection.
+
+    References
+    ----------
+    Murphy (1973): A new vector partition of the probability score. Journal of Applied Meteorology 12.
+
+    Broecker (2009): Reliability, sufficiency, and the decomposition of proper scores. arXiv:0806.0813
+
+    Dimitriadis, Gneiting and Jordan (2021): Stable reliability diagrams for probabilistic classifiers. PNAS 118.
+    doi:10.1073/pnas.2016191118
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.decompose([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+    brier (corp, binary): 0.1050 = 0.1050 miscalibration - 0.1875 discrimination + 0.1875 uncertainty
+    """
+    if method not in ("auto", "murphy", "corp"):
+        raise ArgumentError("method", f"must be 'auto', 'murphy' or 'corp'; got {method!r}")
+    proper = _proper_score(score)
+    known = ["score", "method", "bins", "binning", "lens", "where"]
+    options, words = _split("decompose", words, known, tuple(proper.options))
+    for word, value in options.items():
+        if (proper.id, word) in _IMPROPER and value is not None:
+            raise ArgumentError(
+                word, f"{proper.id} with a {word} is not proper", "move y_prob into [eps, 1 - eps] first"
+            )
+    binned = bins is not None or not (isinstance(binning, str) and binning == "equal_width")
+    if binned and method == "corp":
+        raise ArgumentError("bins", "has no place in method='corp', which finds its own", "use method='murphy'")
+    whole = isinstance(binning, (KDTree, SimplexGrid))
+    usual = "auto" if (binned and not whole) or method == "corp" else proper.lens
+    view = _one_view(y_true, y_prob, lens, usual, where, words)
+    if method == "auto" and not binned:
+        view = _as_one_score(view)
+        method = "corp" if isinstance(view, View) else "auto"
+    if method == "corp":
+        return _decomposition(proper, options, method, view, view, _isotonic(_yes_no(view, "method='corp'")))
+    if binned:
+        if whole and isinstance(view, VectorView):
+            return _binned(proper, options, view, *cells_of(view, binning, BINS if bins is None else bins))
+        view = _yes_no(view, "bins")
+        return _binned(proper, options, view, *_cells(view, binning, bins))
+    group, count = _same_forecast(view)
+    rows = view.total if view.weight_kind == "counts" else float(view.n)
+    if method == "auto" and rows < _ENOUGH_ROWS * count and isinstance(view, VectorView):
+        cells = KDTree().cells(view)
+        note = f"over {cells[1]} cell{'s' * (cells[1] > 1)} of a k-d tree, for {count} forecasts differ"
+        return replace(_binned(proper, options, view, *cells), note=note)
+    found = _decomposition(proper, options, "murphy", view, view, _group_rates(view, group, count))
+    if rows > 1 and rows < 2 * count:
+        few = f"{count} of {rows:g} forecasts differ, so reliability is nearly the whole score"
+        instead = "method='auto'" if isinstance(view, VectorView) and view.k > 2 else "bins= or method='corp'"
+        found = replace(found, note=f"{few}: give {instead}")
+    return found
+
+
+def _binned(score: Metric, options: dict[str, Any], view: AnyView, cell: Array, count: int) -> Decomposition:
+    """Murphy's terms of the mean forecasts of bins or cells, and what they leave out."""
+    if isinstance(view, View):
+        mean = _group_means(view, view.score, cell, count)
+    else:
+        probs = np.concatenate([block.probs for _, block in view.blocks()])
+        mean = np.column_stack([_group_means(view, column, cell, count) for column in probs.T])
+    found = _decomposition(score, options, "murphy", view, with_forecast(view, mean), _group_rates(view, cell, count))
+    whole = score(view, **options)
+    if math.isinf(whole) and math.isinf(found.value):
+        raise UndefinedMetricError("within", f"{score.id} is infinite with and without bins", "use bins=None")
+    return replace(found, within=whole - found.value)
+
+
+def _decomposition(
+    score: Metric, options: dict[str, Any], method: str, view: AnyView, stated: AnyView, recalibrated: Floats
+) -> Decomposition:
+    """Compare the forecast stated, its recalibrated form and the base rate, all with the labels of `view`."""
+    value = score(stated, **options)
+    best = score(with_forecast(view, recalibrated), **options)
+    base = score(with_forecast(view, constant_forecast(proportions(view), view.n)), **options)
+    if math.isinf(best) or math.isinf(base):
+        raise UndefinedMetricError(
+            score.id, f"scores {best:g} once recalibrated, so that its parts are infinite", "use 'brier' or 'nll'"
+        )
+    return Decomposition(
+        score.id, method, view.lens, value, _not_negative(value - best), _not_negative(base - best), base
+    )
+
+
+def _not_negative(term: float) -> float:
+    """A term that cannot be below 0, where rounding has put it there."""
+    return 0.0 if -_ROUNDING < term < 0 else term
+
+
+def _proper_score(score: Any) -> Metric:
+    metric = score if isinstance(score, Metric) else catalogue[score]
+    if metric.proper != "strictly" or metric.takes != "Block" or metric.finish is not None:
+        names = ", ".join(m.id for m in catalogue.values() if m.proper == "strictly" and m.takes == "Block")
+        raise ArgumentError("score", f"{metric.id!r} is no strictly proper score of each row", f"use one of {names}")
+    return metric
+
+
+def _split(
+    owner: str, words: Mapping[str, Any], own: list[str], options: tuple[str, ...]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of the score, and keywords of the predictions."""
+    for word, value in words.items():
+        if word not in options and word not in PREDICTION_WORDS:
+            raise unknown_word(owner, word, value, [*own, *options, *PREDICTION_WORDS])
+    taken = {word: value for word, value in words.items() if word in options}
+    return taken, {word: value for word, value in words.items() if word not in options}
+
+
+def _one_view(
+    y_true: Any, y_prob: Any, lens: str | Lens | None, usual: str, where: Any, words: dict[str, Any]
+) -> AnyView:
+    """The view that `lens` gives, or the `usual` lens where none was asked for."""
+    y_true = y_true.view() if isinstance(y_true, Sketch) else y_true
+    if isinstance(y_true, (View, VectorView)):
+        if y_prob is not None or words or where is not None or lens is not None:
+            raise InputTypeError("y_true", "is a view, which already holds everything", "pass the view alone")
+        return y_true
+    predictions = parse_selection(where, as_predictions(y_true, y_prob, words))
+    if lens is None:
+        lens = "auto" if predictions.kind in ("multilabel", "confidence") else usual
+    views = views_of(predictions, lens)
+    if len(views) > 1:
+        raise LensError("lens", f"asks {len(views)} questions, and one is decomposed at a time", "use 'class:NAME'")
+    return views[0]
+
+
+def _as_one_score(view: AnyView) -> AnyView:
+    """The whole distribution over two classes as the probability of the second; all else as it is."""
+    if isinstance(view, View) or view.k > 2:
+        return view
+    score, outcome = view.raw_probs, view.labels if view.labels is not None else view.soft
+    assert outcome is not None
+    log_odds = view.logits if view.logits is not None and view.logits.ndim == 1 else None
+    return View(
+        score if score.ndim == 1 else score[:, 1],
+        outcome if outcome.ndim == 1 else outcome[:, 1],
+        view.weight,
+        view.weight_kind,
+        rows=view.rows,
+        lens="binary" if view.lens == "canonical" else view.lens,
+        log_odds=log_odds,
+    )
+
+
+def _yes_no(view: AnyView, argument: str) -> View:
+    if isinstance(view, VectorView):
+        raise LensError(
+            "lens",
+            f"{view.lens!r} keeps the whole vector, and {argument} needs one score per row",
+            "use 'binary', 'top_label' or 'class:NAME'",
+        )
+    return view
+
+
+def _cells(view: View, binning: Any, bins: Any) -> tuple[Array, int]:
+    """The bin of each row. A rule or fitted bins know their number; a name needs `bins`."""
+    if bins is None and isinstance(binning, str):
+        raise ArgumentError("bins", f"is needed beside binning={binning!r}", "for example bins=15")
+    return bin_cells(view, binning, BINS if bins is None else bins)
+
+
+def _same_forecast(view: AnyView) -> tuple[Array, int]:
+    """A number for each row that rows with the same forecast share, and how many there are."""
+    forecast = view.raw_score if isinstance(view, View) else view.raw_probs
+    if forecast.ndim == 2:
+        # Rows compare as bytes, in one sort whatever their length; adding 0 turns minus zero into zero.
+        forecast = np.ascontiguousarray(forecast + 0)
+        forecast = forecast.view(f"V{forecast.dtype.itemsize * forecast.shape[1]}").ravel()
+    distinct, group = np.unique(forecast, return_inverse=True)
+    return group, len(distinct)
+
+
+def _group_means(view: AnyView, values: Floats, group: Array, count: int) -> Floats:
+    """For each row the weighted mean of its group; equal values give exactly that value where it is 0 or 1."""
+    weight = np.bincount(group, view.weights, count)
+    sums = np.bincount(group, view.weights * values, count)
+    return np.clip(np.divide(sums, weight, out=np.zeros(count), where=weight > 0), 0, 1)[group]
+
+
+def _group_rates(view: AnyView, group: Array, count: int) -> Floats:
+    """For each row how often each class occurs in its group; one number where the question is yes or no."""
+    if isinstance(view, View):
+        return _group_means(view, view.outcome, group, count)
+    if view.labels is not None:
+        sums = np.bincount(group * view.k + view.labels, view.weights, count * view.k).reshape(count, view.k)
+        return np.asarray((sums / np.bincount(group, view.weights, count)[:, None])[group])
+    shares = np.concatenate([block.targets for _, block in view.blocks()])
+    return np.column_stack([_group_means(view, share, group, count) for share in shares.T])
+
+
+def _isotonic(view: View) -> Floats:
+    """For each row the isotonic fit of the outcomes to the scores, equal scores pooled first."""
+    from scipy.optimize import isotonic_regression
+
+    order, ends = view.order, view.prefix.end
+    # Sums of each tie group by themselves: differences of running sums would leave a rate of 1 a little off 1.
+    weight = np.add.reduceat(view.weights[order], ends[:-1])
+    rate = np.add.reduceat((view.weights * view.outcome)[order], ends[:-1]) / weight
+    fit = np.clip(isotonic_regression(rate, weights=weight).x, 0, 1)
+    values = np.empty(view.n)
+    values[order] = np.repeat(fit, np.diff(ends))
+    return values
+
+
+def skill_score(
+    y_true: Any, y_prob: Any = None, *, score: str | Metric = "brier", reference: Any = None, **words: Any
+) -> float:
+    """How much better than a reference the forecast is, as a part of what a perfect one would gain: 1 is perfect, 0 no better.
+
+    (S - S_ref) / (S_perfect - S_ref), which is 1 - S / S_ref where a perfect forecast scores 0.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities; see `Predictions`, whose keywords are taken too.
+    score
+        A metric of the catalogue, by id or as it is; its keywords (``lens=``, ``where=``, its options) are taken too.
+    reference
+        What to compare with. By default the class proportions of these rows, the best constant in hindsight. For an honest
+        sign out of sample give the proportions in training: a number for two classes, or one number per class. Or another
+        forecast, in the shape and scale of `y_prob`; what has that shape is read as a forecast.
+
+    Notes
+    -----
+    A metric that is no proper score may already be ideal for the reference: a constant at the base rate has no calibration
+    error. Then there is no skill to speak of, and `UndefinedMetricError` says so.
+
+    References
+    ----------
+    Murphy (1988): Skill scores based on the mean square error and their relationships to the correlation coefficient.
+    Monthly Weather Review 116.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> round(cal.skill_score([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]), 4)
+    0.44
+    """
+    metric = score if isinstance(score, Metric) else catalogue[score]
+    if metric.ideal is None or math.isinf(metric.ideal):
+        raise ArgumentError("score", f"{metric.id!r} has no finite best value to reach", "use 'brier' or 'nll'")
+    taken = (*metric.options, *(word for word in VIEW_WORDS if word not in metric.options))
+    options, words = _split("skill_score", words, ["score", "reference"], taken)
+    where = options.pop("where", None)
+    y_true = y_true.view() if isinstance(y_true, Sketch) else y_true
+    if isinstance(y_true, (View, VectorView)):
+        if y_prob is not None or words or where is not None:
+            raise InputTypeError("y_true", "is a view, which already holds everything", "pass the view alone")
+        if reference is not None:
+            raise InputTypeError("reference", "cannot be added to a view", "pass arrays or Predictions")
+        whole: Any = y_true
+        other: Any = with_forecast(y_true, constant_forecast(proportions(y_true), y_true.n))
+    else:
+        whole, other = reference_of(y_true, y_prob, reference, where, words)
+    return _skill(metric, metric(whole, **options), metric(other, **options))
+
+
+def _skill(metric: Metric, value: float, reached: float) -> float:
+    assert metric.ideal is not None
+    if math.isinf(reached):
+        raise UndefinedMetricError(metric.id, f"is {reached:g} for the reference", "give a reference without zeros")
+    if abs(reached - metric.ideal) <= _ROUNDING:
+        raise UndefinedMetricError(
+            metric.id,
+            f"is {metric.ideal:g} for the reference already, so that nothing can be gained",
+            "give another reference" if metric.proper == "strictly" else "use a proper score such as 'brier'",
+        )
+    return (value - reached) / (metric.ideal - reached)

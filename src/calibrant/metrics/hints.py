@@ -1,0 +1,134 @@
+"""Warnings about scores at places where little decides much: at 0 and 1 in log-odds, and at the edges of bins in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..binning.parse import NAMED, Edges, EqualWidth, are_edges, several_bins
+from ..binning.table import BinTable
+from ..curves.logistic_regression import CLIP
+from ..errors import EdgeRoundingWarning, SureScoresWarning, warn_caller
+from ..views.view import VectorView, View
+
+__all__ = ["hint_at_edges", "hint_at_places", "warn_of_sure_scores"]
+
+Array = NDArray[Any]
+AnyView = View | VectorView
+
+CURVES = ("rcs", "logistic")
+# Formulas that take logarithms of scores, cut at 1e-12: always, or with some options.
+READS_LOG_ODDS: dict[str, Callable[[AnyView, Mapping[str, Any]], bool]] = {
+    **dict.fromkeys(
+        ("cox_intercept", "cox_slope", "sbct", "ls_ece", "fott_pl3", "fott_platt", "fott_beta", "fott_iop"),
+        lambda view, options: True,
+    ),
+    "ici": lambda view, options: options["smoother"] in CURVES,
+    "ep": lambda view, options: options["smoother"] in CURVES,
+    "eci": lambda view, options: (
+        options["smoother"] in (*CURVES, "spline") or (options["smoother"] == "auto" and getattr(view, "k", 2) > 2)
+    ),
+}
+# Of this many scores one that lies on an edge is enough to look at all.
+SAMPLED = 100
+# From this share of the rows on, and this many, scores on an edge are worth a word.
+SHARE, FEWEST = 0.05, 10
+
+
+def hint_at_places(name: str, view: AnyView, options: Mapping[str, Any]) -> None:
+    """Warn where a metric reads log-odds of scores that are 0 or 1, or cuts scores in float32 that lie on the edges."""
+    reads = READS_LOG_ODDS.get(name)
+    if reads is not None and reads(view, options):
+        warn_of_sure_scores(view, name)
+    if isinstance(view, View) and "binning" in options:
+        hint_at_edges(view, options["binning"], options["bins"])
+
+
+def warn_of_sure_scores(view: AnyView, who: str) -> None:
+    """Warn of scores that log-odds move: those within 1e-12 of 0 and 1. Once for a view."""
+    scores = view.raw_score if isinstance(view, View) else view.raw_probs
+    if not view.n:
+        return
+    if (scores.min() >= CLIP and scores.max() <= 1 - CLIP) or view.__dict__.get("warned_of_sure_scores"):
+        return
+    view.__dict__["warned_of_sure_scores"] = True
+    sure = (scores < CLIP) | (scores.astype(np.float64) > 1 - CLIP)
+    rows = sure if scores.ndim == 1 else sure.any(axis=1)
+    warn_caller(
+        f"{who}: {np.count_nonzero(rows):,} of {view.n:,} rows have a score within {CLIP:g} of 0 or 1; it has no log-odds and is moved to "
+        f"{CLIP:g} or 1 - {CLIP:g}, where a few such rows can decide the fit. Pass what the model means by them, for example "
+        "np.clip(y_prob, 1e-6, 1 - 1e-6), or leave them out",
+        SureScoresWarning,
+    )
+
+
+def hint_at_edges(view: View, binning: Any, bins: Any) -> None:
+    """Warn where many scores in float32 are an edge of the bins but for their rounding, so that they fall to either side by it."""
+    edges = _edges(binning, bins) if view.raw_score.dtype == np.float32 else None
+    if edges is None:
+        return
+    if view.column is not None:
+        # The classes are looked at together, with the first of them.
+        classes, index = view.column
+        if index:
+            return
+        scores = classes.probs.reshape(-1)
+    else:
+        scores = view.raw_score
+    values, exact = _rounded_edges(edges)
+    if not _on_edge(scores[:: -(-len(scores) // SAMPLED)], values):
+        return
+    count = _on_edge(scores, values)
+    if count < max(FEWEST, SHARE * len(scores)) or ("edges", edges) in view.tables:
+        return
+    view.tables["edges", edges] = True
+    place = values[np.isin(values, scores)][0]  # not the last, which no score reaches
+    edge = exact[np.searchsorted(values, place)]
+    warn_caller(
+        f"y_prob: {count:,} of {len(scores):,} scores in {scores.dtype} are an edge of the bins but for their rounding (such as {edge:g}, "
+        f"held as {float(place):.9g}), so they fall to one side of it by rounding alone; pass float64 that is rounded to the digits meant, "
+        "y_prob.astype('float64').round(6), or edges between the scores, bins=[0, ..., 1]",
+        EdgeRoundingWarning,
+    )
+
+
+def _on_edge(scores: Array, values: Array) -> int:
+    return int(np.count_nonzero(values[values.searchsorted(scores)] == scores))
+
+
+def _edges(binning: Any, bins: Any) -> tuple[float, ...] | int | None:
+    """Where the scores are cut, as a number of equal bins or as edges; None where the scores themselves decide."""
+    if isinstance(binning, BinTable):
+        return tuple(binning.edges.tolist())
+    if isinstance(binning, Edges):
+        return tuple(binning.edges)
+    if isinstance(binning, EqualWidth) and binning.range == (0.0, 1.0):
+        bins, binning = (bins if binning.bins is None else binning.bins), "equal_width"
+    if are_edges(bins):
+        return None if several_bins(bins) is not None else tuple(np.asarray(bins, np.float64).tolist())
+    if isinstance(binning, str) and NAMED.get(binning) is EqualWidth and isinstance(bins, (int, np.integer)):
+        return int(bins)
+    return None
+
+
+@lru_cache(maxsize=64)
+def _rounded_edges(edges: tuple[float, ...] | int) -> tuple[Array, Array]:
+    """Inner edges as float32, float16 and bfloat16 hold them, where that is not the edge itself, in rising order and followed by
+    infinity; and the edges.
+    """
+    exact = np.arange(1, edges) / edges if isinstance(edges, int) else np.asarray(edges[1:-1])
+    if len(exact) > 4096:
+        return np.array([np.inf], np.float32), exact
+    single = exact.astype(np.float32)
+    bits = single.view(np.uint32)
+    brain = ((bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)).view(
+        np.float32
+    )
+    held = np.concatenate([single, exact.astype(np.float16).astype(np.float32), brain])
+    owner = np.tile(exact, 3)
+    values, first = np.unique(held[held != owner], return_index=True)
+    return np.append(values, np.float32(np.inf)), owner[held != owner][first]

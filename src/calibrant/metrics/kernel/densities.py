@@ -1,0 +1,356 @@
+"""Kernel density estimates of the scores, of all rows and of events, and the error they imply."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ArgumentError, UndefinedMetricError
+from ...util.blocks import map_blocks, rows_per_block
+from ...util.checks import check_positive
+from ...util.sums import accurate_sum
+from ...views.view import VectorView, View
+from ..registry import metric
+from .bandwidths import Ties, first_best, group_rows, rule_width, spread, tie_groups, width_of
+from .gaussian import DIRECT, SEARCHED, TILE, Lattice, check_company, convolved, left_out, other_sums, without_own
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+SURE = 1e-12
+WIDTHS = np.sort(np.concatenate([np.logspace(-5, -1, 15), np.linspace(0.2, 1, 5)]))
+# At how many distinct forecasts the likelihood of a bandwidth is judged.
+JUDGED = 500
+
+BANDWIDTH = "Width of the kernels: a number, or ``'likelihood'``, the value between 1e-5 and 1 under which the other rows make each row likeliest."
+NORM = "Exponent of the distance, a number from 1 up; no root is taken."
+
+
+class DirichletKernel:
+    """Dirichlet densities with parameters p_j/h + 1 around each of G distinct forecasts, in logarithms."""
+
+    def __init__(self, probs: Floats, width: float) -> None:
+        from scipy.special import gammaln
+
+        safe = np.clip(probs, SURE, 1 - SURE)
+        self.log_probs = np.log(safe)
+        self.shape = safe / width
+        self.constant = gammaln((self.shape + 1).sum(axis=1)) - gammaln(self.shape + 1).sum(axis=1)
+
+    def at(self, groups: Indices) -> Floats:
+        """All kernels at some of the forecasts, (groups, G)."""
+        tile: Floats = self.log_probs[groups] @ self.shape.T
+        tile += self.constant
+        return tile
+
+    @property
+    def at_own(self) -> Floats:
+        """Each kernel at its own forecast."""
+        return (self.log_probs * self.shape).sum(axis=1) + self.constant
+
+
+def _exponent(norm: float) -> float:
+    if math.isinf(norm):
+        raise ArgumentError("norm", "must be finite: the distances are averaged", "use 1 or 2")
+    return norm
+
+
+def _likeliest(density: Callable[[float], tuple[Ties, Floats]]) -> float:
+    """The width with the largest leave-one-out likelihood; `density` gives the logarithms for the rows of some ties."""
+
+    def score(width: float) -> float:
+        ties, log_density = density(width)
+        return accurate_sum(ties.row_weight * log_density)
+
+    return first_best(WIDTHS, score)
+
+
+# Beta kernels.
+
+# Cubic interpolation at this many nodes per kernel deviation errs by 3e-6 of a kernel at its peak, and by 1e-8 of sums over many.
+NODES_PER_WIDTH = 12
+
+
+@metric(
+    "Kernel density calibration error with Beta kernels",
+    family="kernel",
+    subfamily="kernel density",
+    range=(0, 1),
+    ideal=0,
+    ideal_for="nothing",
+    cost="N log N per step",
+    aliases=("BKDE", "ECE-KDE", "ECE^KDE"),
+    cite="popordanoska2022",
+    certainty="certain; ``debiased='ratio'`` is reconstructed from the paper",
+    pros="no bins, and kernels that stay inside [0, 1]; no row counts in the mean it is compared with",
+    cons="depends on the bandwidth; where scores are tied the likelihood favours tiny ones; above 0 for calibrated forecasts",
+    notes="The authors' `get_ece_kde` gives twice this for one column: ``scale=2``; its own search for the bandwidth has an extra factor that favours "
+    "tiny ones, and is not followed. Their marginal variant is ``lens='classwise', combine='sum'``. Under counts one copy of a row is left out, under "
+    "importance the row. Up to 2,048 distinct scores all pairs are summed; above that kernels are evaluated on a lattice of 12 nodes per kernel "
+    "deviation and interpolated by cubics, the own kernel taken away, and rows with little company summed directly; this changes the value by less "
+    "than 1e-6. `exact` sums pairs always, and so does `debiased`; the search for a bandwidth takes the lattice above 1,024 distinct scores even then.",
+    explain={
+        "bandwidth": BANDWIDTH,
+        "norm": NORM,
+        "scale": "Factor of the value.",
+        "debiased": "``'ratio'`` with ``norm=2``: squared means by pairs of different other rows, which may make the value negative.",
+        "exact": "Visit every pair of distinct scores, however many there are.",
+    },
+)
+def bkde(
+    view: View,
+    *,
+    bandwidth: float | str = "likelihood",
+    norm: float = 1,
+    scale: float = 1.0,
+    debiased: Literal["ratio", None] = None,
+    exact: bool = False,
+) -> float:
+    """Mean distance between each score and the Beta kernel mean of the outcomes of the other rows."""
+    exponent, factor = _exponent(norm), check_positive(scale, "scale")
+    if debiased is not None and exponent != 2:
+        raise ArgumentError("debiased", "is an estimator of squared distances", "pass norm=2")
+    if debiased is not None and view.is_soft:
+        raise UndefinedMetricError("debiased", "needs hard labels, and these are soft")
+    check_company(view, 2 if debiased is None else 3)
+    score, ties = tie_groups(view)
+    probs = np.column_stack([1 - score, score])
+
+    def left(width: float, direct: bool) -> tuple[Floats, Floats]:
+        kernel = DirichletKernel(probs, width)
+        own = kernel.at_own
+        if direct:
+            others = other_sums(kernel.at, ties, np.arange(len(score)))
+        else:
+            others = without_own(_beta_sums(probs, ties, width), np.exp(own), ties, kernel.at)
+        return left_out(ties, others, own)
+
+    few = len(score) <= SEARCHED
+    width = width_of(bandwidth, ["likelihood"], lambda _: _likeliest(lambda h: (ties, left(h, few)[1])))
+    if debiased is not None:
+        return factor * _ratio_debiased(view, score, ties, DirichletKernel(probs, width))
+    mean = left(width, exact or len(score) <= DIRECT)[0][:, 0]
+    return factor * accurate_sum(ties.row_weight * np.abs(mean - score[ties.group]) ** exponent) / view.total
+
+
+def _beta_sums(probs: Floats, ties: Ties, width: float) -> Floats:
+    """Sums of all kernels at every score, (G, 2), by way of nodes that are close where kernels are narrow.
+
+    A Beta kernel has deviation sqrt(h p (1 - p)) inside and a power of p near the ends, so nodes are equally spaced in
+    logit(p) + 2 arcsin(sqrt(p)) / sqrt(h), which moves by one per deviation inside and with the logit near the ends.
+    """
+    safe = np.clip(probs, SURE, 1 - SURE)
+    warped = _warped(np.log(safe[:, 1] / safe[:, 0]), width)
+    low = float(warped.min())
+    lattice = Lattice((warped - low) * NODES_PER_WIDTH + 2)
+    log_odds = _unwarped(low + (np.arange(lattice.size) - 2) / NODES_PER_WIDTH, width)
+    log_probs = -np.logaddexp(0, np.column_stack([log_odds, -log_odds]))
+    parts = np.column_stack([lattice.give(ties.weight), lattice.give(ties.outcome[:, 0])])
+    sums = _node_sums(log_odds, log_probs, parts, width)
+    return np.column_stack([lattice.read(column) for column in sums.T])
+
+
+def _warped(log_odds: Floats, width: float) -> Floats:
+    return np.asarray(log_odds + 2 / math.sqrt(width) * np.arctan(np.exp(log_odds / 2)))
+
+
+def _unwarped(warped: Floats, width: float) -> Floats:
+    low, high = np.full(len(warped), -40.0), np.full(len(warped), 40.0)
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = _warped(middle, width) < warped
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return (low + high) / 2
+
+
+def _node_sums(log_odds: Floats, log_probs: Floats, parts: Floats, width: float) -> Floats:
+    from scipy.special import gammaln
+
+    with np.errstate(under="ignore"):
+        shape = np.exp(log_probs) / width
+    constant = gammaln((shape + 1).sum(axis=1)) - gammaln(shape + 1).sum(axis=1)
+    # Kernels fall off at least as exp(-x^2) with x = the difference of arcsin(sqrt(p)) over sqrt(h).
+    angle = np.arctan(np.exp(log_odds / 2))
+    reach = 6 * math.sqrt(width)
+
+    def work(start: int, stop: int) -> Floats:
+        near = slice(*np.searchsorted(angle, [angle[start] - reach, angle[stop - 1] + reach]))
+        with np.errstate(under="ignore"):
+            return np.exp(log_probs[start:stop] @ shape[near].T + constant[near]) @ parts[near]
+
+    return np.concatenate(map_blocks(work, len(parts), 256, columns=1024))
+
+
+def _ratio_debiased(view: View, score: Floats, ties: Ties, kernel: DirichletKernel) -> float:
+    """Mean over rows of pair mean of other outcomes - 2 score * kernel mean + score^2, pairs weighed by both kernels."""
+    count = len(score)
+    own_squares = np.add.reduceat(ties.row_weight * ties.own, ties.start[:-1])
+    event_squares = np.add.reduceat(ties.row_weight * ties.own * ties.row_outcome[:, 0] ** 2, ties.start[:-1])
+
+    def work(start: int, stop: int) -> Floats:
+        tile = kernel.at(np.arange(start, stop))
+        own = tile[np.arange(stop - start), np.arange(start, stop)]
+        shut = np.where(ties.alone[start:stop], -np.inf, own)
+        tile[np.arange(stop - start), np.arange(start, stop)] = shut
+        unit = tile.max(axis=1)
+        with np.errstate(under="ignore"):
+            tile = np.exp(tile - unit[:, None])
+            plain = tile @ np.column_stack([ties.weight, ties.outcome])
+            squares = np.square(tile) @ np.column_stack([own_squares, event_squares])
+            return np.column_stack([plain, squares, np.exp(shut - unit)])
+
+    sums = np.concatenate(map_blocks(work, count, rows_per_block(count, TILE), columns=count))[ties.group]
+    outcome, own = ties.row_outcome[:, 0], ties.own * sums[:, 4]
+    all_, events = sums[:, 0] - own, sums[:, 1] - own * outcome
+    pairs = all_**2 - (sums[:, 2] - own**2)
+    event_pairs = events**2 - (sums[:, 3] - (own * outcome) ** 2)
+    if not (pairs > 1e-9 * all_**2).all():
+        raise UndefinedMetricError(
+            "debiased",
+            "needs two other rows near each, and some have fewer at this bandwidth",
+            "use a larger bandwidth",
+        )
+    place = score[ties.group]
+    return accurate_sum(ties.row_weight * (event_pairs / pairs - 2 * place * events / all_ + place**2)) / view.total
+
+
+# Dirichlet kernels.
+
+
+@metric(
+    "Kernel density calibration error with Dirichlet kernels",
+    family="kernel",
+    subfamily="kernel density",
+    range=(0, 2),
+    ideal=0,
+    ideal_for="nothing",
+    lens="canonical",
+    sketch=False,
+    cost="N^2 K",
+    use_cases=("multiclass",),
+    aliases=("DKDE", "ECE-KDE", "ECE^KDE", "canonical ECE-KDE"),
+    cite="popordanoska2022",
+    pros="canonical calibration without bins: compares the whole vector, and no row counts in the mean it is compared with",
+    cons="needs many rows as classes grow; depends on the bandwidth; above 0 for calibrated forecasts; time grows with the square of the rows",
+    notes="For two classes and ``norm=1`` it is twice `bkde`. Under counts one copy of a row is left out, under importance the row. The likelihood of "
+    "a bandwidth is judged at up to 500 distinct forecasts, evenly spaced in the order of their sorted entries, against all rows.",
+    explain={"bandwidth": BANDWIDTH, "norm": NORM},
+)
+def dkde(view: VectorView, *, bandwidth: float | str = "likelihood", norm: float = 1) -> float:
+    """Mean distance between each forecast and the Dirichlet kernel mean of the labels of the other rows."""
+    exponent = _exponent(norm)
+    check_company(view)
+    probs, ties = _vector_ties(view)
+    count = len(probs)
+    kernel = DirichletKernel(probs, width_of(bandwidth, ["likelihood"], lambda _: _likeliest_vector(probs, ties)))
+    own = kernel.at_own
+
+    def work(start: int, stop: int) -> float:
+        some = np.arange(start, stop)
+        here = ties.take(some)
+        mean, _ = left_out(here, other_sums(kernel.at, ties, some), own[some])
+        distance = (np.abs(mean - probs[some][here.group]) ** exponent).sum(axis=1)
+        return float((here.row_weight * distance).sum())
+
+    step = rows_per_block(max(count, view.k), TILE)
+    return math.fsum(map_blocks(work, count, step, columns=count)) / view.total
+
+
+def _vector_ties(view: VectorView) -> tuple[Floats, Ties]:
+    """The distinct forecasts in lexicographic order, and the rows at each."""
+    block = view.block(0, view.n)
+    order = np.lexsort(block.probs.T[::-1])
+    probs = block.probs[order]
+    new = np.append(True, (probs[1:] != probs[:-1]).any(axis=1))
+    start = np.append(np.flatnonzero(new), view.n)
+    ties = group_rows(start, view.weights[order], block.targets[order], view.weight_kind == "importance")
+    return probs[new], ties
+
+
+def _likeliest_vector(probs: Floats, ties: Ties) -> float:
+    # By sorted entries, so that neither the order of the rows nor that of the classes decides who judges.
+    order = np.lexsort(np.sort(probs, axis=1).T)
+    judges = order[np.unique(np.linspace(0, len(order) - 1, min(JUDGED, len(order))).astype(np.intp))]
+    here = ties.take(judges)
+
+    def density(width: float) -> tuple[Ties, Floats]:
+        kernel = DirichletKernel(probs, width)
+        return here, left_out(here, other_sums(kernel.at, ties, judges), kernel.at_own[judges])[1]
+
+    return _likeliest(density)
+
+
+# Densities of all scores and of those with an event.
+
+GRID = np.linspace(-0.6, 1.6, 1 << 14)
+
+
+@metric(
+    "Kernel density calibration error of Mix-n-Match",
+    family="kernel",
+    subfamily="kernel density",
+    range=(0, 1),
+    ideal=0,
+    ideal_for="nothing",
+    aliases=("SKDE", "Mix-n-Match ECE", "ECE^KDE", "ECE-KDE", "smoothed KDE ECE"),
+    cite="zhang2020",
+    certainty="certain for the authors' code; fairly sure of the paper's bandwidth",
+    pros="no bins; an integral over the density of the scores, mirrored at 0 and 1; time grows with the rows",
+    cons="one bandwidth for all scores blurs sharp peaks near 0 and 1; above 0 for calibrated forecasts",
+    notes="Triweight kernels, mirrored at the nearer end, on 16,384 points from -0.6 to 1.6; scores are shared between the two nearest points, which "
+    "changes the value by less than 1e-7 unless the bandwidth comes near their distance of 1.3e-4. Where both densities are at most 1e-6 nothing is "
+    "added; the authors' code repeats the previous point there. For two classes in two columns their code reads the second, as here. With one "
+    "distinct score it is the distance between that score and the mean outcome.",
+    explain={
+        "bandwidth": "Standard deviation of the kernel: a number; ``'reference'``, as in the authors' code, the deviation of the scores with an event "
+        "(of all, where that is 0) times (2n)^(-1/5); or ``'normal_rule'``, 1.06 sd n^(-1/5).",
+        "norm": NORM,
+    },
+)
+def skde(view: View, *, bandwidth: float | str = "reference", norm: float = 1) -> float:
+    """Mean distance between the score and the ratio of the density of events to that of all rows, over the latter."""
+    exponent = _exponent(norm)
+    score, ties = tie_groups(view)
+
+    def choose(rule: str) -> float:
+        if rule == "normal_rule":
+            return rule_width(view, score, ties, "scott")
+        weight = ties.outcome[:, 0]
+        seen = weight > 0
+        found = spread(score[seen], weight[seen]) or spread(score, ties.weight)
+        return found * (2 * view.effective_size) ** -0.2
+
+    width = width_of(bandwidth, ("reference", "normal_rule"), choose)
+    if width == 0:
+        return abs(view.mean(view.outcome) - float(score[0])) ** exponent
+    inside = (GRID >= 0) & (GRID <= 1)
+    every, events = (_mirrored_density(score, w, width)[inside] for w in (ties.weight, ties.outcome[:, 0]))
+    positive = ties.outcome.sum()
+    share = positive / view.total
+    dense = np.maximum(every, events) > 1e-6
+    place = GRID[inside]
+    accuracy = np.minimum(share * events[dense] / np.maximum(every[dense], 1e-300), 1.0)
+    distance = np.zeros(len(place))
+    distance[dense] = np.abs(place[dense] - accuracy) ** exponent * every[dense]
+    return float(np.trapezoid(distance, place) / np.trapezoid(every, place))
+
+
+def _mirrored_density(score: Floats, weight: Floats, width: float) -> Floats:
+    """Density on the grid of the scores and their images behind the nearer end, twice their mean; 0 without weight."""
+    total = accurate_sum(weight)
+    if total == 0:
+        return np.zeros(len(GRID))
+    step = GRID[1] - GRID[0]
+    place = (np.concatenate([score, np.where(score < 0.5, -score, 2 - score)]) - GRID[0]) / step
+    node = np.floor(place).astype(np.intp)
+    part, both = place - node, np.concatenate([weight, weight]) / total
+    shared = np.bincount(node, both * (1 - part), len(GRID)) + np.bincount(node + 1, both * part, len(GRID))
+    support = 3 * width  # the variance of the triweight kernel is a ninth of its squared support
+    reach = int(min(support / step, len(GRID)))
+    away = np.arange(-reach, reach + 1) * step / support
+    kernel = 35 / 32 / support * np.maximum(1 - away**2, 0) ** 3
+    return np.maximum(convolved(shared.astype(np.float64), kernel), 0.0)

@@ -1,0 +1,350 @@
+"""Errors near one point: of the scores, of the features, or of both."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...binning.parse import Binning, Bins, bin_cells
+from ...errors import ArgumentError, InputTypeError, UndefinedMetricError, WeightsNotSupportedError
+from ...util.blocks import map_blocks
+from ...util.checks import check_positive, check_whole
+from ...util.sums import accurate_sum
+from ...views.view import Rows, VectorView, View
+from ..registry import metric
+from .anchors import anchor_tests
+from .laplace import laplace_sums
+from .neighbours import median_distance, neighbour_products, standardised
+
+Floats = NDArray[np.float64]
+
+# Rows of a tile: two of them with all between fill a cache, and a thread has enough to do.
+TILE = 1024
+# Counts are laid out as rows; beyond this many the layout itself would be the problem.
+MAX_ROWS = 50_000_000
+
+
+def _features(rows: Rows | None) -> Floats:
+    assert rows is not None
+    assert rows.features is not None
+    return rows.features
+
+
+def _vectors(view: VectorView) -> tuple[Floats, Floats]:
+    """Probabilities and probability minus target of each row: one column for two classes, which says it all."""
+    first = 1 if view.k == 2 else 0
+    probs, gaps = np.empty((view.n, view.k - first)), np.empty((view.n, view.k - first))
+    for span, block in view.blocks():
+        probs[span] = block.probs[:, first:]
+        gaps[span] = block.probs[:, first:] - block.targets[:, first:]
+    return probs, gaps
+
+
+SCALE_NOTE = (
+    "For two classes the product of two residuals is that of the second class; for more it is the sum over classes."
+)
+
+
+@metric(
+    "Kernel local calibration error",
+    family="kernel",
+    subfamily="groups and features",
+    range=(-2, 2),
+    ideal=0,
+    lens="canonical",
+    needs=("features",),
+    sketch=False,
+    cost="N^2 K",
+    use_cases=("local",),
+    aliases=("KLCE",),
+    cite="vashistha2025",
+    pros="no bins: finds errors that share a sign among rows alike in forecast and features; its mean is 0 where forecasts are calibrated "
+    "given the features",
+    cons="on a squared scale; depends on both kernel widths and the scale of the features; can be negative",
+    notes="Gaussian kernels exp(-d^2 / width^2), without the factor 2. " + SCALE_NOTE,
+    explain={
+        "bandwidth": "Width of the kernel of the features: ``'median'`` (of the distances of their standardised rows), a number in units "
+        "of the features as given, or ``'kite'`` for 0.1 in both kernels.",
+        "score_bandwidth": "Width of the kernel of the probabilities.",
+        "standardise": "Whether each feature is scaled to standard deviation 1; None does so for ``'median'`` alone.",
+        "normalised": "Divide by the mean kernel value too, as older code does.",
+    },
+)
+def klce(
+    view: VectorView,
+    *,
+    bandwidth: Any = "median",
+    score_bandwidth: float = 0.1,
+    standardise: bool | None = None,
+    normalised: bool = False,
+) -> float:
+    """Mean product of the residuals of two rows, weighted by how alike their forecasts and their features are."""
+    weights, importance = view.weights, view.weight_kind == "importance"
+    if (view.n if importance else view.total) < 2:
+        raise UndefinedMetricError("klce", "compares two rows, and there is one", "pass more rows")
+    features = _features(view.rows)
+    if standardise or (standardise is None and bandwidth == "median"):
+        features = standardised(features, weights)
+    if isinstance(bandwidth, str):
+        if bandwidth not in ("median", "kite"):
+            raise ArgumentError("bandwidth", f"must be 'median', 'kite' or a number above 0; got {bandwidth!r}")
+        width = median_distance(features, weights, importance) if bandwidth == "median" else 0.1
+        score_bandwidth = 0.1 if bandwidth == "kite" else score_bandwidth
+    else:
+        width = check_positive(bandwidth, "bandwidth")
+    probs, gaps = _vectors(view)
+    place = np.column_stack([probs / check_positive(score_bandwidth, "score_bandwidth"), features / width])
+    product, kernel = _gaussian_products(place, gaps, weights)
+    pairs = 2 * float(weights[1:] @ np.cumsum(weights)[:-1])
+    if not importance:  # a row does not meet itself, but its copies meet each other
+        copies = weights * (weights - 1)
+        product += accurate_sum(copies * np.square(gaps).sum(axis=1))
+        pairs += accurate_sum(copies)
+    mean_kernel = (kernel + accurate_sum(weights**2)) / view.total**2
+    return product / pairs / (mean_kernel if normalised else 1.0)
+
+
+def _gaussian_products(place: Floats, gaps: Floats, weights: Floats) -> tuple[float, float]:
+    """Sums over all pairs of different rows of weights times kernel times product of gaps, and of weights times kernel."""
+    from scipy.spatial.distance import cdist
+
+    values = np.column_stack([gaps, np.ones(len(gaps))]) * weights[:, None]
+
+    def work(start: int, stop: int) -> tuple[float, float]:
+        found = np.zeros(values.shape[1])
+        for other in range(start, len(place), TILE):  # each pair of tiles once
+            kernel = cdist(place[start:stop], place[other : other + TILE], "sqeuclidean")
+            np.negative(kernel, out=kernel)
+            np.exp(kernel, out=kernel)
+            if other == start:
+                np.fill_diagonal(kernel, 0)
+            sums = (values[start:stop] * (kernel @ values[other : other + TILE])).sum(axis=0)
+            found += sums if other == start else 2 * sums
+        return float(found[:-1].sum()), float(found[-1])
+
+    parts = map_blocks(work, len(place), TILE, columns=max(TILE, len(place)))
+    return math.fsum(part[0] for part in parts), math.fsum(part[1] for part in parts)
+
+
+@metric(
+    "Expected conditional maximum mean discrepancy",
+    family="kernel",
+    subfamily="neighbours",
+    range=(-2, 2),
+    ideal=0,
+    alternative="two-sided",
+    lens="canonical",
+    importance=False,
+    sketch=False,
+    cost="N^2 K or a sort",
+    use_cases=("local",),
+    aliases=("ECMMD",),
+    cite="chatterjee2024",
+    pros="no bins: each row is compared with its nearest ones; its mean is 0 for calibrated forecasts; an asymptotically normal test",
+    cons="on a squared scale; depends on the number of neighbours; can be negative",
+    notes="A row is not its own neighbour. With ``space='features'`` the mean is 0 where forecasts are calibrated given the features. Rows as near as the last neighbour share the places that are left. "
+    + SCALE_NOTE,
+    explain={
+        "neighbours": "How many nearest rows; None is the root of the number of rows, at least 5.",
+        "space": "Where rows are near: in their ``'prediction'``, or in their ``'features'`` as given.",
+        "derandomised": "Use residuals from the probabilities; False simulates labels from them instead, as published.",
+        "n_draws": "How many simulations to average, where labels are simulated.",
+        "rng": "Seed or Generator, where labels are simulated.",
+    },
+)
+def ecmmd(
+    view: VectorView,
+    *,
+    neighbours: int | None = None,
+    space: Literal["prediction", "features"] = "prediction",
+    derandomised: bool = True,
+    n_draws: int = 1,
+    rng: Any = None,
+) -> float:
+    """Mean product of each row's residual with the mean residual of its nearest rows."""
+    size = int(view.total)
+    if size < 2:
+        raise UndefinedMetricError("ecmmd", "compares rows with others, and there is one", "pass more rows")
+    if size > MAX_ROWS:
+        raise WeightsNotSupportedError(
+            "counts", f"ecmmd lays counts out as rows, and {size:.3g} are too many", "thin them out"
+        )
+    wanted = max(5, round(math.sqrt(size))) if neighbours is None else check_whole(neighbours, "neighbours")
+    k = min(wanted, size - 1)
+    probs, gaps = _vectors(view)
+    position = probs
+    if space == "features":
+        if view.rows is None or view.rows.features is None:
+            raise InputTypeError("features", "is needed by ecmmd(space='features')", "pass features=")
+        position = view.rows.features
+    if not position.shape[1]:
+        position = np.zeros((view.n, 1))
+    if derandomised:
+        return neighbour_products(position, gaps, view.weights, k)
+    generator = np.random.default_rng(rng)
+    values = []
+    # In an order of their own, so that the same seed gives rows the same labels however they come.
+    order = np.lexsort(np.column_stack([position, probs, gaps]).T)
+    order = np.repeat(order, view.weights[order].astype(np.int64))
+    for _ in range(check_whole(n_draws, "n_draws")):
+        drawn = _drawn_labels(probs[order], generator) - (probs - gaps)[order]
+        values.append(neighbour_products(position[order], drawn, np.ones(size), k))
+    return math.fsum(values) / len(values)
+
+
+def _drawn_labels(probs: Floats, generator: np.random.Generator) -> Floats:
+    """A label for each row, drawn from its probabilities, as a one-hot row; 0 or 1 where one column stands for two."""
+    chance = generator.random((len(probs), 1))
+    if probs.shape[1] == 1:
+        return (chance < probs).astype(np.float64)
+    drawn = (chance >= np.cumsum(probs, axis=1)).sum(axis=1)
+    return np.eye(probs.shape[1])[np.minimum(drawn, probs.shape[1] - 1)]
+
+
+def _local_errors(view: View, bins: Bins, binning: Binning, bandwidth: float, standardise: bool) -> Floats:
+    """For each row the gap of its bin, the other rows counting the more the closer their features are."""
+    width = check_positive(bandwidth, "bandwidth")
+    features = standardised(_features(view.rows), view.weights) if standardise else _features(view.rows)
+    values = np.column_stack([view.weights * (view.score - view.outcome), view.weights])
+    cell, _ = bin_cells(view, binning, bins)
+    order = np.lexsort((features[:, 0], cell)) if features.shape[1] else np.argsort(cell, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(cell[order]) != 0))
+    errors = np.empty(view.n)
+    for rows in np.split(order, starts[1:]):
+        if features.shape[1] == 0:
+            sums = np.broadcast_to(values[rows].sum(axis=0), (len(rows), 2))
+        elif features.shape[1] == 1:
+            sums = np.column_stack([laplace_sums(features[rows, 0], value, width) for value in values[rows].T])
+        else:
+            sums = _laplace_tiles(features[rows] / width, values[rows])
+        errors[rows] = np.abs(sums[:, 0]) / sums[:, 1]
+    return errors
+
+
+def _laplace_tiles(place: Floats, values: Floats) -> Floats:
+    """Sums of the values of all rows for each row, weighted by exp(-distance), the distance summed over columns."""
+    from scipy.spatial.distance import cdist
+
+    def work(start: int, stop: int) -> Floats:
+        found = np.zeros((stop - start, values.shape[1]))
+        for other in range(0, len(place), TILE):
+            kernel = cdist(place[start:stop], place[other : other + TILE], "cityblock")
+            np.negative(kernel, out=kernel)
+            np.exp(kernel, out=kernel)
+            found += kernel @ values[other : other + TILE]
+        return found
+
+    return np.concatenate(map_blocks(work, len(place), TILE, columns=max(TILE, len(place))))
+
+
+LOCAL: dict[str, Any] = {
+    "family": "kernel",
+    "subfamily": "groups and features",
+    "range": (0, 1),
+    "ideal": 0,
+    "needs": ("features",),
+    "sketch": False,
+    "cost": "N^2",
+    "use_cases": ("local",),
+    "cite": "luo2022",
+    "certainty": "fairly sure; how the features are prepared, and the width of the kernel, are ours",
+    "explain": {
+        "bandwidth": "Width of the kernel exp(-distance / width) of the features; the distance sums over features.",
+        "standardise": "Whether each feature is scaled to standard deviation 1.",
+    },
+}
+
+
+@metric(
+    "Local calibration error",
+    aliases=("LCE",),
+    pros="between the error of single rows and that of bins: rows of a bin count the more the closer their features are",
+    cons="depends on the features, their scale and the kernel width; with a narrow kernel a row is judged by itself",
+    notes="A wide kernel gives `ece`, a narrow one the mean absolute residual.",
+    **LOCAL,
+)
+def lce(
+    view: View,
+    *,
+    bins: Bins = 15,
+    binning: Binning = "equal_width",
+    bandwidth: float = 1.0,
+    standardise: bool = True,
+) -> float:
+    """Gap between confidence and accuracy around each row, among rows of its bin with similar features, averaged."""
+    errors = _local_errors(view, bins, binning, bandwidth, standardise)
+    return accurate_sum(view.weights * errors) / view.total
+
+
+@metric(
+    "Maximum local calibration error",
+    aliases=("MLCE",),
+    pros="the largest error around any row, among rows of its bin with similar features",
+    cons="one row decides, even where no other is near it; depends on the features, their scale and the kernel width",
+    notes="A wide kernel gives `mce`, a narrow one the largest absolute residual.",
+    **LOCAL,
+)
+def mlce(
+    view: View,
+    *,
+    bins: Bins = 15,
+    binning: Binning = "equal_width",
+    bandwidth: float = 1.0,
+    standardise: bool = True,
+) -> float:
+    """Largest gap between confidence and accuracy around a row, among rows of its bin with similar features."""
+    return float(_local_errors(view, bins, binning, bandwidth, standardise).max())
+
+
+@metric(
+    "Nearest-neighbour chi-square statistic",
+    family="kernel",
+    subfamily="neighbours",
+    range=(0, math.inf),
+    ideal=0,
+    ideal_for="nothing",
+    lens="canonical",
+    importance=False,
+    soft=False,
+    sketch=False,
+    cost="N K log N",
+    use_cases=("local",),
+    aliases=("Gweon's chi-square",),
+    cite="gweon2023",
+    pros="tests the whole distribution at chosen forecasts, with the number of neighbours that a given power takes",
+    cons="a test statistic, not a size of error; says nothing of forecasts between the anchors",
+    certainty="reconstructed: of the paper the idea is known, the prior of deviations and the summary over anchors are ours",
+    notes="The anchors are centres of the forecasts, found without random numbers. The value is the statistic of the anchor with the smallest "
+    "p-value. Rows as near as the last neighbour share the places that are left.",
+    explain={
+        "anchors": "How many centres of the forecasts to judge, or the vectors themselves.",
+        "neighbours": "How many nearest rows; None is as many as the wanted power takes, or all where there are fewer.",
+        "eps": "Size of the deviation to be seen, as the distance between distributions.",
+        "power": "Expected power against such deviations.",
+        "alpha": "Level of the test.",
+        "min_expected": "Classes expected less often among the neighbours are taken together.",
+    },
+)
+def knn_chi2(
+    view: VectorView,
+    *,
+    anchors: Any = 6,
+    neighbours: int | None = None,
+    eps: float = 0.1,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    min_expected: float = 5,
+) -> float:
+    """Chi-square statistic of the labels near a typical forecast against that forecast, at the anchor with the smallest p-value."""
+    tests = anchor_tests(view, anchors, neighbours, eps, power, alpha, min_expected)
+    judged = [test for test in tests if test.degrees > 0]
+    if not judged:
+        raise UndefinedMetricError(
+            "knn_chi2",
+            f"no anchor has two classes that are expected {min_expected} times among its neighbours",
+            "pass more rows, or a smaller min_expected",
+        )
+    return min(judged, key=lambda test: (test.p_value, -test.statistic)).statistic

@@ -1,0 +1,290 @@
+"""Sums over pairs of rows with a kernel of their probability vectors, in tiles that never hold all pairs.
+
+Rows with equal predictions are added up first, and what is left is put in an order of its own: neither the order of the
+rows nor, of ordinary data, that of the classes can then change a result, and a count is as good as repeated rows.
+"""
+
+from __future__ import annotations
+
+import math
+from hashlib import blake2b
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ArgumentError
+from ...util.blocks import map_blocks, rows_per_block
+from ...util.checks import check_positive
+from ...views.view import VectorView
+from .laplace import laplace_pair_sum
+from .neighbours import weighted_median
+
+__all__ = [
+    "Cloud",
+    "Distance",
+    "Kernel",
+    "Shape",
+    "all_pairs",
+    "as_points",
+    "choose_kernel",
+    "cloud_of",
+    "evenly_spaced",
+    "kernel_sums",
+    "one_column",
+    "own_order",
+]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Shape = Literal["exponential", "gaussian"]
+Distance = Literal["auto", "tv", "l2"]
+
+# All pairs up to this many rows, above that of this many of them, give the median distance.
+MEDIAN_ROWS = 1000
+# As many of the distances show where the middle is to within a twentieth.
+MEDIAN_PART = 4000
+# Median distances that were found. Labels that are drawn anew leave the predictions as they are, so each of many draws asks again.
+_KNOWN: dict[bytes, float] = {}
+MOST_KNOWN = 4096
+# A tile of distances is half a megabyte, so that it stays in the cache of one core while it is turned into a kernel.
+TILE = 256
+# A pair costs several times what an entry of a sweep does, so that few rows already repay a second thread.
+PAIR_COST = 8
+# Positions are asked for a little before the middle of each part: whole weights would put many exactly between two rows.
+BEFORE_MIDDLE = 0.5 - 1e-6
+
+
+class Kernel(NamedTuple):
+    """exp(-d / width) or exp(-d^2 / (2 width^2)), with d = scale times a distance of points."""
+
+    shape: Shape
+    metric: Literal["cityblock", "euclidean"]
+    scale: float
+    width: float
+
+    def between(self, a: Floats, b: Floats) -> Floats:
+        """The kernel of every point of `a` with every point of `b`."""
+        from scipy.spatial.distance import cdist
+
+        return self._of_distance(cdist(a, b, self.metric))
+
+    def beside(self, a: Floats, b: Floats) -> Floats:
+        """The kernel of each point of `a` with the point of `b` in the same place."""
+        gap = a - b
+        length = np.abs(gap).sum(axis=1) if self.metric == "cityblock" else np.sqrt(np.square(gap).sum(axis=1))
+        return self._of_distance(length)
+
+    def _of_distance(self, values: Floats) -> Floats:
+        # Far apart is 0 and not worth a warning, also where the width is next to nothing.
+        with np.errstate(over="ignore", under="ignore"):
+            values /= -self.width / self.scale
+            if self.shape == "gaussian":
+                values *= values
+                values *= -0.5
+            return np.exp(values, out=values)
+
+
+class Cloud(NamedTuple):
+    """Distinct predictions in an order that depends on nothing but themselves, and what the rows at each add up to."""
+
+    points: Floats
+    """(U, K), or (U, 1) for two classes, then rising."""
+    share: Floats
+    """Part of the weight."""
+    residual: Floats
+    """(U, K): sum of share times (target - probability)."""
+    own: Floats
+    """What the pairs of a row with itself weigh: sum of squared shares, or of shares over all counts."""
+    own_term: Floats
+    """The same, each times the squared length of the row's residual."""
+    size: float
+    """Number of rows, or sum of the counts."""
+
+    def every(self, start: int, step: int) -> Cloud:
+        """Each `step`-th prediction from `start` on."""
+        part = slice(start, None, step)
+        points, residual = np.ascontiguousarray(self.points[part]), np.ascontiguousarray(self.residual[part])
+        return Cloud(points, self.share[part], residual, self.own[part], self.own_term[part], self.size)
+
+
+def one_column(view: VectorView) -> VectorView:
+    """Two classes as the one column that says it all, so that p and (1 - p, p) are the same to the last bit."""
+    if view.k != 2 or view.raw_probs.ndim == 1:
+        return view
+    column = 1 if view.score_column is None else view.score_column
+    labels = None if view.labels is None else (view.labels == column).astype(np.uint8)
+    soft = view.soft if view.soft is None or view.soft.ndim == 1 else view.soft[:, column]
+    return VectorView(
+        view.raw_probs[:, column], labels, soft, view.weight, view.weight_kind, lens=view.lens, score_column=1
+    )
+
+
+def as_points(probs: Floats) -> Floats:
+    """What distances are taken of: all columns, or the second of two."""
+    return probs[:, 1:] if probs.shape[1] == 2 else probs
+
+
+def cloud_of(view: VectorView) -> Cloud:
+    """The distinct predictions of a view, which is to have gone through `one_column`."""
+    block = view.block(0, view.n)
+    points = as_points(block.probs) + 0.0  # a copy, and no negative zeros, which would be other bytes
+    residual = block.targets - block.probs
+    del block  # rows times classes, and what follows takes as much again
+    order = own_order(points)
+    points, residual = points[order], residual[order]
+    starts = np.flatnonzero(np.append(True, (points[1:] != points[:-1]).any(axis=1)))
+    share = view.weights[order] / view.total
+    own = share**2 if view.weight_kind == "importance" else share / view.total
+    own_term = own * np.einsum("ij,ij->i", residual, residual)
+    residual *= share[:, None]
+
+    def added(values: Floats) -> Floats:
+        return values if len(starts) == len(values) else np.asarray(np.add.reduceat(values, starts, axis=0))
+
+    points = points if len(starts) == len(points) else points[starts]
+    size = view.n if view.weight_kind == "importance" else view.total
+    return Cloud(points, added(share), added(residual), added(own), added(own_term), float(size))
+
+
+def own_order(points: Floats) -> Array:
+    """Rows by their largest probability, then the next, ..., then by the vector itself."""
+    top = points.max(axis=1)
+    order = np.argsort(top, kind="stable")
+    if points.shape[1] == 1:
+        return order
+    same = top[order][1:] == top[order][:-1]
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    if len(tied):
+        rows = points[order[tied]]
+        keys = np.hstack([-np.sort(-rows, axis=1) + 0.0, rows]).astype(">f8")
+        # The bytes of numbers from 0 up order as they do, so one sort of bytes compares whole rows.
+        order[tied] = order[tied][keys.view(f"V{8 * keys.shape[1]}").ravel().argsort(kind="stable")]
+    return order
+
+
+def evenly_spaced(share: Floats, count: int) -> Array:
+    """Places that cut the weight into `count` equal parts, one in the middle of each."""
+    path = np.cumsum(share)
+    wanted = (np.arange(count) + BEFORE_MIDDLE) / count * path[-1]
+    return np.minimum(np.searchsorted(path, wanted), len(path) - 1)
+
+
+def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any) -> Kernel:
+    """The kernel that the options name; ``bandwidth='median'`` is the median distance of two rows."""
+    if distance == "auto":
+        distance = "tv" if shape == "exponential" else "l2"
+    if shape == "gaussian" and distance == "tv":
+        raise ArgumentError(
+            "distance",
+            "'tv' in a gaussian kernel is not positive definite",
+            "use distance='l2' or kernel='exponential'",
+        )
+    two = cloud.points.shape[1] == 1
+    # Of two classes both columns differ by the same.
+    metric: Literal["cityblock", "euclidean"] = "cityblock" if distance == "tv" else "euclidean"
+    scale = (1.0 if two else 0.5) if distance == "tv" else (math.sqrt(2) if two else 1.0)
+    if isinstance(bandwidth, str):
+        if bandwidth != "median":
+            raise ArgumentError("bandwidth", f"must be 'median' or a number above 0; got {bandwidth!r}")
+        return Kernel(shape, metric, scale, _median_distance(cloud, metric, scale))
+    return Kernel(shape, metric, scale, check_positive(bandwidth, "bandwidth"))
+
+
+def _median_distance(cloud: Cloud, metric: str, scale: float) -> float:
+    """Median over pairs of rows; the mean where that is 0, and infinity (a kernel of 1) where all rows are equal."""
+    many = cloud.size > MEDIAN_ROWS
+    points = cloud.points[evenly_spaced(cloud.share, MEDIAN_ROWS)] if many else cloud.points
+    read = [points] if many else [points, cloud.share, cloud.own]
+    key = blake2b(repr((points.shape, metric, scale)).encode(), digest_size=16)
+    for array in read:
+        key.update(array.tobytes())
+    known = _KNOWN.get(key.digest())
+    if known is None:
+        known = _median_of_many(points, metric, scale) if many else _median_of_few(cloud, metric, scale)
+        if len(_KNOWN) >= MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[key.digest()] = known
+    return known
+
+
+def _median_of_many(points: Floats, metric: str, scale: float) -> float:
+    distance = _distances(points, metric)
+    middle = float((scale * _middle_two(distance)).mean())  # all weigh the same, and their number is even
+    return middle or scale * float(distance.mean()) or math.inf
+
+
+def _median_of_few(cloud: Cloud, metric: str, scale: float) -> float:
+    points, share, copies = cloud.points, cloud.share, float((cloud.share**2 - cloud.own).sum()) / 2
+    i, j = np.triu_indices(len(points), 1)
+    distance = np.append(0.0, scale * _distances(points, metric))  # first all pairs of equal rows together
+    weight = np.append(max(copies, 0.0), share[i] * share[j])
+    if not distance.any():
+        return math.inf
+    return weighted_median(distance, weight) or float((distance * weight).sum() / weight.sum())
+
+
+def _middle_two(values: Floats) -> Floats:
+    """The two in the middle of an even number; most are set aside by what a part of them shows."""
+    part = np.sort(values[:: max(1, len(values) // MEDIAN_PART)])
+    low, high = part[int(0.45 * len(part))], part[int(0.55 * len(part))]
+    at = len(values) // 2 - 1 - int(np.count_nonzero(values < low))
+    near = values[(values >= low) & (values <= high)]
+    if at < 0 or at + 2 > len(near):
+        near, at = values, len(values) // 2 - 1
+    return np.partition(near, [at, at + 1])[at : at + 2]
+
+
+def _distances(points: Floats, metric: str) -> Floats:
+    """Of all pairs, those of the first row first."""
+    if points.shape[1] == 1:
+        line = points[:, 0]
+        later = ~np.tri(len(line), dtype=bool)
+        return np.abs((line - line[:, None])[later])
+    from scipy.spatial.distance import pdist
+
+    return np.asarray(pdist(points, metric))
+
+
+def all_pairs(points: Floats, vectors: Floats, kernel: Kernel) -> float:
+    """sum_ij k(p_i, p_j) <v_i, v_j> over all pairs, each with itself too."""
+    if kernel.shape == "exponential" and points.shape[1] == 1:
+        return _on_a_line(points[:, 0], vectors, kernel)
+    columns = np.ascontiguousarray(vectors.T)
+    spans = [slice(start, start + TILE) for start in range(0, len(points), TILE)]
+    tiles = [(a, b) for place, a in enumerate(spans) for b in spans[place:]]
+
+    def work(start: int, stop: int) -> float:
+        a, b = tiles[start]
+        value = float((vectors[a] * _times(kernel.between(points[a], points[b]), columns[:, b])).sum())
+        return value if a == b else 2 * value
+
+    return math.fsum(map_blocks(work, len(tiles), 1, columns=PAIR_COST * TILE * TILE))
+
+
+def _times(matrix: Floats, columns: Floats) -> Floats:
+    """Product of a tile with vectors given as rows.
+
+    Not by BLAS, whose own threads would wait for each other inside ours, and whose sums may depend on how many there are.
+    """
+    return np.einsum("ij,kj->ik", matrix, columns)
+
+
+def _on_a_line(points: Floats, vectors: Floats, kernel: Kernel) -> float:
+    """Rising points on a line and an exponential kernel: exact in the time of a sort."""
+    with np.errstate(over="ignore", under="ignore"):
+        width = kernel.width / kernel.scale
+        return math.fsum(laplace_pair_sum(points, column, width) for column in vectors.T)
+
+
+def kernel_sums(places: Floats, points: Floats, vectors: Floats, kernel: Kernel) -> Floats:
+    """For each of `places` sum_i k(place, p_i) v_i."""
+
+    columns = np.ascontiguousarray(vectors.T)
+
+    def work(start: int, stop: int) -> Floats:
+        return _times(kernel.between(places, points[start:stop]), columns[:, start:stop])
+
+    step = rows_per_block(len(places))
+    parts = map_blocks(work, len(points), step, columns=len(places))
+    return np.asarray(np.sum(parts, axis=0))

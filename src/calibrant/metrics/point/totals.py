@@ -1,0 +1,193 @@
+"""Comparisons of sums over all rows: is the mean right, and is the score what the forecast implies."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import UndefinedMetricError
+from ...util.sums import accurate_sum
+from ...views.view import Block, VectorView, View
+from ..registry import metric, preset
+from .points import Scale, scaled
+
+Floats = NDArray[np.float64]
+
+
+@metric(
+    "Global squared bias",
+    family="point",
+    subfamily="mean difference",
+    range=(0, 2),
+    ideal=0,
+    lens="canonical",
+    cost="N K",
+    aliases=("GSB",),
+    cite="galbraith2011",
+    pros="the part of the Brier score that a wrong mean adds: never above `brier` of the same scale",
+    cons="errors of opposite sign cancel; on a squared scale",
+    certainty="fairly sure: the survey's constant was not visible",
+    explain={"scale": "Divisor of the sum over classes, as in `brier`."},
+)
+def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
+    """Squared distance between the mean probabilities and the frequencies of the classes."""
+    return float(scaled(np.square(view.mean_gap).sum(), view.k, scale))
+
+
+@metric(
+    "Expected over observed",
+    family="point",
+    subfamily="mean difference",
+    range=(0, math.inf),
+    ideal=1,
+    signed=True,
+    alternative="two-sided",
+    use_cases=("direction",),
+    aliases=("EO", "E/O", "E/O ratio", "expected-to-observed ratio"),
+    cite="survey",
+    pros="a plain ratio, familiar in clinical work: above 1 is over-prediction",
+    cons="errors of opposite sign cancel; some texts print the inverse, O/E",
+)
+def expected_observed_ratio(view: View) -> float:
+    """Number of events expected from the forecasts over the number observed."""
+    expected, observed = accurate_sum(view.score * view.weights), accurate_sum(view.outcome * view.weights)
+    if observed == 0:
+        if expected == 0:
+            raise UndefinedMetricError("expected_observed_ratio", "no event was observed and none was expected")
+        return math.inf
+    return expected / observed
+
+
+def _residuals(view: View, form: str = "mean") -> Floats | None:
+    """What each row adds to the mean difference; a shift in log-odds is no mean."""
+    return view.score - view.outcome if form == "mean" else None
+
+
+@metric(
+    "Calibration in the large",
+    family="point",
+    subfamily="mean difference",
+    range=(-1, 1),
+    ideal=0,
+    signed=True,
+    reversed_by={"form": "logit"},
+    alternative="two-sided",
+    row_form=_residuals,
+    aliases=("CITL", "mean calibration"),
+    cite="cox1958",
+    pros="compares the mean forecast with the observed rate, with nothing to choose; the mean residual is unbiased",
+    cons="errors of opposite sign cancel",
+    notes="Mean score minus mean outcome: positive where forecasts are too high on average. Clinical texts also call the intercept of a "
+    "logistic regression with slope 1 by this name; that is `fixed_slope_intercept`, or ``form='logit'``, and it has the opposite sign.",
+    explain={
+        "form": "``'mean'`` difference, or ``'logit'``: the shift of all log-odds that makes the mean forecast equal to the observed rate."
+    },
+)
+def calibration_in_the_large(view: View, *, form: Literal["mean", "logit"] = "mean") -> float:
+    """Mean score minus mean outcome."""
+    if form == "mean":
+        return view.mean(view.score - view.outcome)
+    return logit_shift(view.score, view.weights, accurate_sum(view.weights * view.outcome), view.rest)
+
+
+fixed_slope_intercept = preset(
+    calibration_in_the_large,
+    "fixed_slope_intercept",
+    "Calibration intercept at slope 1",
+    summary="The shift of all log-odds that makes the mean forecast equal to the observed rate.",
+    form="logit",
+    range=(-math.inf, math.inf),
+    row_form=None,
+    cost="N log N per step",
+    aliases=("CITL", "calibration in the large", "calibration intercept", "intercept with the logit as offset"),
+    pros="the intercept of clinical validation: a shift of all log-odds by this much makes the mean forecast right",
+    cons="errors of opposite sign cancel; a score of exactly 0 or 1 does not move, whatever the shift",
+    notes="The intercept of a logistic regression of the outcome with the log-odds of the score as an offset. Above 0 forecasts are too low on "
+    "average, below 0 too high. Fitted together with a slope it is `cox_intercept`, a different number that some papers also call the calibration "
+    "intercept. Infinite where no outcome, or every outcome, of the scores inside (0, 1) is an event.",
+)
+
+
+def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | None = None) -> float:
+    """The a for which the weighted sum of sigmoid(a + logit score) is `wanted`; scores of 0 and 1 do not move.
+
+    `rest` is 1 - score, where it is known to more digits.
+    """
+    rest = 1 - score if rest is None else rest
+    free = (score > 0) & (rest > 0)
+    fixed = accurate_sum(weight[rest <= 0])
+    room = accurate_sum(weight[free])
+    if wanted <= fixed or wanted >= fixed + room:
+        if room == 0 and wanted == fixed:
+            raise UndefinedMetricError(
+                "calibration_in_the_large", "every score is 0 or 1, so no shift changes anything"
+            )
+        return -math.inf if wanted <= fixed else math.inf
+    logit, w = np.log(score[free]) - np.log(rest[free]), weight[free]
+
+    def excess(shift: float) -> float:
+        with np.errstate(over="ignore"):
+            return accurate_sum(w / (1 + np.exp(-(shift + logit)))) - (wanted - fixed)
+
+    from scipy.optimize import brentq
+
+    low, high = -1.0, 1.0
+    while excess(low) > 0:
+        low *= 2
+    while excess(high) < 0:
+        high *= 2
+    return float(brentq(excess, low, high, xtol=1e-14, rtol=1e-14))
+
+
+@metric(
+    "Spiegelhalter's z",
+    family="point",
+    subfamily="test statistic",
+    range=(-math.inf, math.inf),
+    ideal=0,
+    signed=True,
+    sign_of="confidence",
+    alternative="two-sided",
+    lens="canonical",
+    cost="N K",
+    soft=False,
+    use_cases=("direction",),
+    aliases=("Spiegelhalter z", "Spiegelhalter Z statistic", "Brier z"),
+    cite="spiegelhalter1986",
+    pros="a test without bins: asymptotically standard normal for calibrated forecasts; positive is overconfident",
+    cons="over- and underconfident rows cancel; forecasts near one half carry little weight",
+    notes="For K classes the same test of the K-class Brier score. Under counts the variance is the weighted sum, under sample_weight "
+    "the sum with squared weights.",
+)
+def spiegelhalter_z(view: VectorView) -> float:
+    """How many standard deviations the Brier score is above what calibrated forecasts of this kind would give."""
+    surprise, variance = view.each_row(_surprise_and_variance).T
+    weights = view.weights
+    numerator = accurate_sum(weights * surprise)
+    spread = accurate_sum((weights if view.weight_kind != "importance" else weights**2) * variance)
+    if spread <= 0:
+        if abs(numerator) <= 1e-12 * view.total:
+            raise UndefinedMetricError(
+                "spiegelhalter_z", "every forecast is 0, one half or 1 (or uniform), which carries no information"
+            )
+        return math.inf if numerator > 0 else -math.inf
+    return numerator / math.sqrt(spread)
+
+
+def _surprise_and_variance(block: Block) -> Floats:
+    """How far the label's probability is below its mean, labels following the forecast, and its variance; a sum of squares, so never negative."""
+    mean = np.einsum("ij,ij->i", block.probs, block.probs)  # rows are short, and a sum along them slow
+    away = block.probs - mean[:, None]
+    away[np.abs(away) < 1e-14] = 0  # a uniform row, up to rounding
+    variance = np.einsum("ij,ij->i", block.probs, np.square(away, out=away))
+    own = block.expect(block.probs)
+    surprise = mean - own
+    near = np.flatnonzero(own > block.rounding.near)
+    if len(near):  # there the two cancel; the sum without the label's entry does not
+        others = np.where(block.targets[near] > 0, 0.0, block.probs[near])
+        rest = block.expect(block.rest())[near]
+        surprise[near] = np.einsum("ij,ij->i", others, others) - own[near] * rest
+    return np.column_stack([surprise, variance])

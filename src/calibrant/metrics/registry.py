@@ -1,0 +1,687 @@
+"""@metric, preset and the catalogue: one declaration gives the call, the checks, the documentation and the entry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..binning.parse import as_default, several_bins
+from ..errors import (
+    AmbiguousMetricError,
+    ArgumentError,
+    InputTypeError,
+    LensError,
+    UndefinedMetricError,
+    UnknownMetricError,
+    WeightsNotSupportedError,
+)
+from ..input.predictions import Predictions
+from ..sketches.collection import Sketches, row_metric
+from ..sketches.sketch import Sketch
+from ..util.blocks import map_blocks
+from ..views.keywords import PREDICTION_WORDS, VIEW_WORDS, unknown_word
+from ..views.lenses import Lens
+from ..views.resolve import are_kept, as_predictions, combine_values, views_of
+from ..views.selections import parse_selection
+from ..views.view import VectorView, View
+from .hints import hint_at_places
+from .references import REFERENCES
+from .signature import build_doc, build_signature, check_class_weight, check_option, formula_options
+
+__all__ = [
+    "COSTS",
+    "FACTS",
+    "SIDES",
+    "Above",
+    "Catalogue",
+    "Combine",
+    "IdealFor",
+    "Metric",
+    "SignOf",
+    "Takes",
+    "catalogue",
+    "metric",
+    "preset",
+]
+
+Takes = Literal["View", "VectorView", "Block"]
+Combine = Literal["mean", "sum", "max", "prevalence"]
+IdealFor = Literal["calibrated", "sure", "nothing"]
+SignOf = Literal["level", "confidence", "midpoint", "spread", "nothing"]
+Above = Literal["over", "under"]
+
+# What the two sides of the ideal say of the forecasts, "over" first; a value whose sign says nothing of the kind has none.
+SIDES: dict[str, tuple[str, str] | None] = {
+    "level": (
+        "predicted probabilities are too high on average (of the top label: overconfident)",
+        "predicted probabilities are too low on average (of the top label: underconfident)",
+    ),
+    "confidence": ("forecasts are overconfident", "forecasts are underconfident"),
+    "midpoint": ("forecasts of 0.5 are too high", "forecasts of 0.5 are too low"),
+    "spread": ("forecasts are too extreme", "forecasts are too moderate"),
+    "nothing": None,
+}
+
+# What a declaration says of a metric and a preset takes over.
+FACTS = (
+    "family",
+    "subfamily",
+    "range",
+    "ideal",
+    "ideal_for",
+    "signed",
+    "sign_of",
+    "above",
+    "proper",
+    "alternative",
+    "needs",
+    "instead",
+    "lens",
+    "combine",
+    "counts",
+    "importance",
+    "soft",
+    "sketch",
+    "cost",
+    "deterministic",
+    "order_dependent",
+    "repeatable",
+    "ordinal",
+    "use_cases",
+    "pros",
+    "cons",
+    "certainty",
+    "notes",
+)
+
+# Nanoseconds per unit of work, rough on purpose: it only decides what a budget leaves out.
+COSTS: dict[str, Callable[[float, float], float]] = {
+    "N": lambda n, k: n * 10,
+    "N K": lambda n, k: n * k * 10,
+    "N log N": lambda n, k: n * math.log2(n + 2) * 10,
+    "N K log N": lambda n, k: n * k * math.log2(n + 2) * 10,
+    # Fits and searches go over the rows again and again.
+    "N log N per step": lambda n, k: n * math.log2(n + 2) * 500,
+    "N K log N per step": lambda n, k: n * k * math.log2(n + 2) * 150,
+    "N^2": lambda n, k: n * n * 2,
+    "N^2 K": lambda n, k: n * n * k * 3,
+    # Two classes are one score, which a sort puts in order.
+    "N^2 K or a sort": lambda n, k: n * math.log2(n + 2) * 100 if k == 2 else n * n * k * 2,
+    "N^2 K in parts": lambda n, k: n * k * 100 + (0 if k == 2 else min(n * n * (k + 15) / 2, 3e9)),
+    "N K by landmarks": lambda n, k: n * k * 10_000,
+    "a linear program": lambda n, k: min(n / 2000, 1) * 5e8,
+}
+
+
+Array = NDArray[Any]
+AnyView = View | VectorView
+
+# Values of several classes whose sum is smaller than this share of the largest are the opposite of each other.
+CANCELLED = 1e-9
+
+
+class Metric:
+    """A calibration metric: call it with ``(y_true, y_prob)``; its attributes are its entry in the catalogue."""
+
+    def __init__(
+        self,
+        formula: Callable[..., Any],
+        id: str,
+        name: str,
+        *,
+        takes: Takes,
+        family: str,
+        subfamily: str,
+        range: tuple[float, float],
+        ideal: float | None,
+        cite: str,
+        aliases: tuple[str, ...] = (),
+        lens: str = "auto",
+        combine: Combine = "mean",
+        signed: bool = False,
+        sign_of: SignOf = "level",
+        above: Above = "over",
+        reversed_by: Mapping[str, Any] | None = None,
+        proper: Literal["strictly", "no"] = "no",
+        alternative: Literal["greater", "less", "two-sided"] = "greater",
+        needs: tuple[str, ...] = (),
+        instead: tuple[str, ...] = (),
+        counts: bool = True,
+        importance: bool = True,
+        soft: bool = True,
+        sketch: bool = True,
+        cost: str = "N",
+        deterministic: bool = True,
+        order_dependent: bool = False,
+        repeatable: bool = True,
+        ordinal: bool = False,
+        ideal_for: IdealFor | None = None,
+        recommended: bool = False,
+        use_cases: tuple[str, ...] = (),
+        pros: str = "",
+        cons: str = "",
+        certainty: str = "certain",
+        explain: Mapping[str, str] | None = None,
+        notes: str = "",
+        finish: Callable[[float, Mapping[str, Any]], float] | None = None,
+        row_form: Callable[..., Any] | None = None,
+        defaults: Mapping[str, Any] | None = None,
+        base: str | None = None,
+    ) -> None:
+        self.formula = formula
+        self.id = self.__name__ = id
+        self.__qualname__ = id
+        self.__module__ = "calibrant"
+        self.name = name
+        self.takes: Takes = takes
+        self.family = family
+        self.subfamily = subfamily
+        self.range = range
+        self.ideal = ideal
+        self.cite = cite
+        self.aliases = aliases
+        self.lens = lens
+        self.combine: Combine = combine
+        self.signed = signed
+        self.sign_of: SignOf = sign_of
+        """What the side of the ideal says: the level of the scores, confidence, the level at 0.5, their spread, or nothing."""
+        self.declared_above: Above = above
+        self.reversed_by = dict(reversed_by or {})
+        """Values of options under which the two sides of the ideal change places."""
+        self.proper = proper
+        self.alternative = alternative
+        self.needs = needs
+        self.instead = instead
+        """What may be given in place of what it needs."""
+        self.counts = counts
+        self.importance = importance
+        self.soft = soft
+        self.sketch = sketch
+        self.cost = cost
+        self.deterministic = deterministic
+        self.order_dependent = order_dependent
+        self.repeatable = repeatable
+        """Whether a count of 3 is the same as three equal rows; not so where neighbours are counted in rows."""
+        self.ordinal = ordinal
+        """Whether the classes have an order that the metric reads."""
+        self.ideal_for: IdealFor = ideal_for or ("sure" if proper == "strictly" else "calibrated")
+        """Which forecasts reach the ideal: calibrated ones; sure and right ones, where calibrated ones need not; or none that can be named."""
+        self.recommended = recommended
+        self.use_cases = use_cases
+        self.pros = pros
+        self.cons = cons
+        self.certainty = certainty
+        self.explain = dict(explain or {})
+        self.notes = notes
+        self.finish = finish
+        self.row_form = row_form
+        """Of a formula over a View that is a mean over rows: one number for each, or None where an option makes it none."""
+        self.base = base
+        self.options = {**formula_options(formula), **(defaults or {})}
+        self.options |= {word: as_default(self.options[word]) for word in ("bins", "binning") if word in self.options}
+        taken = set(self.options) & set(PREDICTION_WORDS)
+        if taken:
+            raise ArgumentError(
+                id, f"the option {taken.pop()!r} already means something for every metric", "choose another word"
+            )
+        self.is_row_mean = finish is None and (takes == "Block" or row_form is not None)
+        """Whether it is, with its own options, a mean of one number for each row."""
+
+    def __call__(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
+        return self._found(y_true, y_prob, keywords)[0]
+
+    def of(self, predictions: Predictions | Sketches, **keywords: Any) -> tuple[float, str]:
+        """The value for checked predictions, and the name of the lens it was seen through."""
+        return self._found(predictions, None, keywords)
+
+    def _found(self, y_true: Any, y_prob: Any, keywords: Mapping[str, Any]) -> tuple[float, str]:
+        options, lens, where, combine, class_weight, words = self._split(keywords)
+        if isinstance(y_true, Sketches) and self.takes == "Block":
+            value = self._of_row_sums(y_true, options, lens, {"y_prob": y_prob, "where": where, **words})
+            return combine_values([value], [], self.combine if combine is None else combine, class_weight), "canonical"
+        views = self._views(y_true, y_prob, lens, where, words, options)
+        name = views[0].lens if len(views) == 1 else "classwise"
+        value = self._value(views, options, combine, class_weight)
+        if views[0].rows is not None and not isinstance(y_true, (Predictions, View, VectorView)):
+            views[0].rows.part()
+        return value, name
+
+    def of_views(self, views: list[AnyView], /, **keywords: Any) -> float:
+        """The value for views at hand, such as resampled ones."""
+        options, _, _, combine, class_weight, _ = self._split(keywords)
+        return self._value(views, options, combine, class_weight)
+
+    def views(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> list[AnyView]:
+        """The views that this metric reads of the predictions."""
+        options, lens, where, _, _, words = self._split(keywords)
+        return self._views(y_true, y_prob, lens, where, words, options)
+
+    def rows(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> NDArray[np.float64]:
+        """What each row contributes; the (weighted) mean of it is the metric."""
+        if isinstance(y_true, (Sketch, Sketches)):
+            raise InputTypeError("y_true", "is a sketch, and what each row contributes is asked for", "pass the rows")
+        if not self.is_row_mean:
+            raise self._no_row_mean()
+        # A weight says how much a contribution counts, not what it is; without it every row given is answered.
+        keywords = {word: value for word, value in keywords.items() if word not in ("sample_weight", "counts")}
+        options, lens, where, _, _, words = self._split(keywords)
+        views = self._views(y_true, y_prob, lens, where, words, options)
+        if len(views) > 1:
+            raise LensError("lens", "gives several views, and a row has one contribution in each", "use 'class:NAME'")
+        found = self.rows_of(views[0], options)
+        if found is None:
+            raise self._no_row_mean()
+        return found
+
+    def rows_of(self, view: AnyView, options: Mapping[str, Any]) -> NDArray[np.float64] | None:
+        """What each row of a view contributes; None where it is no mean over rows with these options."""
+        if self.takes == "Block" and self.finish is None:
+            return _as_vector(view).each_row(lambda block: self.formula(block, **options))
+        found = None if self.row_form is None else self.row_form(view, **options)
+        return None if found is None else np.asarray(found, np.float64)
+
+    def _no_row_mean(self) -> UndefinedMetricError:
+        return UndefinedMetricError(
+            self.id,
+            f"is no mean over rows{' with these options' if self.is_row_mean else ''}, so a row has no contribution of its own",
+            "see calibration_curve for where it fails",
+        )
+
+    def _split(self, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], Any, Any, Any, Any, dict[str, Any]]:
+        options = dict(self.options)
+        words: dict[str, Any] = {}
+        view_words: dict[str, Any] = dict.fromkeys(VIEW_WORDS)
+        for word, value in keywords.items():
+            if word in options:
+                options[word] = check_option(self.formula, word, value)
+            elif word in VIEW_WORDS:
+                view_words[word] = check_class_weight(value) if word == "class_weight" else value
+            elif word in PREDICTION_WORDS:
+                words[word] = value
+            else:
+                raise unknown_word(self.id, word, value, [*options, *VIEW_WORDS, *PREDICTION_WORDS])
+        lens = self.lens if view_words["lens"] is None else view_words["lens"]
+        return options, lens, view_words["where"], view_words["combine"], view_words["class_weight"], words
+
+    def _views(
+        self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: dict[str, Any], options: Mapping[str, Any]
+    ) -> list[AnyView]:
+        if isinstance(y_true, (View, VectorView)):
+            if y_prob is not None or words or where is not None or lens != self.lens:
+                raise InputTypeError(
+                    "y_true", "is a view, which already holds everything", "pass the view alone, or arrays"
+                )
+            views: list[AnyView] = [y_true]
+        elif isinstance(y_true, (Sketch, Sketches)):
+            if y_prob is not None or words or where is not None:
+                raise InputTypeError("y_true", "is a sketch, which already holds everything", "pass the sketch alone")
+            views = self._sketched(y_true, lens)
+        else:
+            predictions = as_predictions(y_true, y_prob, words)
+            if lens == "canonical" == self.lens and predictions.kind in ("multilabel", "confidence"):
+                lens = "auto"  # a metric of whole distributions reads what there is, unless the lens was asked for
+            views = views_of(parse_selection(where, predictions), lens)
+        for view in views:
+            self._check_view(view, options)
+        return views
+
+    def _of_row_sums(
+        self, sketches: Sketches, options: dict[str, Any], lens: str | Lens, beside: Mapping[str, Any]
+    ) -> float:
+        if any(value is not None for value in beside.values()):
+            raise InputTypeError("y_true", "is sketches, which already hold everything", "pass them alone")
+        if lens not in (self.lens, "canonical", "auto"):
+            raise LensError(
+                "lens", f"{lens!r} was asked for, and sketches keep {self.id} of whole rows", "pass the rows"
+            )
+        if options != self.options:
+            raise InputTypeError("y_true", f"is sketches, which keep {self.id} without options", "pass the rows")
+        return row_metric(sketches, self.id)
+
+    def _sketched(self, source: Sketch | Sketches, lens: str | Lens) -> list[AnyView]:
+        if not self.sketch or self.takes != "View":
+            raise InputTypeError("y_true", f"is a sketch, and {self.id} reads every row", "pass the rows")
+        if isinstance(source, Sketches):
+            return [sketch.view() for sketch in source.sketches_of(lens)]
+        if lens not in ("auto", source.lens):
+            remedy = f"pass lens={source.lens!r}, or the rows"
+            raise LensError("lens", f"{lens!r} was asked for, and the sketch holds {source.lens!r}", remedy)
+        return [source.view()]
+
+    def _check_view(self, view: AnyView, options: Mapping[str, Any]) -> None:
+        if self.takes == "View" and isinstance(view, VectorView):
+            raise LensError(
+                "lens",
+                f"{view.lens!r} keeps the whole vector, and {self.id} reads one score per row",
+                "use 'top_label' or 'classwise', or the metric gece",
+            )
+        if view.is_soft and not self.soft:
+            raise UndefinedMetricError(
+                self.id,
+                "needs hard labels, and these are soft",
+                "use a metric that is linear in the label, such as ece or nll",
+            )
+        if view.weight is not None and not (view.weight == 1).all():
+            if view.weight_kind == "counts" and not self.counts:
+                raise WeightsNotSupportedError(
+                    "counts", f"{self.id} has no meaning under counts", "repeat the rows instead"
+                )
+            if view.weight_kind == "importance" and not self.importance:
+                raise WeightsNotSupportedError(
+                    "sample_weight", f"{self.id} has no meaning under real weights", "pass counts= for whole numbers"
+                )
+        hint_at_places(self.formula.__name__, view, options)
+        for need in self.needs:
+            if need == "labels" and (view.rows is None or view.rows.labels is None):
+                raise LensError("lens", f"{self.id} looks at the true class of each row, and these data do not name it")
+            enough = (need, *self.instead)
+            if all(getattr(view.rows, word, None) is None and options.get(word) is None for word in enough):
+                remedy = " or ".join(f"{word}=" for word in enough)
+                raise InputTypeError(need, f"is needed by {self.id}", f"pass {remedy}")
+
+    def _value(self, views: list[AnyView], options: dict[str, Any], combine: Any, class_weight: Any) -> float:
+        several = several_bins(options["bins"]) if "bins" in options else None
+        if several:
+            values = [self._value(views, {**options, "bins": count}, combine, class_weight) for count in several]
+            return math.fsum(values) / len(values)
+        if class_weight is not None and "class_weight" in options:
+            options["class_weight"], class_weight = class_weight, None
+        cancels = _share_one_row(views) and combine in (None, "mean", "sum") and class_weight is None
+        # The first may find what all classes share; then one view a task, for sorting runs outside the interpreter's lock.
+        keep = are_kept(views)
+        values = [self._formula_value(views[0], options, keep)]
+        rest = views[1:]
+        values += map_blocks(lambda a, b: self._formula_value(rest[a], options, keep), len(rest), 1, columns=views[0].n)
+        largest = max(map(abs, values))
+        if (
+            cancels
+            and self.ideal == 0
+            and CANCELLED < largest < math.inf
+            and abs(math.fsum(values)) < CANCELLED * largest
+        ):
+            raise self._cancels(views)
+        default = "max" if options.get("norm") == math.inf else self.combine
+        value = combine_values(values, views, default if combine is None else combine, class_weight)
+        if self.finish is not None:
+            value = self.finish(value, options)
+        if math.isnan(value):
+            raise UndefinedMetricError(self.id, "has no value for these data")
+        value = float(value)
+        inside = min(max(value, self.range[0]), self.range[1])
+        # Rounding may step out of the range by an ulp; further out is where options widen it.
+        return inside if abs(value - inside) <= 1e-12 else value
+
+    def _cancels(self, views: list[AnyView]) -> LensError:
+        return LensError(
+            "lens",
+            f"'classwise' adds up values of {self.id} that cancel: what one class is given too much, the others are given too little",
+            f"use lens='class:NAME', such as {views[-1].lens!r}",
+        )
+
+    def _formula_value(self, view: AnyView, options: dict[str, Any], keep: bool = True) -> float:
+        if not view.n:
+            raise UndefinedMetricError(self.id, "has no value here: there are no rows")
+        try:
+            value = self._plain_value(view, options)
+            if not keep and isinstance(view, View):
+                view.forget()
+            return value
+        except UndefinedMetricError as error:
+            if error.argument == self.id:
+                raise
+            raise UndefinedMetricError(self.id, f"has no value here: {error.problem}", error.remedy) from None
+
+    def _plain_value(self, view: AnyView, options: dict[str, Any]) -> float:
+        if self.takes == "View":
+            return float(self.formula(view, **options))
+        vector = _as_vector(view)
+        if self.takes == "Block":
+            return vector.mean_of(lambda block: self.formula(block, **options))
+        return float(self.formula(vector, **options))
+
+    @property
+    def __signature__(self) -> Any:
+        return build_signature(self)
+
+    @cached_property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return build_doc(self)
+
+    @property
+    def reference(self) -> str:
+        """The paper, with its DOI or arXiv number where it has one."""
+        return str(REFERENCES[self.cite])
+
+    @property
+    def summary(self) -> str:
+        """One sentence: what it measures."""
+        return (self.explain.get("summary") or self.formula.__doc__ or "").strip().split("\n")[0]
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """Methods of `assess` that are tests of this metric alone; empty where outcomes are simulated."""
+        # The tests are entered by the modules that `assess` imports, in a layer above this one.
+        import_module("calibrant.inference.significance")
+        return tuple(import_module("calibrant.inference.metric_tests").OWN_TESTS.get(self.id, ()))
+
+    @property
+    def has_test(self) -> bool:
+        """Whether `assess` knows a test of this metric beside simulation."""
+        return bool(self.tests)
+
+    @property
+    def above(self) -> Above:
+        """Which deviation a value above the ideal shows under the default options."""
+        return self._above(self.options)
+
+    def _above(self, options: Mapping[str, Any]) -> Above:
+        if not any(options.get(word) == value for word, value in self.reversed_by.items()):
+            return self.declared_above
+        return "under" if self.declared_above == "over" else "over"
+
+    @property
+    def sides(self) -> tuple[str, str] | None:
+        """What a value above the ideal says, and one below it; None where the sign says nothing of the forecasts."""
+        words = SIDES[self.sign_of] if self.signed else None
+        return words if words is None or self.above == "over" else words[::-1]
+
+    def direction(self, value: float, lens: str = "top_label", options: Mapping[str, Any] | None = None) -> str:
+        """Which way the forecasts deviate, in words; empty where the value does not say.
+
+        The probability of one class (or the positive one) can be too high or too low, which differs from overconfidence; which
+        of them a sign shows is `sign_of`. `options` are those the value was computed with.
+        """
+        if not self.signed or self.ideal is None or abs(value - self.ideal) < 1e-12:  # what rounding leaves
+            return ""
+        over = (value > self.ideal) == (self._above({**self.options, **(options or {})}) == "over")
+        if self.sign_of in ("spread", "nothing"):
+            return "" if self.sign_of == "nothing" else "too extreme" if over else "too moderate"
+        one_class = lens == "binary" or lens.startswith(("class", "pair"))
+        deviation = "estimates" if one_class and self.sign_of != "confidence" else "confident"
+        return f"{'over' if over else 'under'}{deviation}{' at 0.5' if self.sign_of == 'midpoint' else ''}"
+
+    def seconds(self, n: int, k: int) -> float:
+        """A rough estimate of the time it takes, from its order of growth."""
+        return COSTS[self.cost](n, k) * 1e-9
+
+    def to_dict(self) -> dict[str, Any]:
+        """The catalogue entry as plain values."""
+        fields = ("id", "name", "aliases", *FACTS, "has_test", "tests", "recommended", "reference", "summary", "base")
+        return {name: getattr(self, name) for name in fields}
+
+    def __repr__(self) -> str:
+        return f"<metric {self.id}: {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_find, (self.id,))
+
+
+def _share_one_row(views: list[AnyView]) -> bool:
+    """Whether these are classes of which each row has one, so that their probabilities add up to 1."""
+    rows = views[0].rows
+    return len(views) > 1 and not (rows is not None and rows.is_multilabel)
+
+
+def _find(id: str) -> Metric:
+    return catalogue[id]
+
+
+def _as_vector(view: AnyView) -> VectorView:
+    return view.as_vector() if isinstance(view, View) else view
+
+
+class Catalogue(Mapping[str, Metric]):
+    """Every metric by id; lookup also takes the names and aliases of the literature."""
+
+    def __init__(self) -> None:
+        self._metrics: dict[str, Metric] = {}
+
+    def add(self, metric: Metric) -> None:
+        """Enter a metric; ids are unique."""
+        if metric.id in self._metrics:
+            raise ArgumentError("metric", f"the id {metric.id!r} is taken", "choose another id")
+        self._metrics[metric.id] = metric
+
+    def __getitem__(self, name: str) -> Metric:
+        if not isinstance(name, str):
+            raise UnknownMetricError("metric", f"must be a name; got {type(name).__name__}", "for example 'ece'")
+        if name in self._metrics:
+            return self._metrics[name]
+        found = [
+            m for m in self._metrics.values() if _plain(name) in {_plain(alias) for alias in (m.id, m.name, *m.aliases)}
+        ]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            listed = "; ".join(f"{m.id} ({m.reference.split(':')[0]}: {m.name})" for m in found)
+            raise AmbiguousMetricError("metric", f"{name!r} names {len(found)} metrics", f"use the id: {listed}")
+        from difflib import get_close_matches
+
+        ids = {_plain(alias): m.id for m in self._metrics.values() for alias in (*m.aliases, m.name, m.id)}
+        near = list(dict.fromkeys(ids[match] for match in get_close_matches(_plain(name), ids, 3, 0.6)))
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`calibrant metrics` lists them all"
+        raise UnknownMetricError("metric", f"there is no metric {name!r}", hint)
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self[name]  # type: ignore[index]
+        except (UnknownMetricError, AmbiguousMetricError):
+            return False
+        return True
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The metric of this name, or `default` where there is none; a name of several metrics still raises."""
+        try:
+            return self[name]
+        except UnknownMetricError:
+            return default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._metrics)
+
+    def __len__(self) -> int:
+        return len(self._metrics)
+
+    def find(self, text: str = "", **criteria: Any) -> list[Metric]:
+        """Metrics whose entry has these values; a tuple field matches if it holds the value, `text` is searched everywhere.
+
+        >>> import calibrant as cal
+        >>> [m.id for m in cal.catalogue.find(proper="strictly")]
+        ['brier', 'nll', 'spherical', 'ranked_probability', 'dawid_sebastiani']
+        """
+        fields = next(iter(self._metrics.values())).to_dict() if self._metrics else {}
+        for field in criteria:
+            if field not in fields:
+                raise unknown_word("find", field, criteria[field], list(fields))
+
+        def fits(entry: dict[str, Any]) -> bool:
+            for field, wanted in criteria.items():
+                value = entry[field]
+                if value != wanted and not (isinstance(value, tuple) and field != "range" and wanted in value):
+                    return False
+            return text.lower() in " ".join(map(str, entry.values())).lower()
+
+        return [m for m in self._metrics.values() if fits(m.to_dict())]
+
+    def tree(self) -> dict[str, dict[str, list[Metric]]]:
+        """Metrics by family and subfamily."""
+        branches: dict[str, dict[str, list[Metric]]] = {}
+        for m in self._metrics.values():
+            branches.setdefault(m.family, {}).setdefault(m.subfamily, []).append(m)
+        return branches
+
+    def __repr__(self) -> str:
+        lines = [f"{len(self)} calibration metrics"]
+        width = max(map(len, self), default=0)
+        for family, subfamilies in self.tree().items():
+            lines.append(family)
+            for subfamily, metrics in subfamilies.items():
+                lines.append(f"  {subfamily}")
+                lines.extend(f"    {m.id:<{width}}  {m.name}" for m in metrics)
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        parts = [f"<p>{len(self)} calibration metrics</p>"]
+        for family, subfamilies in self.tree().items():
+            inner = "".join(
+                f"<li>{escape(subfamily)}<ul>"
+                + "".join(f"<li><code>{escape(m.id)}</code> {escape(m.name)}</li>" for m in metrics)
+                + "</ul></li>"
+                for subfamily, metrics in subfamilies.items()
+            )
+            parts.append(f"<details open><summary>{escape(family)}</summary><ul>{inner}</ul></details>")
+        return "".join(parts)
+
+
+catalogue = Catalogue()
+
+
+def _plain(name: str) -> str:
+    return "".join(sign for sign in name.lower() if sign.isalnum())
+
+
+def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
+    """Declare a metric: the decorated function is its formula over a View, a VectorView or the Blocks of one.
+
+    What the formula reads is said by the annotation of its first argument. A Block formula gives one number per row, and
+    the metric is their weighted mean.
+    """
+
+    def declare(formula: Callable[..., Any]) -> Metric:
+        annotation = next(iter(formula.__annotations__.values()), None)
+        takes = str(getattr(annotation, "__name__", annotation)).rsplit(".", 1)[-1]
+        if takes not in ("View", "VectorView", "Block"):
+            raise ArgumentError(
+                formula.__name__,
+                "must annotate its first argument with View, VectorView or Block",
+                "for example def gap(view: View) -> float",
+            )
+        made = Metric(formula, formula.__name__, name, takes=takes, **facts)  # type: ignore[arg-type]
+        catalogue.add(made)
+        return made
+
+    return declare
+
+
+def preset(base: Metric, id: str, name: str, *, summary: str, **changes: Any) -> Metric:
+    """Another metric that is `base` with other defaults: options of its formula, its lens, or facts of its entry."""
+    facts = {field: getattr(base, field) for field in (*FACTS, "takes", "cite", "finish", "row_form", "reversed_by")}
+    facts["above"] = base.declared_above  # options of the preset may reverse it
+    defaults = dict(base.options)
+    for key, value in changes.items():
+        if key in defaults:
+            defaults[key] = value
+        else:
+            facts[key] = value
+    explain = {**base.explain, **facts.pop("explain", {}), "summary": summary}
+    made = Metric(base.formula, id, name, defaults=defaults, explain=explain, base=base.id, **facts)
+    catalogue.add(made)
+    return made

@@ -1,0 +1,160 @@
+"""The calibration curve: what was said against what happened, bin by bin, with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table
+from ..binning.table import BinTable, check_interval
+from ..errors import InputTypeError, LensError
+from ..input.predictions import Predictions
+from ..sketches.collection import Sketches
+from ..sketches.sketch import Sketch
+from ..util.results import frame_of, html_table, number
+from ..views.keywords import PREDICTION_WORDS, unknown_word
+from ..views.lenses import Lens
+from ..views.resolve import as_predictions, views_of
+from ..views.selections import parse_selection
+from ..views.view import VectorView, View
+from .hints import hint_at_edges
+
+__all__ = ["CalibrationCurve", "calibration_curve", "one_question"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CalibrationCurve:
+    """A reliability curve: one entry for each bin, empty ones included, with an interval for the outcome rate."""
+
+    table: BinTable
+    lens: str
+    level: float | None
+    method: str
+    lower: Floats
+    upper: Floats
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def mean_score(self) -> Floats:
+        """Mean score of each bin, NaN where it is empty."""
+        return self.table.mean_score
+
+    @property
+    def rate(self) -> Floats:
+        """Mean outcome of each bin, NaN where it is empty."""
+        return self.table.rate
+
+    @property
+    def weight(self) -> Floats:
+        """Weight (number of rows, where there are no weights) in each bin."""
+        return self.table.weight
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, with None where a bin is empty."""
+        bounds = {
+            name: [None if np.isnan(value) else value for value in values.tolist()]
+            for name, values in (("lower", self.lower), ("upper", self.upper))
+        }
+        return {**self.table.to_dict(), **bounds}
+
+    def to_frame(self) -> Any:
+        """One row for each bin, as a frame of the library at hand."""
+        return frame_of(self.to_dict())
+
+    def _rows(self) -> list[list[str]]:
+        lines = self.table._lines()
+        return [
+            [*line, number(low), number(high)] for line, low, high in zip(lines, self.lower, self.upper, strict=True)
+        ]
+
+    def _title(self) -> str:
+        interval = f", {self.level:.0%} {self.method} intervals" if self.level else ""
+        return f"Calibration curve ({self.lens}{interval})"
+
+    def __repr__(self) -> str:
+        headings = [*self.table._headings(), "lower", "upper"]
+        return "\n".join(
+            [self._title(), *("  ".join(cell.rjust(9) for cell in row) for row in [headings, *self._rows()])]
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table([*self.table._headings(), "lower", "upper"], self._rows(), self._title())
+
+
+def calibration_curve(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    bins: Bins = BINS,
+    binning: Binning = EQUAL_WIDTH,
+    lens: str | Lens = "auto",
+    where: Any = None,
+    interval: float | None = 0.95,
+    method: Literal["clopper_pearson", "jeffreys", "wilson"] = "clopper_pearson",
+    **words: Any,
+) -> CalibrationCurve:
+    """Mean score and outcome rate of each bin, with an interval for the rate; empty bins are kept.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Labels and probabilities; see `Predictions`, whose keywords are taken too. Or a view, a `Sketch` or `Sketches`.
+    bins, binning
+        Number of bins or edges, and how to cut: ``"equal_width"``, ``"equal_mass"``, a rule, or fitted bins.
+    lens
+        Which question is asked; ``"classwise"`` has a curve for each class, so name one: ``"class:NAME"``.
+    where
+        Which rows: a boolean mask or a Selection.
+    interval, method
+        Level and kind of the interval of each bin's outcome rate; None for no interval.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> curve = cal.calibration_curve([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2)
+    >>> curve.rate.tolist()
+    [0.5, 1.0]
+    """
+    for word, value in words.items():
+        if word not in PREDICTION_WORDS:
+            known = ["bins", "binning", "lens", "where", "interval", "method", *PREDICTION_WORDS]
+            raise unknown_word("calibration_curve", word, value, known)
+    check_interval(0.95 if interval is None else interval, method, "interval")
+    if isinstance(y_true, Sketches):
+        y_true, lens = y_true.sketch(lens if isinstance(lens, str) else lens.name), "auto"
+    if isinstance(y_true, Sketch):
+        y_true = y_true.view()
+    if isinstance(y_true, (View, VectorView)):
+        if y_prob is not None or words or where is not None or lens != "auto":
+            raise InputTypeError("y_true", "is a view, which already holds everything", "pass the view alone")
+        source: Predictions | View | VectorView = y_true
+        views: list[View | VectorView] = [y_true]
+    else:
+        source = parse_selection(where, as_predictions(y_true, y_prob, words))
+        views = views_of(source, lens)
+    view = views[0]
+    if len(views) > 1 or isinstance(view, VectorView):
+        named = repr("classwise" if lens == "auto" and len(views) > 1 else lens)
+        raise LensError("lens", f"{named} is more than one yes-or-no question", one_question(source))
+    hint_at_edges(view, binning, bins)
+    table = bin_table(view, binning, bins)
+    if interval is None:
+        lower = upper = np.full(len(table), np.nan)
+    else:
+        lower, upper = table.interval(interval, method)
+    return CalibrationCurve(table, view.lens, interval, method, lower, upper)
+
+
+def one_question(source: Predictions | View | VectorView) -> str:
+    """Which lenses ask one yes-or-no question of these predictions: the remedy where another one was given."""
+    if isinstance(source, Predictions) and source.kind == "multilabel":
+        first = 0 if source.classes is None else source.classes[0]
+        return f"name one class, for example lens='class:{first}'"
+    return "use 'top_label' or 'class:NAME'"

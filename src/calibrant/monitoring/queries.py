@@ -1,0 +1,309 @@
+"""What is written in the store and read from it, inside one transaction; every value goes in as a bound parameter."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FileError
+from ..sketches.sketch import Sketch
+
+__all__ = ["Book", "Known", "Part", "Stream", "Window"]
+
+
+Whole = NDArray[np.int64]
+Texts = NDArray[np.object_]
+
+
+class Window(NamedTuple):
+    """How far a window is."""
+
+    place: int
+    closed: bool
+    bet: int
+    """0 not yet, 1 bet on, 2 never: later windows were bet on before its rows came."""
+    examined: bool
+    late_rows: int
+    """Rows that came after the window was closed."""
+    late_labels: int
+    """Labels that came, or were corrected, after the window was bet on."""
+    revised: int
+    """Labels that were corrected."""
+
+
+class Part(NamedTuple):
+    """The rows of one stream in one window."""
+
+    place: int
+    stream: str
+    n: int
+    labelled: int
+    scores: Sketch
+    """All rows; outcomes mean nothing."""
+    outcomes: Sketch
+    """The rows whose labels are known."""
+    drift: dict[str, Any] | None
+    measured: dict[str, Any] | None
+
+
+class Stream(NamedTuple):
+    """All rows, or one group: the state of its bets."""
+
+    stream: str
+    number: int
+    """In which order groups joined, from 1; 0 for all rows."""
+    declared: bool
+    eprocess: dict[str, Any]
+    detector: dict[str, Any]
+
+
+class Known(NamedTuple):
+    """Rows that were delivered before."""
+
+    row: Whole
+    """Their numbers in the new delivery, rising."""
+    place: Whole
+    stream: Texts
+    score: NDArray[np.float64]
+    target: Whole
+    label: Whole
+
+    def take(self, which: NDArray[np.bool_]) -> Known:
+        """Some of them."""
+        kept: tuple[Any, ...] = tuple(part[which] for part in self)
+        return Known(*kept)
+
+
+class Book:
+    """The store inside one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def meta(self, name: str) -> Any:
+        """A named value; None where there is none."""
+        found = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return None if found is None else json.loads(found[0])
+
+    def set_meta(self, name: str, value: Any) -> None:
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value)))
+
+    def reference(self) -> bytes:
+        """The bytes of the reference."""
+        found = self.connection.execute("SELECT content FROM reference").fetchone()
+        if found is None:
+            raise FileError("store", "has lost its reference", "restore it from a copy")
+        return bytes(found[0])
+
+    # Streams
+
+    def streams(self) -> dict[str, Stream]:
+        """All streams in the order in which they joined."""
+        found = self.connection.execute(
+            "SELECT stream, number, declared, eprocess, detector FROM streams ORDER BY number"
+        )
+        return {row[0]: Stream(row[0], row[1], bool(row[2]), json.loads(row[3]), json.loads(row[4])) for row in found}
+
+    def save_stream(self, stream: Stream) -> None:
+        texts = (json.dumps(stream.eprocess), json.dumps(stream.detector))
+        row = (stream.stream, stream.number, int(stream.declared), *texts)
+        self.connection.execute("INSERT OR REPLACE INTO streams VALUES (?, ?, ?, ?, ?)", row)
+
+    # Windows
+
+    def windows(self, stream: str, last: int | None = None) -> list[Window]:
+        """Windows in which a stream has rows, in order; the last ones only where that is asked."""
+        query = (
+            "SELECT place, closed, bet, examined, late_rows, late_labels, revised FROM windows "
+            "WHERE place IN (SELECT place FROM parts WHERE stream = ? AND n > 0) ORDER BY place DESC LIMIT ?"
+        )
+        found = self.connection.execute(query, (stream, -1 if last is None else last))
+        return [Window(r[0], bool(r[1]), r[2], bool(r[3]), *r[4:]) for r in found][::-1]
+
+    def newest_over(self, stream: str, labelled: int) -> list[Window]:
+        """The newest window that is over and has at least so many labels of a stream; none or one."""
+        query = (
+            "SELECT place, closed, bet, examined, late_rows, late_labels, revised FROM windows JOIN parts USING (place) "
+            "WHERE stream = ? AND closed = 1 AND n > 0 AND labelled >= ? ORDER BY place DESC LIMIT 1"
+        )
+        found = self.connection.execute(query, (stream, labelled))
+        return [Window(r[0], bool(r[1]), r[2], bool(r[3]), *r[4:]) for r in found]
+
+    def waiting(self) -> list[Window]:
+        """Windows that were neither bet on nor passed over, in order."""
+        query = "SELECT place, closed, bet, examined, late_rows, late_labels, revised FROM windows WHERE bet = 0"
+        return [
+            Window(r[0], bool(r[1]), r[2], bool(r[3]), *r[4:])
+            for r in self.connection.execute(query + " ORDER BY place")
+        ]
+
+    def unexamined(self) -> list[int]:
+        """Closed windows whose scores were not compared with the reference yet."""
+        query = "SELECT place FROM windows WHERE closed = 1 AND examined = 0 ORDER BY place"
+        return [place for (place,) in self.connection.execute(query)]
+
+    def window(self, place: int) -> Window:
+        """A window, begun where it is new."""
+        self.connection.execute("INSERT OR IGNORE INTO windows (place) VALUES (?)", (place,))
+        query = "SELECT place, closed, bet, examined, late_rows, late_labels, revised FROM windows WHERE place = ?"
+        r = self.connection.execute(query, (place,)).fetchone()
+        return Window(r[0], bool(r[1]), r[2], bool(r[3]), *r[4:])
+
+    def save_window(self, window: Window) -> None:
+        row = (int(window.closed), window.bet, int(window.examined), *window[4:], window.place)
+        self.connection.execute(
+            "UPDATE windows SET closed = ?, bet = ?, examined = ?, late_rows = ?, late_labels = ?, revised = ? WHERE place = ?",
+            row,
+        )
+
+    def last_bet(self) -> int | None:
+        """The last window that was bet on."""
+        found: tuple[int | None] = self.connection.execute("SELECT max(place) FROM windows WHERE bet = 1").fetchone()
+        return found[0]
+
+    def count_windows(self, stream: str) -> int:
+        """In how many windows a stream has rows."""
+        query = "SELECT count(*) FROM parts WHERE stream = ? AND n > 0"
+        return int(self.connection.execute(query, (stream,)).fetchone()[0])
+
+    # Parts
+
+    def part(self, place: int, stream: str, lens: str) -> Part:
+        """The rows of one stream in one window; an empty one where there are none."""
+        found = self.parts(place, stream)
+        return found[0] if found else Part(place, stream, 0, 0, Sketch.empty(lens), Sketch.empty(lens), None, None)
+
+    def parts(self, place: int, stream: str | None = None) -> list[Part]:
+        """The rows of all streams of one window."""
+        query = "SELECT place, stream, n, labelled, scores, outcomes, drift, measured FROM parts WHERE place = ?"
+        words: tuple[Any, ...] = (place,)
+        if stream is not None:
+            query, words = query + " AND stream = ?", (place, stream)
+        return [_part(row) for row in self.connection.execute(query + " ORDER BY stream", words)]
+
+    def save_part(self, part: Part) -> None:
+        """What was found of the rows as they were before is forgotten."""
+        row = (*part[:4], part.scores.to_bytes(), part.outcomes.to_bytes(), _text(part.drift), _text(part.measured))
+        self.connection.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def counts(self, place: int, stream: str) -> tuple[int, int]:
+        """Rows and labels of a stream in a window, without reading its sketches."""
+        query = "SELECT n, labelled FROM parts WHERE place = ? AND stream = ?"
+        found = self.connection.execute(query, (place, stream)).fetchone()
+        return (0, 0) if found is None else (found[0], found[1])
+
+    def totals(self) -> dict[str, tuple[int, int]]:
+        """Rows and labels of each stream."""
+        query = "SELECT stream, sum(n), sum(labelled) FROM parts GROUP BY stream"
+        return {row[0]: (row[1], row[2]) for row in self.connection.execute(query)}
+
+    def save_found(self, place: int, stream: str, column: str, content: dict[str, Any]) -> None:
+        """What was found of the rows as they are."""
+        query = {
+            "drift": "UPDATE parts SET drift = ? WHERE place = ? AND stream = ?",
+            "measured": "UPDATE parts SET measured = ? WHERE place = ? AND stream = ?",
+        }[column]
+        self.connection.execute(query, (json.dumps(content), place, stream))
+
+    def last_drift(self, stream: str) -> float | None:
+        """The smallest corrected p-value of the newest window of a stream that is over and was compared with the reference."""
+        query = (
+            "SELECT drift FROM parts JOIN windows USING (place) "
+            "WHERE stream = ? AND closed = 1 AND drift IS NOT NULL ORDER BY place DESC LIMIT 1"
+        )
+        found = self.connection.execute(query, (stream,)).fetchone()
+        drift = None if found is None else json.loads(found[0])["drift"]
+        return None if drift is None else float(min(drift["adjusted"]))
+
+    # Rows and deliveries
+
+    def known(self, ids: Sequence[str]) -> Known:
+        """Which of these ids were delivered before, and as what."""
+        self.connection.execute("CREATE TEMP TABLE IF NOT EXISTS incoming (id TEXT, row INTEGER)")
+        self.connection.execute("DELETE FROM incoming")
+        self.connection.executemany("INSERT INTO incoming VALUES (?, ?)", zip(ids, range(len(ids)), strict=True))
+        found = self.connection.execute(
+            "SELECT i.row, r.place, r.stream, r.score, r.target, r.label FROM incoming i JOIN rows r ON r.id = i.id ORDER BY i.row"
+        ).fetchall()
+        kinds: tuple[Any, ...] = (np.int64, np.int64, object, np.float64, np.int64, np.int64)
+        columns = zip(*found, strict=True) if found else ((),) * len(kinds)
+        return Known(*(np.array(part, kind) for part, kind in zip(columns, kinds, strict=True)))
+
+    def add_rows(self, rows: Iterable[tuple[str, int, str, float, int, int]]) -> None:
+        """New rows: id, place, stream, score, target, label."""
+        self.connection.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, 1)", rows)
+
+    def relabel(self, pairs: Iterable[tuple[int, str]]) -> None:
+        """Another label for rows, which counts as another version."""
+        self.connection.executemany("UPDATE rows SET label = ?, version = version + 1 WHERE id = ?", pairs)
+
+    def delivery(self, name: str) -> tuple[str, int] | None:
+        """Fingerprint and number of rows of a delivery that came before."""
+        found = self.connection.execute("SELECT digest, n FROM deliveries WHERE name = ?", (name,)).fetchone()
+        return None if found is None else (found[0], found[1])
+
+    def add_delivery(self, name: str, digest: str, n: int) -> None:
+        self.connection.execute("INSERT INTO deliveries VALUES (?, ?, ?)", (name, digest, n))
+
+    # Bets and events
+
+    def add_bet(
+        self, place: int, stream: str, digest: str, labelled: int, log_value: float | None, log_detector: float | None
+    ) -> None:
+        """A bet that was made; it is never changed."""
+        self.connection.execute(
+            "INSERT INTO bets (place, stream, digest, labelled, log_value, log_detector) VALUES (?, ?, ?, ?, ?, ?)",
+            (place, stream, digest, labelled, log_value, log_detector),
+        )
+
+    def bets(self, stream: str) -> list[tuple[int, str, float | None, float | None]]:
+        """Window, fingerprint of the rows, and logarithms of the capital and of the detector after it, in order."""
+        query = "SELECT place, digest, log_value, log_detector FROM bets WHERE stream = ? ORDER BY sequence"
+        return list(self.connection.execute(query, (stream,)))
+
+    def add_event(
+        self,
+        place: int,
+        stream: str,
+        kind: str,
+        evidence: float,
+        words: str,
+        onset: int | None = None,
+        seen: bool = False,
+    ) -> bool:
+        """An alarm; false where it was raised before."""
+        done = self.connection.execute(
+            "INSERT OR IGNORE INTO events (place, stream, kind, evidence, words, onset, seen) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (place, stream, kind, evidence, words, onset, int(seen)),
+        )
+        return done.rowcount > 0
+
+    def last_event(self, stream: str, kind: str) -> tuple[int | None, bool]:
+        """Onset of the last alarm of a kind in a stream, and whether it was acknowledged."""
+        query = "SELECT onset, seen FROM events WHERE stream = ? AND kind = ? ORDER BY sequence DESC LIMIT 1"
+        found = self.connection.execute(query, (stream, kind)).fetchone()
+        return (None, False) if found is None else (found[0], bool(found[1]))
+
+    def events(self) -> list[tuple[int, int, str, str, float, str, int | None, bool]]:
+        """All alarms in order: number, window, stream, kind, evidence, words, onset, whether it was acknowledged."""
+        query = "SELECT sequence, place, stream, kind, evidence, words, onset, seen FROM events ORDER BY sequence"
+        return [(*row[:7], bool(row[7])) for row in self.connection.execute(query)]
+
+    def acknowledge(self) -> int:
+        """Mark all alarms as seen; gives how many were new."""
+        return int(self.connection.execute("UPDATE events SET seen = 1 WHERE seen = 0").rowcount)
+
+
+def _part(row: tuple[Any, ...]) -> Part:
+    drift, measured = (None if text is None else json.loads(text) for text in row[6:])
+    place, stream, n, labelled = row[:4]
+    return Part(place, stream, n, labelled, Sketch.from_bytes(row[4]), Sketch.from_bytes(row[5]), drift, measured)
+
+
+def _text(found: dict[str, Any] | None) -> str | None:
+    return None if found is None else json.dumps(found)

@@ -1,0 +1,36 @@
+"""Public names; written by tools/make_stub.py, not by hand."""
+
+from .adjust import OffsetAdjustment as OffsetAdjustment
+from .adjust import PriorEstimate as PriorEstimate
+from .adjust import PriorShift as PriorShift
+from .adjust import prior_shift_em as prior_shift_em
+from .base import CalibrationMap as CalibrationMap
+from .binary import BetaCalibration as BetaCalibration
+from .binary import CenteredIsotonicCalibration as CenteredIsotonicCalibration
+from .binary import IsotonicCalibration as IsotonicCalibration
+from .binary import KernelCalibration as KernelCalibration
+from .binary import PlattScaling as PlattScaling
+from .binary import QuadraticLogit as QuadraticLogit
+from .binary import SplineCalibration as SplineCalibration
+from .binning import BayesianBinning as BayesianBinning
+from .binning import HistogramBinning as HistogramBinning
+from .binning import NearIsotonicEnsemble as NearIsotonicEnsemble
+from .binning import ScalingBinning as ScalingBinning
+from .binning import TopLabelHistogramBinning as TopLabelHistogramBinning
+from .choosing import Candidate as Candidate
+from .choosing import Recalibration as Recalibration
+from .choosing import recalibrate as recalibrate
+from .class_temperature import MiscalibrationAwareTemperature as MiscalibrationAwareTemperature
+from .grouped import GroupCalibration as GroupCalibration
+from .grouped import MultiCalibration as MultiCalibration
+from .ordered import ConsistencyCalibration as ConsistencyCalibration
+from .ordered import IntraOrderPreserving as IntraOrderPreserving
+from .persistence import load as load
+from .persistence import save as save
+from .scaling import BiasCorrectedTemperature as BiasCorrectedTemperature
+from .scaling import DirichletCalibration as DirichletCalibration
+from .scaling import EnsembleTemperature as EnsembleTemperature
+from .scaling import MatrixScaling as MatrixScaling
+from .scaling import TemperatureScaling as TemperatureScaling
+from .scaling import VectorScaling as VectorScaling
+from .venn import VennAbers as VennAbers

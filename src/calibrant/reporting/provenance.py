@@ -1,0 +1,62 @@
+"""Provenance: versions, parameters, and a fingerprint of the data, so that the same report can be made again."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from ..input.predictions import Predictions
+from ..recalibration.base import fingerprint
+from .content import Provenance
+
+__all__ = ["data_fingerprint", "time_stamp", "trace"]
+
+
+def trace(
+    p: Predictions, version: str, seed: int, parameters: Mapping[str, Any], notes: Sequence[str] = ()
+) -> Provenance:
+    """What the report was made from and with."""
+    return Provenance(
+        calibrant=version,
+        numpy=np.__version__,
+        python=platform.python_version(),
+        kind=p.kind,
+        rows=p.n,
+        weight=float(p.n if p.weight is None else p.weight.sum()),
+        weight_kind=p.weight_kind,
+        classes=p.k,
+        class_names=() if p.classes is None else tuple(str(name) for name in p.classes),
+        group_names=() if p.groups is None else tuple(str(name) for name in p.group_names),
+        fingerprint=data_fingerprint(p),
+        seed=seed,
+        parameters=dict(parameters),
+        made=time_stamp(),
+        notes=tuple(notes),
+    )
+
+
+def data_fingerprint(p: Predictions) -> str:
+    """A hash of labels, scores and weights that does not depend on the order of rows.
+
+    >>> a, b = Predictions([0, 1], [0.1, 0.4]), Predictions([1, 0], [0.4, 0.1])
+    >>> data_fingerprint(a) == data_fingerprint(b), data_fingerprint(a) == data_fingerprint(Predictions([1, 0], [0.1, 0.4]))
+    (True, False)
+    """
+    scores = p.probs if p.logits is None else p.logits
+    labels = p.labels if p.labels is not None else p.soft
+    assert labels is not None
+    columns = [scores, labels] if p.weight is None else [scores, labels, p.weight]
+    return fingerprint(np.column_stack(columns))
+
+
+def time_stamp() -> str | None:
+    """The time that SOURCE_DATE_EPOCH names, in UTC; None where it names none."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not given.isdigit() or len(given) > 11:
+        return None
+    return datetime.fromtimestamp(int(given), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,10 @@
+"""Bounded, mergeable summaries of predictions, and filling them from files and databases."""
+
+from ..util.namespace import namespace
+
+NAMES = {
+    "collection": ("Sketches",),
+    "files.scanning": ("scan",),
+    "sketch": ("Sketch",),
+}
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES)

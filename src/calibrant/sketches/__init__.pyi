@@ -1,0 +1,5 @@
+"""Public names; written by tools/make_stub.py, not by hand."""
+
+from .collection import Sketches as Sketches
+from .files.scanning import scan as scan
+from .sketch import Sketch as Sketch

@@ -1,0 +1,331 @@
+"""Sketches: one sketch for each question and group of rows, with sums over whole rows; what a file, a cluster or a window leaves."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, FileError, GroupError, InputTypeError, LensError, UndefinedMetricError
+from ..input.convert import is_number
+from ..input.predictions import Predictions
+from ..util.files import read_limited, write_atomic
+from ..views.resolve import as_predictions, views_of
+from ..views.view import View
+from .row_sums import RowSums, row_sums
+from .serialization import pack, unpack, well_formed
+from .sketch import CELLS, NARROW_ROWS, Sketch, checked_cells, written_as
+
+__all__ = ["ALL", "GroupSketch", "Sketches", "default_lenses", "row_metric"]
+
+# Up to this many classes each has a sketch of its own, unless other lenses are asked for.
+FEW_CLASSES = 50
+MOST_BYTES = 4 << 30
+ALL = None
+"""The group of all rows."""
+
+
+class GroupSketch:
+    """The rows of one group: a sketch for each lens, and sums over whole rows where the probabilities are known."""
+
+    def __init__(self, lenses: Mapping[str, Sketch], scores: RowSums | None) -> None:
+        self.lenses = dict(lenses)
+        self.scores = scores
+
+    def merge(self, other: GroupSketch) -> GroupSketch:
+        """The rows of both."""
+        both = {name: sketch.merge(other.lenses[name]) for name, sketch in self.lenses.items()}
+        kept = None if self.scores is None or other.scores is None else self.scores.plus(other.scores)
+        return GroupSketch(both, kept)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, GroupSketch):
+            return NotImplemented
+        return self.lenses == other.lenses and self.scores == other.scores
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Sketches:
+    """Everything that measuring needs to know of any number of rows, in bounded size; sums of it are exact.
+
+    It stands wherever labels and probabilities do in the score metrics, in `evaluate`, `assess`, `interval`, the figures and
+    the report. ``sketches["class:cat"]`` or ``sketches.sketch(lens, group)`` is one `Sketch`.
+
+    >>> import calibrant as cal
+    >>> sketches = cal.Sketches.of([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], groups=["a", "a", "b", "b"])
+    >>> cal.ece(sketches) == cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+    True
+    >>> round(cal.nll(sketches), 6) == round(cal.nll([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]), 6)
+    True
+    >>> sketches.groups
+    ('a', 'b')
+    """
+
+    def __init__(self, kind: str, classes: tuple[Any, ...], parts: Mapping[Any, GroupSketch]) -> None:
+        self.kind = kind
+        """``"binary"``, ``"multiclass"`` or ``"confidence"``."""
+        self.classes = classes
+        """Names of the classes, in the order of the columns."""
+        self.parts = dict(parts)
+        """What is known of each group; of all rows under None."""
+
+    @classmethod
+    def of(
+        cls,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        lenses: Iterable[str] | None = None,
+        scores: bool = True,
+        **words: Any,
+    ) -> Sketches:
+        """The sketches of labels and probabilities.
+
+        Parameters
+        ----------
+        y_true, y_prob
+            Labels and probabilities; see `Predictions`, whose keywords are taken too. With ``groups=`` each group has its own.
+        lenses
+            Which questions: names such as ``"top_label"``, ``"classwise"``, ``"class:cat"`` or ``"rank:2"``. By default the one
+            the metrics take, the top label, and each class where there are at most 50.
+        scores
+            Whether to add up what brier, nll and ecd need of whole rows.
+        """
+        predictions = as_predictions(y_true, y_prob, words)
+        if predictions.kind == "multilabel":
+            raise LensError("y_prob", "holds many labels a row", "make one Sketch for each, with lens='class:NAME'")
+        names = tuple(range(predictions.k) if predictions.classes is None else map(_plain, predictions.classes))
+        chosen = default_lenses(predictions.kind, predictions.k) if lenses is None else tuple(lenses)
+        parts: dict[Any, GroupSketch] = {ALL: _sketched(predictions, chosen, scores)}
+        if predictions.groups is not None:
+            order = np.argsort(predictions.groups, kind="stable")
+            ends = np.cumsum(np.bincount(predictions.groups, minlength=len(predictions.group_names)))
+            for name, rows in zip(predictions.group_names, np.split(order, ends[:-1]), strict=True):
+                if len(rows):
+                    parts[_plain(name)] = _sketched(predictions.take(rows), chosen, scores)
+        return cls(predictions.kind, names, parts)
+
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """Names of the groups in order: numbers by their size, then text."""
+        return tuple(sorted((name for name in self.parts if name is not ALL), key=_in_order))
+
+    @property
+    def lenses(self) -> tuple[str, ...]:
+        """Names of the questions of which there are sketches."""
+        return tuple(self.parts[ALL].lenses)
+
+    @property
+    def k(self) -> int:
+        """Number of classes."""
+        return max(2, len(self.classes))
+
+    def confidence_and_accuracy(self) -> tuple[float | None, float | None]:
+        """Mean confidence in the predicted class, and how often it was right; None where no sketch tells."""
+        if not self.n:
+            return None, None
+        if "top_label" in self.lenses:
+            top = self.sketch("top_label")
+            return top.mean_score, top.positives / top.n
+        if "binary" not in self.lenses:
+            return None, None
+        sums = self.sketch("binary").coarse(2)
+        rows, positives, score = sums.rows, sums.positives, sums.score_sum
+        confidence = (rows[0] - score[0] + score[1]) / self.n
+        return float(confidence), float((rows[0] - positives[0] + positives[1]) / self.n)
+
+    @property
+    def main(self) -> str:
+        """The question that metrics ask unless told otherwise."""
+        return "binary" if self.kind == "binary" else "top_label"
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return next(iter(self.parts[ALL].lenses.values())).n
+
+    @property
+    def scores(self) -> RowSums | None:
+        """Sums over whole rows; None where they were not kept."""
+        return self.parts[ALL].scores
+
+    def sketch(self, lens: str = "auto", group: Any = ALL) -> Sketch:
+        """The sketch of one question and group."""
+        part = self.group(group).parts[ALL]
+        name = self.main if lens == "auto" else lens
+        if name not in part.lenses:
+            raise LensError("lens", f"there is no sketch of {name!r}", f"one of {', '.join(self.lenses)}")
+        return part.lenses[name]
+
+    def __getitem__(self, lens: str) -> Sketch:
+        return self.sketch(lens)
+
+    def group(self, name: Any) -> Sketches:
+        """The sketches of one group alone."""
+        if name not in self.parts:
+            known = ", ".join(map(str, self.groups[:10])) or "no groups were kept"
+            raise GroupError("group", f"there is no group {name!r}", known)
+        return Sketches(self.kind, self.classes, {ALL: self.parts[name]})
+
+    def sketches_of(self, lens: Any) -> list[Sketch]:
+        """The sketches that a lens asks for: one, or one for each class."""
+        if not isinstance(lens, str):
+            raise LensError("lens", "sketches know lenses by name", f"one of {', '.join(self.lenses)}")
+        if lens == "classwise":
+            return [self.sketch(f"class:{name}") for name in self.classes]
+        return [self.sketch(lens)]
+
+    def predictions(self, lens: str = "auto") -> Predictions:
+        """The cells of one question as predictions that stand for many rows each, with the groups where there are any.
+
+        What is not a score metric reads these too (figures, maps, thresholds, the report), at the mean score of each cell.
+        """
+        names = self.groups or (ALL,)
+        views = [self.sketch(lens, name).view() for name in names]
+        words: dict[str, Any] = {"counts": np.concatenate([view.weight for view in views])}
+        if self.groups:
+            called = names if all(map(is_number, names)) else [str(name) for name in names]
+            words["groups"] = np.repeat(np.array(called, object), [view.n for view in views])
+        if views[0].lens != "binary":
+            words["input"] = "confidence"
+        score = np.concatenate([view.score for view in views])
+        found = Predictions.derived(np.concatenate([view.raw_outcome for view in views]), score, **words)
+        if views[0].lens == "binary" and list(self.classes) != [0, 1]:
+            found.classes = self.classes
+        return found
+
+    def renamed(self, classes: tuple[Any, ...], lenses: Mapping[str, str]) -> Sketches:
+        """The same numbers under other names of classes and lenses."""
+        parts = {}
+        for name, part in self.parts.items():
+            kept = {
+                lenses[lens]: Sketch(found._cells, found._kept, lenses[lens]) for lens, found in part.lenses.items()
+            }
+            parts[name] = GroupSketch(kept, part.scores)
+        return Sketches(self.kind, classes, parts)
+
+    def merge(self, other: Sketches) -> Sketches:
+        """The sketches of the rows of both; groups that only one has are kept."""
+        if not isinstance(other, Sketches):
+            raise InputTypeError("other", f"must be Sketches; got {type(other).__name__}")
+        if (self.kind, self.classes) != (other.kind, other.classes):
+            raise LensError("other", "holds other classes", f"{list(self.classes)} against {list(other.classes)}")
+        if set(self.lenses) != set(other.lenses):
+            raise LensError("other", f"holds {list(other.lenses)}, and this {list(self.lenses)}", "ask for the same")
+        parts = dict(self.parts)
+        for name, part in other.parts.items():
+            parts[name] = parts[name].merge(part) if name in parts else part
+        return Sketches(self.kind, self.classes, parts)
+
+    __add__ = merge
+
+    def update(self, y_true: Any, y_prob: Any = None, **words: Any) -> Sketches:
+        """The sketches with more rows; these stay as they are."""
+        words.setdefault("lenses", self.lenses)
+        words.setdefault("scores", self.scores is not None)
+        if self.kind == "multiclass" and not isinstance(y_true, Predictions):
+            words.setdefault("classes", list(self.classes))
+        return self.merge(Sketches.of(y_true, y_prob, **words))
+
+    def to_bytes(self) -> bytes:
+        """All of it as bytes: versioned, with a checksum, the same on every machine."""
+        wide = self.n > NARROW_ROWS
+        head: dict[str, Any] = {"kind_of": self.kind, "classes": list(self.classes), "cells": CELLS, "parts": []}
+        head |= written_as(wide)
+        arrays = []
+        for name in [ALL, *self.groups]:
+            part = self.parts[name]
+            kept = None if part.scores is None else [str(number) for number in part.scores]
+            head["parts"].append({"group": name, "lenses": sorted(part.lenses), "scores": kept})
+            for lens in sorted(part.lenses):
+                arrays += part.lenses[lens].arrays(wide)
+        return pack("Sketches", head, arrays, 1 + wide)
+
+    @classmethod
+    def from_bytes(cls, content: bytes, name: str = "content") -> Sketches:
+        """What `to_bytes` wrote."""
+        head, arrays = unpack("Sketches", content, name)
+        rest = iter([arrays[i : i + 5] for i in range(0, len(arrays), 5)])
+        parts = {}
+        with well_formed(name):
+            for part in head["parts"]:
+                lenses = {lens: Sketch(*checked_cells(next(rest), head), lens) for lens in part["lenses"]}
+                kept = None if part["scores"] is None else RowSums(*(int(text) for text in part["scores"]))
+                parts[part["group"]] = GroupSketch(lenses, kept)
+            return cls(head["kind_of"], tuple(head["classes"]), {ALL: parts[ALL], **parts})
+
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write the bytes to a file; the old file or the new one is there at any moment."""
+        return write_atomic(path, self.to_bytes())
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Sketches:
+        """Read what `write` wrote."""
+        try:
+            return cls.from_bytes(read_limited(path, MOST_BYTES), str(path))
+        except ArgumentError as error:
+            raise FileError(str(path), error.problem, error.remedy) from None
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sketches):
+            return NotImplemented
+        return (self.kind, self.classes, self.parts) == (other.kind, other.classes, other.parts)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        groups = f", {len(self.groups)} groups" if self.groups else ""
+        lenses = ", ".join(self.lenses[:4]) + (f" and {len(self.lenses) - 4} more" if len(self.lenses) > 4 else "")
+        return f"Sketches({self.kind}, {self.n:,} rows{groups}; {lenses})"
+
+
+def default_lenses(kind: str, classes: int) -> tuple[str, ...]:
+    """The questions asked unless told otherwise."""
+    if kind == "binary":
+        return ("binary",)
+    return ("top_label", "classwise") if kind == "multiclass" and classes <= FEW_CLASSES else ("top_label",)
+
+
+def _sketched(p: Predictions, lenses: tuple[str, ...], scores: bool) -> GroupSketch:
+    found: dict[str, Sketch] = {}
+    for lens in lenses:
+        for view in views_of(p, lens):
+            if not isinstance(view, View):
+                raise LensError("lenses", f"{lens!r} keeps whole vectors", "name lenses of one score a row")
+            found[view.lens] = Sketch.of_view(view)
+            view.forget()
+    if not found:
+        raise ArgumentError("lenses", "is empty", "name at least one, for example 'top_label'")
+    p.views.clear()  # views and predictions know each other, which would keep a batch until the collector comes round
+    known = scores and p.kind in ("binary", "multiclass") and p.weight_kind == "unit" and p.labels is not None
+    return GroupSketch(found, row_sums(p.probs, p.labels) if known and p.labels is not None else None)
+
+
+def _plain(name: Any) -> Any:
+    """A name as something that bytes can hold."""
+    return name.item() if isinstance(name, np.generic) else name if isinstance(name, (str, int, float)) else str(name)
+
+
+def _in_order(name: Any) -> tuple[bool, float, str]:
+    return (False, name, "") if is_number(name) else (True, 0.0, str(name))
+
+
+def row_metric(sketches: Sketches, metric: str) -> float:
+    """A metric of whole rows, from their sums."""
+    if metric not in ("brier", "root_brier", "nll", "ecd"):
+        raise InputTypeError("y_true", f"is sketches, and {metric} reads every row", "pass the rows")
+    kept = sketches.scores
+    if kept is None or not kept.rows:
+        raise UndefinedMetricError(metric, "reads whole rows, and these sketches kept no sums of them", "scores=True")
+    if metric in ("nll", "ecd"):
+        return kept.nll if metric == "nll" else kept.ecd
+    value = max(kept.brier, 0.0) / (2 if sketches.kind == "binary" else 1)
+    return value if metric == "brier" else math.sqrt(value)

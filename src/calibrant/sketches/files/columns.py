@@ -1,0 +1,256 @@
+"""Which columns of a table hold what, by the names given or the usual ones, and SQL made of them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import ArgumentError, ColumnError
+from ...input.convert import match_columns
+from ...input.frames import CALIBRATED, PROB_PREFIXES, as_booleans, class_names, positive_last
+
+__all__ = [
+    "CALIBRATED",
+    "LABEL_NAMES",
+    "PROB_NAMES",
+    "Columns",
+    "as_booleans",
+    "check_class_order",
+    "check_expression",
+    "class_names",
+    "find_columns",
+    "first_line",
+    "like_classes",
+    "lossless",
+    "names_as_written",
+    "quoted",
+    "score_options",
+]
+
+LABEL_NAMES = ("label", "labels", "y_true", "y", "target", "truth", "true_label", "class", "outcome", "actual")
+PROB_NAMES = (
+    "prob",
+    "probs",
+    "probability",
+    "probabilities",
+    "y_prob",
+    "y_proba",
+    "y_score",
+    "score",
+    "p",
+    "proba",
+    "p_1",
+    "prob_1",
+)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns hold what; None where they are to be found by their usual names."""
+
+    label: str | None = None
+    prob: str | None = None
+    probs: str | None = None
+    logits: str | None = None
+    confidence: str | None = None
+    weight: str | None = None
+    counts: str | None = None
+    by: str | None = None
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, without the lines that point into the query."""
+    return str(error).strip().split("\n")[0]
+
+
+def quoted(name: str) -> str:
+    """A name as SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def lossless(name: str, type: str) -> str:
+    """A column as SQL, in a type that NumPy holds without loss: dates, very large numbers and the like as they are printed."""
+    plain = re.fullmatch(r"BOOLEAN|FLOAT|DOUBLE|VARCHAR|U?(TINY|SMALL|BIG)?INT(EGER)?", type)
+    return quoted(name) if plain else f"CAST({quoted(name)} AS VARCHAR)"
+
+
+# A whole number, which programs write as 7 or, beside fractions and holes, as 7.0.
+_WHOLE = re.compile(r"\s*([+-]?\d+)(?:\.0*)?\s*")
+
+
+def names_as_written(texts: Iterable[str]) -> dict[str, Any]:
+    """What each text of a column is called: a number where that says no less, else the text itself.
+
+    Two spellings of one whole number are one name.
+
+    >>> names_as_written(["10", "9"]), names_as_written(["07", "9"]), names_as_written(["1.10", "x"]), names_as_written(["1", "1.0"])
+    ({'10': 10, '9': 9}, {'07': '07', '9': '9'}, {'1.10': '1.10', 'x': 'x'}, {'1': 1, '1.0': 1})
+    """
+    names = {text: text for text in texts}
+    whole = {text: found[1] if (found := _WHOLE.fullmatch(text)) else text for text in names}
+    if len(set(whole.values())) < len(names):
+        names = whole
+    for number in (int, float):
+        if all(_is_spelled(number, name) for name in names.values()):
+            return {text: number(name) for text, name in names.items()}
+    return dict(names)
+
+
+def _is_spelled(number: type[int] | type[float], text: str) -> bool:
+    """Whether a text is just how a number is printed."""
+    try:
+        value = number(text)
+    except ValueError:
+        return False
+    return str(value) == text and (-(2**63) <= value < 2**63 if number is int else math.isfinite(value))
+
+
+def check_expression(connection: Any, where: str, argument: str = "--where") -> None:
+    """Refuse anything but one SQL expression: no second statement, no query inside it."""
+    tree = json.loads(
+        connection.execute("SELECT json_serialize_sql(?)", [f"SELECT 1 WHERE (\n{where}\n)"]).fetchone()[0]
+    )
+    if tree.get("error"):
+        raise ArgumentError(
+            argument,
+            f"is no SQL expression: {tree.get('error_message', where)}",
+            "for example \"country = 'FR' AND age > 60\"",
+        )
+    statements = tree["statements"]
+    if len(statements) != 1 or not _is_condition(statements[0]["node"]):
+        raise ArgumentError(
+            argument, "must be one SQL expression without queries inside", "for example \"country = 'FR'\""
+        )
+
+
+# What may follow a condition in a query: an unbalanced parenthesis in front of it would let it in.
+_CLAUSES = ("modifiers", "group_expressions", "having", "sample", "qualify")
+
+
+def _is_condition(node: dict[str, Any]) -> bool:
+    """Whether a parsed query is one condition and nothing else."""
+    if node["type"] != "SELECT_NODE" or any(node.get(clause) for clause in _CLAUSES):
+        return False
+    condition = node["where_clause"]
+    blank = condition.get("function_name") == "row" and not condition.get("arguments")
+    return not blank and not {"SUBQUERY", "PARAMETER"} & set(_classes_within(condition))
+
+
+def _classes_within(tree: Any) -> Iterator[str]:
+    """The class of every part of an expression."""
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    if isinstance(tree, dict) and isinstance(tree.get("class"), str):
+        yield tree["class"]
+    for part in parts:
+        yield from _classes_within(part)
+
+
+def find_columns(
+    existing: list[str], columns: Columns, dashes: str = "--", *, labelled: bool = True
+) -> tuple[str, list[str]]:
+    """The label column and the score columns, by the names given or by the usual ones; `dashes` stand before options.
+
+    Of two score columns whose names tell it, as p_yes and p_no do, that of the positive class comes last. Without `labelled` there need
+    not be a label, whose name is then empty.
+    """
+    lower = {name.lower(): name for name in reversed(existing)}
+    label = match_columns(existing, [columns.label], f"{dashes}label")[0] if columns.label else None
+    given = [(option, name) for option, name in score_options(columns, dashes) if name]
+    if len(given) > 1:
+        raise ArgumentError(given[1][0], f"was given beside {given[0][0]}", "pass one of them")
+    if label is None:
+        label = next((lower[name] for name in LABEL_NAMES if name in lower), None if labelled else "")
+        if label is None:
+            raise ColumnError(
+                f"{dashes}label",
+                "no column has a usual name for labels",
+                f"name it; the columns are {', '.join(existing[:20])}",
+            )
+    others = [name for name in existing if name not in (label, columns.weight, columns.counts, columns.by)]
+    if given:
+        option, name = given[0]
+        spec = [part.strip() for part in name.split(",")]
+        if not any("*" in part for part in spec):
+            return label, positive_last(match_columns(existing, spec, option), name)
+        # A pattern speaks of scores, so the label is not among them even where its name would fit.
+        return label, positive_last(_without_twins(match_columns(others, spec, option)), name)
+    return label, positive_last(_usual_scores(others, existing, dashes), "")
+
+
+def _without_twins(names: list[str]) -> list[str]:
+    """The columns without those that `apply` wrote beside another of them."""
+    return [name for name in names if not (name.endswith(CALIBRATED) and name.removesuffix(CALIBRATED) in names)]
+
+
+def _usual_scores(others: list[str], existing: list[str], dashes: str) -> list[str]:
+    """The columns of usual names for probabilities; refused where a map made a second set of them."""
+    found = _several(others)
+    if not found:
+        lower = {name.lower(): name for name in reversed(others)}
+        found = [lower[name] for name in PROB_NAMES if name in lower][:1]
+    several = f"{dashes}probs " if dashes else "prob="
+    if not found:
+        raise ColumnError(
+            f"{dashes}prob",
+            "no column has a usual name for probabilities",
+            f"name it, or several with {several}'p_*'; the columns are {', '.join(existing[:20])}",
+        )
+    twin = next((name for name in found if name + CALIBRATED in others), None)
+    if twin is None:
+        return found
+    option, spec = f"{dashes}prob " if dashes else "prob=", twin
+    if len(found) > 1:
+        option = several
+        prefix = next(prefix for prefix in PROB_PREFIXES if twin.lower().startswith(prefix))
+        spec = f"{twin[: len(prefix)]}*"
+    raise ColumnError(
+        f"{dashes}prob",
+        f"could be {twin} or {twin}{CALIBRATED}, which a map made of it",
+        f"name one set: {option}'{spec}' or {option}'{spec}{CALIBRATED}'",
+    )
+
+
+def _several(others: list[str]) -> list[str]:
+    """Columns that share a usual prefix, one for each class; empty where there are none."""
+    for prefix in PROB_PREFIXES:
+        found = [name for name in others if re.fullmatch(re.escape(prefix) + r"\d+", name.lower())] or (
+            [name for name in others if name.lower().startswith(prefix)] if prefix.endswith("_") else []
+        )
+        if len(_without_twins(found)) >= 2:
+            return found
+    return []
+
+
+def score_options(columns: Columns, dashes: str = "--") -> list[tuple[str, str | None]]:
+    """The options that name scores, and what each was given."""
+    return [(dashes + name, getattr(columns, name)) for name in ("prob", "probs", "logits", "confidence")]
+
+
+def like_classes(names: Sequence[Any], known: Sequence[Any]) -> list[Any]:
+    """Names as those of the classes known, where both are words for true and false; else as they are.
+
+    >>> like_classes(["yes", "no"], ["False", "True"]), like_classes([True, False], ["cat", "dog"])
+    (['True', 'False'], [True, False])
+    """
+    meant, other = as_booleans(names), as_booleans(known)
+    if meant is None or other is None or set(other) != {True, False} or set(names) <= set(known):
+        return list(names)
+    spelled = dict(zip(other, known, strict=True))
+    return [spelled[value] for value in meant]
+
+
+def check_class_order(given: Sequence[Any], of_columns: Sequence[Any], argument: str = "classes") -> None:
+    """Refuse names of classes that belong to other columns by their names: the numbers would go to the wrong classes.
+
+    Numbers may be shifted, as where ``p_0, p_1`` are of classes that are counted from 1.
+    """
+    named, own = [str(name) for name in given], [str(name) for name in of_columns]
+    moved = any(name != here and name in own for name, here in zip(named, own, strict=False))
+    if moved and (set(named) == set(own) or not all(name.isdigit() for name in own)):
+        known = ", ".join(own[:10]) + (", ..." if len(own) > 10 else "")
+        problem = f"has another order than the columns, which are named after {known}"
+        raise ArgumentError(argument, problem, "drop it, or name the columns in the order wanted")

@@ -1,0 +1,395 @@
+"""Open files of any size as one table: CSV, TSV, Parquet, JSON lines, globs of them, and tables of DuckDB databases."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import ArgumentError, FileError, InputTypeError
+from ...input.convert import is_frame
+from ...util.files import read_start
+from .columns import check_expression, first_line, quoted
+
+__all__ = [
+    "CONFIG",
+    "FILE",
+    "PRINTED",
+    "ROW",
+    "Source",
+    "attached",
+    "check_cut",
+    "check_kind",
+    "dialect_of",
+    "kind_of",
+    "listed",
+    "named_types",
+    "not_read_as_utf8",
+    "not_utf8",
+    "open_source",
+    "paths_of",
+    "reader",
+    "text",
+    "with_texts",
+]
+
+KINDS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".duckdb": "duckdb",
+    ".db": "duckdb",
+}
+# Columns that reading adds: the file of a row, under a name that no file has, and its number, which has one name only.
+FILE, ROW = "file that calibrant reads", "file_row_number"
+# Kinds of files that hold numbers as they were printed, so that rows sum to 1 up to the last digit only.
+PRINTED = ("csv", "tsv", "json")
+CONFIG: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+# Left to guess, DuckDB takes rows that begin with # for comments and 03/05/2026 for the fifth or the third, file by file.
+_ISO = "dateformat = '%Y-%m-%d'"
+READERS: dict[str, tuple[str, ...]] = {
+    "csv": ("read_csv", "header = true", "comment = ''", _ISO),
+    "tsv": ("read_csv", "header = true", "comment = ''", _ISO, "delim = '\t'"),
+    "parquet": ("read_parquet",),
+    "json": ("read_json", "format = 'auto'", _ISO),
+}
+
+
+def reader(kind: str, paths: str, *more: str) -> str:
+    """A call of DuckDB's reader of some kind of files, of paths as SQL."""
+    function, *options = READERS[kind]
+    return f"{function}({', '.join((paths, *options, *more))})"
+
+
+READ = {kind: reader(kind, "{paths}", "union_by_name = true", f"filename = '{FILE}'") for kind in READERS}
+NUMBERED = READ["parquet"].replace("filename", f"{ROW} = true, filename")
+PACKED = (".gz", ".zst")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows of some files, as SQL, on a connection that knows no other."""
+
+    connection: Any
+    kind: str
+    paths: tuple[str, ...]
+    table: str
+    names: tuple[str, ...]
+    types: dict[str, str]
+    where: str | None
+    numbered: bool = False
+    """Whether each row comes with its number."""
+    filtered: bool = False
+    """Whether `table` holds no other rows than those asked for."""
+
+    def with_text(self, name: str) -> Source:
+        """The same rows with a column as it was written, where the files are text and DuckDB would guess what it stands for."""
+        guessed = self.types[name]
+        if self.kind not in PRINTED or guessed == "VARCHAR":
+            return self
+        types = {**self.types, name: "VARCHAR"}
+        # Of JSON, all columns are named or none.
+        told = named_types("columns", types) if self.kind == "json" else named_types("types", {name: "VARCHAR"})
+        function, last = READ[self.kind].format(paths=listed(list(self.paths))), ")"
+        table = with_texts(f"{function.removesuffix(last)}, {told})", {name: guessed}, self.where)
+        return replace(self, table=table, types=types, filtered=self.where is not None)
+
+    @property
+    def rows(self) -> str:
+        """The rows asked for, as SQL."""
+        if self.filtered:
+            return self.table
+        return self.table if self.where is None else f"(SELECT * FROM {self.table} WHERE (\n{self.where}\n))"  # noqa: S608
+
+    def failure(self, error: Exception) -> FileError | ArgumentError:
+        """Which file, and which part of it, cannot be read; or that the condition is at fault, where all can."""
+        place = next((found for path in self.paths if (found := self._broken(path))), None)
+        if place is None and self.where is not None:
+            return ArgumentError("where", first_line(error), f"the columns are {', '.join(self.names[:20])}")
+        name, part = place if place is not None else (", ".join(self.paths[:3]), "")
+        if not_read_as_utf8(error, name):
+            return not_utf8(name)
+        return FileError(name, f"cannot be read{part}: {first_line(error)}", "make the file again, or leave it out")
+
+    def _broken(self, path: str) -> tuple[str, str] | None:
+        import duckdb
+
+        if self.kind not in READ:
+            return None
+        table = (NUMBERED if self.numbered else READ[self.kind]).format(paths=_literal(path))
+        if self._reads(f"SELECT * FROM {table}"):  # noqa: S608 - a constant and a quoted path
+            return None
+        if self.kind != "parquet":
+            return path, ""
+        try:
+            groups = self.connection.execute(
+                f"SELECT DISTINCT row_group_id, row_group_num_rows FROM parquet_metadata({_literal(path)}) ORDER BY 1"  # noqa: S608
+            ).fetchall()
+        except duckdb.Error:
+            return path, " (its footer is damaged)"
+        if not self.numbered:
+            return path, ""
+        start = 0
+        for group, rows in groups:
+            span = f"{ROW} >= {start} AND {ROW} < {start + rows}"
+            if not self._reads(f"SELECT * FROM {table} WHERE {span}"):  # noqa: S608 - numbers
+                return path, f" in row group {group} (rows {start:,} to {start + rows - 1:,})"
+            start += rows
+        return path, ""
+
+    def _reads(self, query: str) -> bool:
+        import duckdb
+
+        try:
+            self.connection.execute(f"SELECT bit_xor(hash(COLUMNS(*))) FROM ({query})")  # noqa: S608 - made here
+        except duckdb.Error:
+            return False
+        return True
+
+
+def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
+    """The files that a path, a pattern or a list of either names, in order; each once, and a file that has a pattern's name is itself."""
+    found: list[str] = []
+    for name in _names_of(source):
+        pattern = any(sign in name for sign in "*?[") and not Path(name).exists()
+        matched = sorted(glob.glob(name, recursive=True)) if pattern else [name]
+        if not matched:
+            raise FileError(name, "fits no file", "check the pattern")
+        found += matched
+    found = list(dict.fromkeys(found))
+    for name in found:
+        path = Path(name)
+        if not path.exists():
+            raise FileError(name, "there is no such file", "check the path")
+        if path.is_dir():
+            raise FileError(name, "is a folder, and files are needed", f"for example {name}/*.parquet")
+        if path.stat().st_size == 0:
+            raise FileError(name, "is empty (0 bytes)", "check what wrote it")
+    if not found:
+        raise FileError("source", "names no file", "pass a path, a pattern or a list of them")
+    return found
+
+
+def _names_of(source: Any) -> list[str]:
+    try:
+        if is_frame(source):
+            raise TypeError
+        return [os.fspath(item) for item in ([source] if isinstance(source, (str, os.PathLike)) else source)]
+    except TypeError:
+        told = f"must be a path, a pattern or a list of them; got {type(source).__name__}"
+        raise InputTypeError("source", told, "rows in memory are for Sketches.of") from None
+
+
+@contextmanager
+def open_source(
+    source: Any, *, where: str | None = None, format: str | None = None, table: str | None = None
+) -> Iterator[Source]:
+    """Files as one table; the connection is closed at the end."""
+    import duckdb
+
+    paths = paths_of(source)
+    kind = _one_kind(paths, format)
+    connection = duckdb.connect(":memory:", config=dict(CONFIG))
+    try:
+        if kind == "duckdb":
+            sql = attached(connection, paths, table)
+        else:
+            if table is not None:
+                raise ArgumentError("table", "is for DuckDB databases", "drop it")
+            sql = READ[kind].format(paths=listed(paths))
+        if where is not None:
+            check_expression(connection, where, "where")
+        opened = Source(connection, kind, tuple(paths), sql, (), {}, where)
+        try:
+            described = connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()  # noqa: S608 - quoted
+        except duckdb.Error as error:
+            raise opened.failure(error) from error
+        types = {row[0]: row[1] for row in described if row[0] != FILE}
+        check_cut(paths[0], types)
+        numbered = kind == "parquet" and ROW not in types
+        sql = NUMBERED.format(paths=listed(paths)) if numbered else sql
+        yield Source(connection, kind, tuple(paths), sql, tuple(types), types, where, numbered)
+    finally:
+        connection.close()
+
+
+def _is_utf16(path: str) -> bool:
+    return Path(path).is_file() and read_start(path, 2) in (b"\xff\xfe", b"\xfe\xff")
+
+
+def not_read_as_utf8(error: Exception, path: str) -> bool:
+    """Whether a file could not be read because it is text in another encoding."""
+    return "not utf-8" in str(error) or _is_utf16(path)
+
+
+def not_utf8(shown: str) -> FileError:
+    """What to say of text in another encoding."""
+    wide = _is_utf16(shown)
+    likely, name = ("UTF-16", "utf-16") if wide else ("Latin-1", "latin1")
+    remedy = f"save it as UTF-8, for example with iconv -f {name} -t utf-8"
+    return FileError(shown, f"is not UTF-8 text (it may be {likely})", remedy)
+
+
+# What is often at hand and cannot be read, and what to do about it.
+OTHERS = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), ("a spreadsheet", "save it as CSV")),
+    **dict.fromkeys(
+        (".zip", ".tar", ".7z", ".bz2", ".xz"), ("an archive", "unpack it; .gz and .zst are read as they are")
+    ),
+    **dict.fromkeys(
+        (".pkl", ".pickle", ".joblib", ".pt", ".pth"), ("a pickle", "write the predictions as CSV or Parquet")
+    ),
+    **dict.fromkeys(
+        (".feather", ".arrow", ".orc", ".avro", ".h5", ".hdf5", ".sqlite"), ("of another kind", "write it as Parquet")
+    ),
+    ".npy": ("a single array", "save labels and probabilities with numpy.savez"),
+}
+
+
+def check_kind(path: str | os.PathLike[str]) -> None:
+    """Refuse files that hold tables in a form that cannot be read, by their names."""
+    what, remedy = OTHERS.get(Path(path).suffix.lower(), ("", ""))
+    if what:
+        raise FileError(str(path), f"is {what}, which cannot be read", remedy)
+
+
+def check_cut(shown: str, columns: Iterable[str]) -> None:
+    """Refuse a text file that came as one column because its rows do not fit its header."""
+    only = list(columns)
+    if len(only) == 1 and any(sign in only[0] for sign in ",;\t|"):
+        raise FileError(
+            shown,
+            f"cannot be cut into columns: some row does not fit the header {only[0][:80]!r}",
+            "look for rows with more or fewer fields, such as comments",
+        )
+
+
+def attached(connection: Any, paths: list[str], table: str | None) -> str:
+    """A table of a database, opened for reading, as SQL."""
+    import duckdb
+
+    if len(paths) > 1:
+        raise FileError(paths[1], "is a second database", "name one")
+    try:
+        connection.execute(f"ATTACH {text(paths[0])} AS data (READ_ONLY)")
+        held = [
+            row[0]
+            for row in connection.execute(
+                "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'data' ORDER BY 1"
+            ).fetchall()
+        ]
+    except duckdb.Error as error:
+        raise FileError(paths[0], f"cannot be opened as a DuckDB database: {first_line(error)}") from error
+    if table is None and len(held) == 1:
+        table = held[0]
+    if table is None or table not in held:
+        problem = "holds several tables" if table is None else f"holds no table {table!r}"
+        raise FileError(paths[0], problem, f"pass table=; it has {', '.join(held[:20]) or 'none'}")
+    return f"data.{quoted(table)}"
+
+
+def kind_of(path: str | os.PathLike[str]) -> str | None:
+    """What the name of a file says of its kind; a packed file is what it holds."""
+    name = Path(path)
+    inside = name.with_suffix("") if name.suffix.lower() in PACKED else name
+    return KINDS.get(inside.suffix.lower())
+
+
+def _one_kind(paths: list[str], format: str | None) -> str:
+    """The kind of all files."""
+    kinds = [format or kind_of(name) for name in paths]
+    for name, kind in zip(paths, kinds, strict=True):
+        if kind is None:
+            check_kind(name)
+        if kind not in {*READ, "duckdb"}:
+            raise FileError(
+                name, "is of no kind that can be told from its name", f"pass format=; known are {', '.join(KINDS)}"
+            )
+        if kind != kinds[0]:
+            raise FileError(name, f"is {kind}, and {paths[0]} is {kinds[0]}", "scan each kind and add the sketches")
+    return str(kinds[0])
+
+
+def text(value: str) -> str:
+    """A string as SQL."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        shown = value.encode(errors="backslashreplace").decode()
+        raise FileError(shown, "has a name that is no UTF-8, which DuckDB cannot open", "rename the file") from None
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _literal(path: str) -> str:
+    """A path as SQL; DuckDB is not to take its signs for a pattern."""
+    return text(re.sub(r"[*?\[]", r"[\g<0>]", path))
+
+
+def listed(paths: list[str]) -> str:
+    """Paths as SQL."""
+    return "[" + ", ".join(map(_literal, paths)) + "]"
+
+
+def dialect_of(connection: Any, path: str, kind: str) -> dict[str, Any] | None:
+    """How a text file is written, in the words of Python's csv; None where it does not begin with its header or cannot be told."""
+    import csv
+
+    import duckdb
+
+    options = READERS[kind][1:]
+    try:
+        found = connection.execute(
+            f"SELECT Delimiter, Quote, Escape, SkipRows FROM sniff_csv({', '.join((_literal(path), *options))})"  # noqa: S608
+        ).fetchone()
+    except duckdb.Error:
+        return None
+    delimiter, quote, escape, skipped = found
+    if skipped or len(delimiter) != 1:
+        return None
+    quote, escape = (sign if len(sign) == 1 and sign != "\0" else None for sign in (quote, escape))
+    if quote is None:
+        return {"delimiter": delimiter, "quoting": csv.QUOTE_NONE, "escapechar": "\\"}
+    doubled = escape in (None, quote)
+    return {
+        "delimiter": delimiter,
+        "quotechar": quote,
+        "doublequote": doubled,
+        "escapechar": None if doubled else escape,
+    }
+
+
+def named_types(option: str, types: dict[str, str]) -> str:
+    """An option of a reader that says of which type columns are."""
+    pairs = ", ".join(f"{text(name)}: {text(type)}" for name, type in types.items())
+    return f"{option} = {{{pairs}}}"
+
+
+def with_texts(source: str, written: dict[str, str], where: str | None, ids: Collection[str] = ()) -> str:
+    """Columns as they were written; a condition sees the values they stand for. Of `ids`, numbers are told apart by their values."""
+    texts = {name: _id_text(quoted(name), type) if name in ids else quoted(name) for name, type in written.items()}
+    if where is None:
+        changed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in texts.items())
+        return f"(SELECT * REPLACE ({changed}) FROM {source})"  # noqa: S608 - quoted names
+    kept = {name: quoted(f"{name} as it was written") for name in written}
+    values = ", ".join(f"CAST({quoted(name)} AS {type}) AS {quoted(name)}" for name, type in written.items())
+    more = ", ".join(f"{texts[name]} AS {kept[name]}" for name in written)
+    back = ", ".join(f"{kept[name]} AS {quoted(name)}" for name in written)
+    inner = f"(SELECT * REPLACE ({values}), {more} FROM {source})"  # noqa: S608 - quoted names
+    return f"(SELECT * EXCLUDE ({', '.join(kept.values())}) REPLACE ({back}) FROM {inner} WHERE (\n{where}\n))"  # noqa: S608
+
+
+def _id_text(name: str, type: str) -> str:
+    """Text without what does not tell numbers apart: blanks, and the .0 of a whole number among fractions."""
+    if not re.fullmatch(r"U?[A-Z]*INT(EGER)?|BIGNUM|DOUBLE|FLOAT|DECIMAL.*", type):
+        return name
+    return rf"regexp_replace(trim({name}), '^([+-]?\d+)\.0*$', '\1')"

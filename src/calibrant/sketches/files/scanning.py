@@ -1,0 +1,398 @@
+"""scan: from files of any size to Sketches, in bounded memory."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import numpy as np
+
+from ...errors import (
+    ArgumentError,
+    CalibrantError,
+    FileError,
+    GroupError,
+    LabelError,
+    MissingDependencyError,
+    ProbabilityError,
+)
+from ...input.convert import SUM_TOLERANCE, match_columns, rounding_of
+from ...input.frames import opposite_of, positive_of
+from ..collection import ALL, Sketches, default_lenses
+from .columns import (
+    Columns,
+    as_booleans,
+    check_class_order,
+    class_names,
+    find_columns,
+    first_line,
+    lossless,
+    names_as_written,
+    quoted,
+)
+from .reading import FILE, PRINTED, ROW, Source, open_source
+from .sql import Scores, bad_rows, group_sketches, label_code
+
+__all__ = ["scan"]
+
+BATCH_ROWS = 1 << 20
+Engine = Literal["auto", "arrow", "sql"]
+
+
+def scan(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    label: str | None = None,
+    prob: str | Sequence[str] | None = None,
+    by: str | None = None,
+    where: str | None = None,
+    classes: Sequence[Any] | None = None,
+    lenses: Iterable[str] | None = None,
+    scores: bool = True,
+    format: str | None = None,
+    table: str | None = None,
+    engine: Engine = "auto",
+    progress: Callable[[int], None] | None = None,
+) -> Sketches:
+    """Read files of any size once and keep what every score metric needs.
+
+    Parameters
+    ----------
+    source
+        A path, a pattern such as ``"preds/*.parquet"``, or a list of them: CSV, TSV, Parquet, JSON lines, or a DuckDB database. A file
+        that is named twice is read once.
+    label, prob
+        Names of the columns; found by their usual names where not given. `prob` is the probability of the positive class, a list of
+        columns with one probability for each class, a pattern such as ``"p_*"``, or one column that holds a list. Of two columns the
+        second is of the positive class, unless their names tell it, as ``p_yes, p_no`` and ``p_1, p_0`` do.
+    by
+        Column of groups, each of which gets sketches of its own.
+    where
+        Which rows, as one SQL expression.
+    classes
+        The classes, in the order of the columns; the negative one first where there are two. Otherwise as the columns are named, where
+        labels are text (``p_cat, p_dog``), else 0, 1, ...
+    lenses, scores
+        As for `Sketches.of`.
+    format, table
+        Kind of the files where their names do not say; table of a database.
+    engine
+        ``"arrow"`` streams batches to compiled loops (needs pyarrow), ``"sql"`` lets DuckDB do all of it; ``"auto"`` takes the first
+        where it can. Both give the same bits.
+    progress
+        Called with the number of rows read so far.
+
+    Examples
+    --------
+    >>> import calibrant as cal, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.csv").write_text("y,p\\n0,0.1\\n1,0.4\\n")
+    >>> _ = (folder / "b.csv").write_text("y,p\\n1,0.8\\n1,0.9\\n")
+    >>> sketches = cal.scan(folder / "*.csv")
+    >>> cal.ece(sketches) == cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+    True
+    """
+    if engine not in ("auto", "arrow", "sql"):
+        raise ArgumentError("engine", f"must be 'auto', 'arrow' or 'sql'; got {engine!r}")
+    with open_source(source, where=where, format=format, table=table) as opened, _named_failures(opened):
+        if by is not None:
+            opened = opened.with_text(match_columns(list(opened.names), [by], "by")[0])
+        found = _scores(opened, label, prob, by, classes)
+        kind = "binary" if found.k == 2 else "multiclass"
+        asked = default_lenses(kind, found.k) if lenses is None else tuple(lenses)
+        chosen = _named(asked, found.classes)
+        sketches = _filled(opened, found, kind, chosen, scores, engine, progress)
+        if sketches is None or not sketches.n:
+            raise _no_rows(opened)
+        return _with_names_as_written(sketches) if by is not None and opened.kind in PRINTED else sketches
+
+
+def _with_names_as_written(sketches: Sketches) -> Sketches:
+    """Groups that came as text, by their numbers where those say no less."""
+    groups = [name for name in sketches.parts if name is not ALL]
+    if not all(isinstance(name, str) for name in groups):
+        return sketches
+    names = names_as_written(groups)
+    parts: dict[Any, Any] = {}
+    for name, part in sketches.parts.items():
+        called = ALL if name is ALL else names[name]
+        parts[called] = part if called not in parts else parts[called].merge(part)
+    return Sketches(sketches.kind, sketches.classes, parts)
+
+
+def _no_rows(opened: Source) -> FileError:
+    if opened.where is not None:
+        return FileError(opened.paths[0], "holds no rows that fit", "loosen where=")
+    return FileError(opened.paths[0], "holds no rows", "check what wrote it")
+
+
+def _filled(
+    opened: Source,
+    found: Scores,
+    kind: str,
+    lenses: tuple[str, ...],
+    scores: bool,
+    engine: Engine,
+    progress: Callable[[int], None] | None,
+) -> Sketches | None:
+    """The sketches, by one engine or the other; a failure names the row that is at fault."""
+    try:
+        if engine == "arrow" or (engine == "auto" and _has_arrow()):
+            return _streamed(opened, found, lenses, scores, progress)
+        sketches = _summed(opened, found, kind, lenses, scores)
+        if progress is not None:
+            progress(sketches.n)
+        return sketches
+    except FileError:
+        raise
+    except CalibrantError as error:
+        raise _located(opened, found) or error from None
+
+
+@contextmanager
+def _named_failures(opened: Source) -> Iterator[None]:
+    """What DuckDB cannot do, with the condition or the part of a file that is at fault."""
+    import duckdb
+
+    try:
+        yield
+    except CalibrantError:
+        raise
+    except duckdb.BinderException as error:
+        known = ", ".join(opened.names[:20])
+        raise ArgumentError("where", first_line(error), f"the columns are {known}") from error
+    except (duckdb.Error, OSError) as error:
+        raise opened.failure(error) from error
+
+
+def _scores(
+    opened: Source, label: str | None, prob: str | Sequence[str] | None, by: str | None, classes: Sequence[Any] | None
+) -> Scores:
+    """Where labels and probabilities are, in SQL."""
+    known = list(opened.names)
+    named = prob if prob is None or isinstance(prob, str) else ",".join(prob)
+    found, names = find_columns(known, Columns(label=label, prob=named, by=by), dashes="")
+    grouped = None if by is None else match_columns(known, [by], "by")[0]
+    group = None if grouped is None else lossless(grouped, opened.types[grouped])
+    pattern = prob if isinstance(prob, str) else ""
+    of_columns = class_names(names, pattern) if len(names) > 1 else None
+    if classes is not None and of_columns is not None:
+        if len(names) == 2 and [str(name) for name in classes] == [str(name) for name in reversed(of_columns)]:
+            names, of_columns = names[::-1], of_columns[::-1]
+        check_class_order(classes, of_columns)
+    probs, types = _numbers(opened, names)
+    k = max(2, len(probs))
+    if classes is None and len(probs) == 1:
+        classes = _as_labelled(opened, found)
+    coded = _classes(opened.types[found], classes, of_columns, k)
+    if len(coded) != k:
+        raise ArgumentError("classes", f"names {len(coded)}, and the probabilities are of {k}")
+    single = "FLOAT" in types
+    exact = SUM_TOLERANCE["float32" if single else "float64"]
+    tolerance = 1e-3 * rounding_of(k) if opened.kind in PRINTED else exact
+    code = label_code(found, opened.types[found], coded)
+    number = "FLOAT" if types == {"FLOAT"} else "DOUBLE"
+    return Scores(opened.rows, code, probs, group, coded, tolerance, number, f"CAST({quoted(found)} AS VARCHAR)")
+
+
+def _as_labelled(opened: Source, label: str) -> list[str] | None:
+    """The names of two classes, the positive one last, where the first labels are words that tell it; None elsewhere."""
+    written = opened.with_text(label)
+    if opened.types[label] not in ("BOOLEAN", "VARCHAR") or written.types[label] != "VARCHAR":
+        return None
+    first = f"SELECT {quoted(label)} AS label FROM {written.rows} LIMIT {BATCH_ROWS}"  # noqa: S608 - quoted
+    query = f"SELECT DISTINCT label FROM ({first}) WHERE label IS NOT NULL LIMIT 3"  # noqa: S608 - quoted
+    seen = [row[0] for row in opened.connection.execute(query).fetchall()]
+    if opened.types[label] == "BOOLEAN" and {name.lower() for name in seen} <= {"true", "false"}:
+        return None  # truth values, as those of a typed file
+    if len(seen) == 1:  # the same names on a day without a positive, so that days can be added
+        seen += filter(None, [opposite_of(seen[0])])
+    place = positive_of(seen)
+    return None if place is None else [seen[1 - place], seen[place]]
+
+
+def _classes(label: str, given: Sequence[Any] | None, of_columns: list[Any] | None, k: int) -> tuple[Any, ...]:
+    """The classes as they were given, or as the columns name them; 0, 1, ... where labels of some type cannot be those names."""
+    text = label == "VARCHAR" or label.startswith("ENUM")
+    if label.endswith(("]", ")")) and not label.startswith(("DECIMAL", "ENUM")):
+        raise LabelError("label", f"is a column of type {label}, and one value for each row is needed")
+    named: list[Any] = list(range(k)) if given is None and of_columns is None else list(given or of_columns or ())
+    if label == "BOOLEAN" and as_booleans(named) is not None:
+        return tuple(named)  # which label_code reads as truth values
+    if given is None and not text and any(isinstance(name, str) for name in named):
+        named = list(range(k))
+    return tuple(str(name) for name in named) if text else tuple(named)
+
+
+def _numbers(opened: Source, names: list[str]) -> tuple[tuple[str, ...], set[str]]:
+    """The probabilities of a row as SQL, and the types of their columns."""
+    types = {opened.types[name] for name in names}
+    listed = len(names) == 1 and opened.types[names[0]].endswith("]")
+    if listed:
+        types = {re.sub(r"\[\d*\]$", "", opened.types[names[0]])}
+    for name in names:
+        own = types if listed else {opened.types[name]}
+        if not all(re.fullmatch(r"FLOAT|DOUBLE|DECIMAL.*|U?[A-Z]*INT(EGER)?", kind) for kind in own):
+            shown = _first_text(opened, name) if own == {"VARCHAR"} else ""
+            raise ProbabilityError(
+                "prob", f"{quoted(name)} is of type {opened.types[name]}{shown}, and numbers are needed"
+            )
+    return _from_list(opened, names[0]) if listed else tuple(quoted(name) for name in names), types
+
+
+def _first_text(opened: Source, name: str) -> str:
+    """What a column of text holds that is no number; of a file without rows all columns are text."""
+    column = quoted(name)
+    if opened.connection.execute(f"SELECT 1 FROM {opened.rows} LIMIT 1").fetchone() is None:  # noqa: S608 - quoted
+        raise _no_rows(opened)
+    numbered = f"(SELECT {column} AS value, {_row_number(opened)} AS number FROM {opened.rows})"  # noqa: S608 - quoted
+    found = opened.connection.execute(
+        f"SELECT * FROM {numbered} WHERE value IS NOT NULL AND TRY_CAST(value AS DOUBLE) IS NULL LIMIT 1"  # noqa: S608
+    ).fetchone()
+    if found is None:
+        return ""
+    return f" (it holds {found[0][:40]!r}" + (")" if found[1] is None else f" at row {found[1]:,})")
+
+
+def _from_list(opened: Source, name: str) -> tuple[str, ...]:
+    """The entries of a column of lists, which must all be of one length."""
+    least, most = opened.connection.execute(
+        f"SELECT min(len({quoted(name)})), max(len({quoted(name)})) FROM {opened.rows}"  # noqa: S608 - quoted
+    ).fetchone()
+    if least is None:
+        raise _no_rows(opened)
+    if least != most:
+        raise ProbabilityError(
+            "prob", f"{quoted(name)} holds lists of {least} to {most} numbers", "give every row the same"
+        )
+    if least < 2:
+        raise ProbabilityError("prob", f"{quoted(name)} holds lists of {least} numbers", "give one for each class")
+    return tuple(f"{quoted(name)}[{place + 1}]" for place in range(least))
+
+
+def _named(lenses: tuple[str, ...], classes: tuple[Any, ...]) -> tuple[str, ...]:
+    """Each lens by name, the classes one by one."""
+    found: list[str] = []
+    for lens in lenses:
+        found += [f"class:{name}" for name in classes] if lens == "classwise" else [lens]
+    known = {"binary", "top_label", *(f"class:{name}" for name in classes)}
+    for lens in found:
+        if lens not in known and not lens.startswith("rank:"):
+            raise ArgumentError("lenses", f"{lens!r} is none that files can be read for", f"one of {sorted(known)}")
+    return tuple(dict.fromkeys(found))
+
+
+def _has_arrow() -> bool:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _streamed(
+    opened: Source, found: Scores, lenses: tuple[str, ...], scores: bool, progress: Callable[[int], None] | None
+) -> Sketches | None:
+    """Batches of rows, one after the other, each added to what is there."""
+    if not _has_arrow():
+        raise MissingDependencyError("pyarrow", "is not installed", "pip install pyarrow, or engine='sql'")
+    opened.connection.execute("SET preserve_insertion_order = false")
+    query = f"SELECT * FROM {found.columns(found.number)}"  # noqa: S608 - quoted names
+    total: Sketches | None = None
+    own = opened.connection.cursor()  # so that a failure leaves the connection free to look for its cause
+    try:
+        for batch in _read_ahead(own.sql(query).to_arrow_reader(BATCH_ROWS)):
+            if not batch.num_rows:
+                continue
+            part = _batch(batch, found, lenses, scores)
+            total = part if total is None else total.merge(part)
+            if progress is not None:
+                progress(total.n)
+    finally:
+        own.close()
+    return total
+
+
+def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
+    """The same batches; the next one is read while the last is counted."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as ahead:
+        waiting = ahead.submit(next, batches, None)
+        while (batch := waiting.result()) is not None:
+            waiting = ahead.submit(next, batches, None)
+            yield batch
+
+
+def _batch(batch: Any, found: Scores, lenses: tuple[str, ...], scores: bool) -> Sketches:
+    columns = [batch.column(place) for place in range(batch.num_columns)]
+    if any(column.null_count for column in columns):
+        raise ProbabilityError("prob", "or the label or group is missing in a row")
+    label = columns[0].to_numpy(zero_copy_only=False)
+    label = label if label.dtype == np.uint8 else label.astype(np.int64)
+    probs = [column.to_numpy(zero_copy_only=False) for column in columns[1 : 1 + len(found.probs)]]
+    scored = probs[0] if len(probs) == 1 else np.column_stack(probs)
+    words: dict[str, Any] = {"sum_tolerance": found.tolerance} if len(probs) > 1 else {}
+    if found.group is not None:
+        words["groups"] = columns[-1].to_numpy(zero_copy_only=False)
+    coded = _coded(lenses, found.classes)
+    made = Sketches.of(label, scored, lenses=coded, scores=scores, **words)
+    return made.renamed(found.classes, dict(zip(coded, lenses, strict=True)))
+
+
+def _coded(lenses: tuple[str, ...], classes: tuple[Any, ...]) -> tuple[str, ...]:
+    places = {f"class:{name}": f"class:{place}" for place, name in enumerate(classes)}
+    return tuple(places.get(lens, lens) for lens in lenses)
+
+
+def _summed(opened: Source, found: Scores, kind: str, lenses: tuple[str, ...], scores: bool) -> Sketches:
+    """All of it in SQL: a look for rows that cannot be used, and one query for each lens."""
+    for lens in lenses:
+        if lens.startswith("rank:"):
+            raise ArgumentError("lenses", f"{lens!r} needs whole rows", "engine='arrow'")
+    bad = opened.connection.execute(f"SELECT count(*) FROM {found.columns()} WHERE {bad_rows(found)}").fetchone()[0]  # noqa: S608
+    if bad:
+        raise ProbabilityError("prob", f"or the label or group of {bad:,} rows cannot be used")
+    sketches = Sketches(kind, found.classes, group_sketches(opened.connection, found, lenses, scores))
+    sizes = {sketch.n for sketch in sketches.parts[ALL].lenses.values()}
+    sizes |= set() if sketches.scores is None else {sketches.scores.rows}
+    if len(sizes) > 1:
+        raise ArgumentError("where", "gives other rows each time it is asked", "engine='arrow' asks once")
+    return sketches
+
+
+def _row_number(opened: Source) -> str:
+    """The number of a row in its file as SQL; of a part of the rows, or of several printed files, it is not known."""
+    if opened.numbered:
+        return ROW
+    alone = opened.kind in PRINTED and len(opened.paths) == 1 and opened.where is None
+    return "row_number() OVER () - 1" if alone else "NULL"
+
+
+def _located(opened: Source, found: Scores) -> CalibrantError | None:
+    """What is wrong with the first row that cannot be used, and where it is."""
+    file = "''" if opened.kind == "duckdb" else quoted(FILE)
+    table = found.columns(more=f"{file} AS place, {_row_number(opened)} AS number, {found.written} AS written, ")
+    query = f"SELECT * FROM {table} WHERE {bad_rows(found)} LIMIT 1"  # noqa: S608 - quoted names
+    opened.connection.execute("SET preserve_insertion_order = true")  # the first is the first in the file
+    first = opened.connection.execute(query).fetchone()
+    if first is None:
+        return None
+    place, number, written, label, *rest = first
+    values = rest[: len(found.probs)]
+    spot = (f"{place}: " if place else "") + (f"row {number:,}: " if number is not None else "")
+    for name, value in zip(found.probs, values, strict=True):
+        if value is None or not 0 <= value <= 1:
+            shown = "missing" if value is None else f"{value:g}, which is no probability"
+            return ProbabilityError("prob", f"{spot}{name} is {shown}", "drop such rows with where=")
+    if label is None or not 0 <= label < found.k:
+        known = ", ".join(map(str, found.classes[:10]))
+        shown = "is missing" if written is None else f"{written[:40]!r} is none of the classes ({known})"
+        return LabelError("label", f"{spot}{shown}", "pass classes=" if written else "drop such rows with where=")
+    if found.group is not None and rest[-1] is None:
+        return GroupError("by", f"{spot}{found.group} is missing", "drop such rows with where=")
+    total = sum(values)
+    return ProbabilityError("prob", f"{spot}the probabilities sum to {total:g}, not 1", "normalize them before")

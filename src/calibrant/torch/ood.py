@@ -1,0 +1,343 @@
+"""Is this row unlike the training data? The scores of the library for tensors, on their device; a higher score is more foreign.
+
+As for arrays, a score ranks rows, and how well it does so is known only for the foreign rows it was evaluated on.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, Self
+
+import torch
+from torch import Tensor
+
+from ..errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    NotFittedError,
+    ProbabilityError,
+    ShapeError,
+    UndefinedMetricError,
+)
+from ..util.checks import check_positive, check_whole
+from ._reading import check_flat
+from ._rows import as_numbers, at_least_single, blocks, check_logits, wide
+
+__all__ = [
+    "ood_energy",
+    "ood_entropy",
+    "ood_knn",
+    "ood_mahalanobis",
+    "ood_max_logit",
+    "ood_msp",
+    "ood_mutual_information",
+    "ood_variance",
+]
+
+Input = Literal["logit", "prob"]
+
+
+def ood_msp(logits: Tensor, *, input: Input = "logit", check: bool = True) -> Tensor:
+    """One minus the largest probability of each row (Hendrycks and Gimpel 2017), exact also where that is all but 0.
+
+    Parameters
+    ----------
+    logits
+        (N, K) logits; probabilities with ``input="prob"``.
+    check
+        Look at the values first, which waits for the device; False for use inside a graph or a loop.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import ood_msp
+    >>> ood_msp(torch.tensor([[0.75, 0.25], [0.5, 0.5]]), input="prob").tolist()
+    [0.25, 0.5]
+    """
+    share = torch.exp(_log_probs(logits, input, check, "logits"))
+    top = share.argmax(dim=-1, keepdim=True)
+    return share.scatter(-1, top, 0.0).sum(dim=-1)
+
+
+def ood_entropy(logits: Tensor, *, relative: bool = False, input: Input = "logit", check: bool = True) -> Tensor:
+    """Entropy of each row in nats, or relative to its largest value; parameters as for `ood_msp`."""
+    logs = _log_probs(logits, input, check, "logits")
+    return _entropy(logs) / (math.log(logs.shape[-1]) if relative else 1.0)
+
+
+def ood_energy(logits: Tensor, *, temperature: float = 1.0, check: bool = True) -> Tensor:
+    """Free energy -T ln sum exp(z / T) of each row of logits (Liu et al. 2020); logarithms of probabilities will not do."""
+    t = check_positive(temperature, "temperature")
+    return -t * torch.logsumexp(_logits(logits, check) / t, dim=-1)
+
+
+def ood_max_logit(logits: Tensor, *, check: bool = True) -> Tensor:
+    """Minus the largest logit of each row (Hendrycks et al. 2022); logarithms of probabilities will not do."""
+    return -_logits(logits, check).max(dim=-1).values
+
+
+def ood_mutual_information(members: Tensor, *, input: Input = "logit", check: bool = True) -> Tensor:
+    """How much the members of an ensemble tell apart: entropy of the mean less mean entropy, from an (M, N, K) tensor."""
+    logs = _members(members, input, check, "ood_mutual_information")
+    mean = torch.logsumexp(logs, dim=0) - math.log(len(logs))
+    return (_entropy(mean) - _entropy(logs).mean(dim=0)).clamp(min=0.0)
+
+
+def ood_variance(members: Tensor, *, mean: bool = False, input: Input = "logit", check: bool = True) -> Tensor:
+    """Variance of the probabilities over the members of an ensemble, summed over classes or averaged, from an (M, N, K) tensor."""
+    spread = torch.exp(_members(members, input, check, "ood_variance")).var(dim=0, correction=0)
+    return spread.mean(dim=-1) if mean else spread.sum(dim=-1)
+
+
+def _entropy(logs: Tensor) -> Tensor:
+    return -torch.where(logs > -math.inf, torch.exp(logs) * logs, 0.0).sum(dim=-1)
+
+
+def _log_probs(values: Tensor, input: str, check: bool, argument: str) -> Tensor:
+    if input not in ("logit", "prob"):
+        raise ArgumentError("input", f"must be 'prob' or 'logit'; got {input!r}")
+    check_logits(values, argument=argument)
+    if argument == "logits":
+        check_flat(values)
+    numbers = at_least_single(values)
+    if input == "logit":
+        if check:
+            _check_rows(~torch.isnan(numbers).any(-1) & (numbers < math.inf).all(-1), argument, "is not finite")
+        return torch.log_softmax(numbers, dim=-1)
+    if check:
+        near = (
+            1e-2 if values.dtype in (torch.float16, torch.bfloat16) else 1e-4 if values.dtype == torch.float32 else 1e-6
+        )
+        fine = ((numbers >= 0) & (numbers <= 1)).all(-1) & ((numbers.sum(-1) - 1).abs() <= near)
+        _check_rows(fine, argument, 'is no distribution; pass input="logit" if these are logits', ProbabilityError)
+    return torch.log(numbers)
+
+
+def _check_rows(fine: Tensor, argument: str, problem: str, kind: type[InputError] = InputError) -> None:
+    if not bool(fine.all()):
+        row = int((~fine).flatten().to(torch.int8).argmax())
+        raise kind(argument, f"row {row} {problem}", row=row)
+
+
+def _logits(values: Tensor, check: bool) -> Tensor:
+    check_logits(values)
+    check_flat(values)
+    logits = at_least_single(values)
+    if not check or not len(logits):
+        return logits
+    _check_rows(torch.isfinite(logits).all(-1), "logits", "holds a value that is not finite")
+    near = 1e-6 if logits.dtype == torch.float64 else 1e-5
+    level = torch.logsumexp(logits, dim=-1)
+    # The constant of a row is what these scores live on, and probabilities have lost it: every row would score 0.
+    if float(level.abs().max()) <= near:
+        remedy = "pass the model's own logits"
+        raise InputError("logits", "are logarithms of probabilities, which have lost what is scored", remedy)
+    total = logits.sum(dim=-1)
+    if bool((logits >= 0).all()) and float((total - 1).abs().max()) <= near:
+        raise InputError("logits", "are probabilities", "pass the model's own logits, or use ood_msp or ood_entropy")
+    return logits
+
+
+def _members(members: Any, input: str, check: bool, who: str) -> Tensor:
+    if not isinstance(members, Tensor):
+        given = list(members) if isinstance(members, (list, tuple)) else [members]
+        odd = [type(member).__name__ for member in given if not isinstance(member, Tensor)]
+        if odd:
+            raise InputTypeError("members", f"must be torch tensors; got {odd[0]}", "use torch.as_tensor(...)")
+        if len({tuple(member.shape) for member in given}) > 1:
+            raise ShapeError("members", "differ in shape", "give the same rows and classes for each member")
+        members = torch.stack(given) if given else torch.empty(0, 0, 0)
+    if members.ndim != 3:
+        raise ShapeError("members", f"must be members, rows and classes; the shape is {tuple(members.shape)}")
+    if len(members) < 2:
+        raise UndefinedMetricError(who, "needs at least two members")
+    return _log_probs(members, input, check, "members")
+
+
+def _features(features: Any, columns: int | None = None) -> Tensor:
+    """(N, d) finite numbers, as doubles: a covariance of single precision is soon singular."""
+    if not isinstance(features, Tensor) or features.ndim != 2 or not features.numel():
+        shape = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
+        raise ShapeError("features", f"must be a tensor of rows and columns; got {shape}", "use features.flatten(1)")
+    if columns is not None and features.shape[1] != columns:
+        raise ShapeError("features", f"has {features.shape[1]} columns, and {columns} were fitted")
+    found = features.detach().to(wide(features.device))
+    _check_rows(torch.isfinite(found).all(-1), "features", "holds a value that is not finite")
+    return found
+
+
+class Mahalanobis:
+    """Squared Mahalanobis distance to the nearest class mean, with one covariance for all classes (Lee et al. 2018).
+
+    Parameters
+    ----------
+    relative
+        Subtract the distance to the mean of all rows, with their covariance (Ren et al. 2021).
+    shrinkage
+        ``"none"``, ``"ledoit_wolf"``, ``"ridge"`` or ``"auto"``, as for `calibrant.ood_mahalanobis`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import ood_mahalanobis
+    >>> features = torch.tensor([[0.0, 0], [1, 0], [0, 1], [4, 4], [5, 4], [4, 5]])
+    >>> fitted = ood_mahalanobis(shrinkage="none").fit(features, torch.tensor([0, 0, 0, 1, 1, 1]))
+    >>> fitted.score(torch.tensor([[0.0, 0], [2, 2]])).round(decimals=6).tolist()
+    [2.0, 50.0]
+    """
+
+    def __init__(
+        self, *, relative: bool = False, shrinkage: Literal["auto", "none", "ledoit_wolf", "ridge"] = "auto"
+    ) -> None:
+        if shrinkage not in ("auto", "none", "ledoit_wolf", "ridge"):
+            raise ArgumentError("shrinkage", f"must be 'auto', 'none', 'ledoit_wolf' or 'ridge'; got {shrinkage!r}")
+        self.relative = relative
+        self.shrinkage = shrinkage
+
+    @torch.no_grad()
+    def fit(self, features: Tensor, y: Any) -> Self:
+        """Learn class means and covariance from training features and their classes."""
+        f = _features(features)
+        labels = as_numbers(y, "y").to(f.device)
+        if labels.ndim != 1 or len(labels) != len(f):
+            raise ShapeError("y", f"must hold one class for each of the {len(f)} rows")
+        self.classes_, place = torch.unique(labels, return_inverse=True)
+        sums = f.new_zeros((len(self.classes_), f.shape[1])).index_add_(0, place, f)
+        self.means_ = sums / torch.bincount(place, minlength=len(self.classes_))[:, None]
+        self.mean_ = f.mean(dim=0)
+        self.factor_ = _factor(f, self.means_, place, self.shrinkage)
+        self.whole_factor_ = (
+            _factor(f, self.mean_[None], torch.zeros_like(place), self.shrinkage) if self.relative else None
+        )
+        return self
+
+    @torch.no_grad()
+    def score(self, features: Tensor) -> Tensor:
+        """How foreign each row is, as doubles."""
+        if not hasattr(self, "means_"):
+            raise NotFittedError("ood_mahalanobis", "is used before it was fitted", "call fit(features, y) first")
+        f = _features(features, self.means_.shape[1])
+        # Seen from the middle of the training rows, so that little is lost when squares are subtracted.
+        centres = _whitened((self.means_ - self.mean_).to(f), self.factor_.to(f))
+        return torch.cat([self._block(f[part], centres) for part in blocks(len(f), sum(self.means_.shape))])
+
+    def _block(self, f: Tensor, centres: Tensor) -> Tensor:
+        off = f - self.mean_.to(f)
+        seen = _whitened(off, self.factor_.to(f))
+        found = seen.square().sum(1, keepdim=True) + centres.square().sum(1) - 2 * (seen @ centres.T)
+        score = found.min(dim=1).values.clamp(min=0.0)
+        if self.whole_factor_ is not None:
+            score = score - _whitened(off, self.whole_factor_.to(f)).square().sum(1)
+        return score
+
+    def __repr__(self) -> str:
+        return f"ood_mahalanobis(relative={self.relative}, shrinkage={self.shrinkage!r})"
+
+
+def _whitened(off: Tensor, factor: Tensor) -> Tensor:
+    return torch.linalg.solve_triangular(factor, off.T, upper=False).T
+
+
+def _factor(f: Tensor, means: Tensor, place: Tensor, shrinkage: str) -> Tensor:
+    """Lower Cholesky factor of the covariance of rows around their means."""
+    n, d = f.shape
+    spread, fourth = f.new_zeros((d, d)), f.new_zeros(())
+    for part in blocks(n, d):
+        off = f[part] - means[place[part]]
+        spread += off.T @ off
+        fourth += off.square().sum(dim=1).square().sum()
+    spread, fourth = spread / n, fourth / n
+    scale = float(torch.trace(spread)) / d
+    if scale == 0:
+        raise UndefinedMetricError("ood_mahalanobis", "the features do not vary around their means")
+    if shrinkage == "auto":
+        least = float(torch.linalg.eigvalsh(spread)[0])
+        shrinkage = "ledoit_wolf" if n < 10 * d or least <= 1e-12 * scale else "none"
+    one = torch.eye(d, dtype=f.dtype, device=f.device)
+    if shrinkage == "ledoit_wolf":
+        square = float(spread.square().sum())
+        distance, noise = square / d - scale**2, (float(fourth) - square) / (n * d)
+        share = 1.0 if distance <= 0 else min(max(noise / distance, 0.0), 1.0)
+        # Where rows are so many that nothing is shrunk, a singular covariance still needs a little.
+        spread = (1 - share) * spread + max(share, 1e-9) * scale * one
+    elif shrinkage == "ridge":
+        spread = spread + 1e-6 * scale * one
+    factor, info = torch.linalg.cholesky_ex(spread)
+    # Rounding may leave a little of a direction in which nothing varies.
+    if int(info) or float(torch.diagonal(factor).min()) ** 2 <= 1e-14 * scale:
+        raise UndefinedMetricError(
+            "ood_mahalanobis", "the covariance of the features is singular", "use shrinkage='auto'"
+        )
+    return factor
+
+
+class Neighbours:
+    """Distance to the k-th nearest training row (Sun et al. 2022), looking at all of them.
+
+    Parameters
+    ----------
+    k
+        Which neighbour; at most the number of training rows.
+    normalise
+        Give every row of features length 1 first.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import ood_knn
+    >>> known, asked = torch.tensor([[0.0, 0], [3, 4]]), torch.tensor([[0.0, 0], [3, 0]])
+    >>> ood_knn(k=1, normalise=False).fit(known).score(asked).tolist()
+    [0.0, 3.0]
+    """
+
+    def __init__(self, *, k: int = 50, normalise: bool = True) -> None:
+        self.k = check_whole(k, "k")
+        self.normalise = normalise
+
+    def fit(self, features: Tensor, y: Any = None) -> Self:
+        """Keep the training features; classes are not looked at."""
+        self.features_ = self._read(_features(features))
+        return self
+
+    @torch.no_grad()
+    def score(self, features: Tensor, *, exclude_self: bool = False) -> Tensor:
+        """How foreign each row is; `exclude_self` where the rows are the training rows, each being its own neighbour."""
+        if not hasattr(self, "features_"):
+            raise NotFittedError("ood_knn", "is used before it was fitted", "call fit(features) first")
+        f = self._read(_features(features, self.features_.shape[1]))
+        most = len(self.features_) - (1 if exclude_self else 0)
+        if most < 1:
+            raise UndefinedMetricError("ood_knn", "a single training row has no neighbour but itself")
+        k = min(self.k, most) + (1 if exclude_self else 0)
+        # Seen from the middle of the training rows, so that little is lost when squares are subtracted.
+        known, middle = self.features_.to(f), self.features_.to(f).mean(dim=0)
+        known, f = known - middle, f - middle
+        return torch.cat([_kth_distance(f[part], known, k) for part in blocks(len(f), len(known))])
+
+    def _read(self, f: Tensor) -> Tensor:
+        if not self.normalise:
+            return f
+        length = torch.linalg.vector_norm(f, dim=1)
+        _check_rows(length > 0, "features", "has length 0 and cannot be normalised; use normalise=False")
+        return f / length[:, None]
+
+    def __repr__(self) -> str:
+        return f"ood_knn(k={self.k}, normalise={self.normalise})"
+
+
+def _kth_distance(f: Tensor, known: Tensor, k: int) -> Tensor:
+    """A product of matrices finds the neighbour; where its rounding is not far below the distance, all distances are taken without it."""
+    near = torch.cdist(f, known).topk(k, dim=1, largest=False).indices[:, -1]
+    found = torch.linalg.vector_norm(f - known[near], dim=1)
+    eps = torch.finfo(f.dtype).eps
+    rounding = eps * f.shape[1] * (f.square().sum(dim=1) + known.square().sum(dim=1).max())
+    loose = rounding > math.sqrt(eps) * found.square()
+    if bool(loose.any()):
+        exact = torch.cdist(f[loose], known, compute_mode="donot_use_mm_for_euclid_dist")
+        found[loose] = exact.topk(k, dim=1, largest=False).values[:, -1]
+    return found
+
+
+ood_mahalanobis = Mahalanobis
+ood_knn = Neighbours

@@ -1,0 +1,46 @@
+"""Checks of option values that several metrics share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError
+
+__all__ = ["check_positive", "check_whole", "weight_per_class"]
+
+
+def check_positive(value: Any, argument: str) -> float:
+    """A finite number above 0."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float, np.integer, np.floating))
+        or not 0 < value < math.inf
+    ):
+        raise ArgumentError(argument, f"must be a finite number above 0; got {value!r}")
+    return float(value)
+
+
+def check_whole(value: Any, argument: str, low: int = 1) -> int:
+    """A whole number from `low` up."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
+        raise ArgumentError(argument, f"must be a whole number from {low} up; got {value!r}")
+    return int(value)
+
+
+def weight_per_class(class_weight: Any, count: int) -> NDArray[np.float64]:
+    """One weight for each class: finite, not negative, not all zero."""
+    try:
+        weight = np.asarray(class_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        weight = np.empty(0)
+    if weight.shape != (count,) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise ArgumentError(
+            "class_weight",
+            f"must be {count} numbers, not negative and not all zero; got {class_weight!r}",
+            "give one weight per class",
+        )
+    return weight

@@ -1,0 +1,143 @@
+"""The only door to the disk: atomic writes, and reading with limits."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from ..errors import FileError
+
+__all__ = ["check_writable", "make_folder", "read_limited", "read_npz", "read_start", "write_atomic"]
+
+# A small archive can unpack to a thousand times its size.
+MAX_NPZ_BYTES = 16 << 30
+MAX_NPZ_MEMBERS = 256
+
+
+def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
+    """Write a file so that a crash at any moment leaves the old one or the new one, never a part."""
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent or Path(), prefix=".calibrant-")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+        _sync_folder(target.parent)
+    except FileNotFoundError as error:
+        raise FileError(str(path), "cannot be written (its folder does not exist)", "make the folder first") from error
+    except OSError as error:
+        raise FileError(str(path), f"cannot be written ({error.strerror or error})", "choose another place") from error
+    return target
+
+
+def check_writable(path: str | os.PathLike[str], *, folder: bool = False) -> None:
+    """Raise where a file cannot be written, before the work whose result it is to hold.
+
+    Parameters
+    ----------
+    path
+        The file; it may exist, and then is replaced.
+    folder
+        Whether `path` is a folder instead, which is made with those above it where it does not exist.
+    """
+    target = Path(path)
+    try:
+        if not folder and target.is_dir():
+            raise FileError(str(path), "cannot be written (it is a folder)", "name a file")
+        place = target if folder else target.parent
+        while folder and not place.exists() and place != place.parent:
+            place = place.parent
+        if not place.exists():
+            raise FileError(str(path), "cannot be written (its folder does not exist)", "make the folder first")
+        if not place.is_dir():
+            raise FileError(str(path), f"cannot be written ({place} is not a folder)", "choose another place")
+        with tempfile.TemporaryFile(dir=place, prefix=".calibrant-"):  # what permissions say is not all
+            pass
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(str(path), f"cannot be written ({error.strerror or error})", "choose another place") from error
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """A folder, made with those above it where it is not there."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"cannot be made a folder ({error.strerror or error})"
+        raise FileError(str(path), problem, "choose another place") from error
+    return folder
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    if not hasattr(os, "O_DIRECTORY"):  # Windows has no handle on a folder
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_limited(path: str | os.PathLike[str], max_bytes: int) -> bytes:
+    """The bytes of a file, read through one handle, and never more than `max_bytes`."""
+    try:
+        with open(path, "rb") as stream:
+            content = stream.read(max_bytes + 1)
+    except OSError as error:
+        raise FileError(str(path), f"cannot be read ({error.strerror or error})", "check the path") from error
+    if len(content) > max_bytes:
+        raise FileError(str(path), f"is larger than {max_bytes:,} bytes")
+    return content
+
+
+def read_start(path: str | os.PathLike[str], size: int) -> bytes:
+    """The first bytes of a file; none where it cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(size)
+    except OSError:
+        return b""
+
+
+def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_NPZ_BYTES) -> dict[str, Any]:
+    """The arrays of an ``.npz`` file; nothing in it can run, and no more than `max_bytes` are unpacked."""
+    import numpy as np
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            size = sum(member.file_size for member in members)
+        if len(members) > MAX_NPZ_MEMBERS or size > max_bytes:
+            raise FileError(
+                str(path), f"would unpack to {size:,} bytes in {len(members)} arrays, over the limit of {max_bytes:,}"
+            )
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        for name, array in arrays.items():
+            if not isinstance(array, np.ndarray):  # NumPy hands out the raw bytes of what is no array
+                raise ValueError(f"{name!r} is no array")
+        return arrays
+    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, NotImplementedError) as error:
+        raise FileError(str(path), f"is no readable .npz file ({error})", "write it with numpy.savez") from error
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(str(path), f"cannot be read ({error.strerror or error})", "check the path") from error

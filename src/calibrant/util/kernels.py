@@ -1,0 +1,404 @@
+"""The few hot loops that numba compiles where it is installed (extra ``fast``); each has a NumPy twin that gives the same bits.
+
+The functions below are plain Python and are never run as such outside the tests. `compiled` turns one into machine code at
+its first use on data large enough to repay the import of numba, and gives None otherwise: the caller then takes its twin.
+Sums are integers, so the order of rows, blocks and threads cannot change a bit of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import warn_caller
+
+__all__ = ["COUNT_UNIT", "LOW_BITS", "LOW_MASK", "compiled"]
+
+# Importing numba and loading the compiled loops takes about a second. Like a skier who buys skis once the rent paid comes near
+# their price, a process does it once it has gone over this many entries without.
+MIN_ENTRIES = 40_000_000
+
+# A score in [0, 1] is the integer floor(score * 2^62), kept as 20 high and 42 low bits. The count of rows rides above the
+# high part, so that one row costs two additions; 2^19 rows fit before either sum can overflow.
+LOW_BITS = 42
+LOW_MASK = (1 << LOW_BITS) - 1
+COUNT_UNIT = 1 << 40
+SCALE = float(1 << 62)
+
+_cache: dict[str, Any] = {}
+_entries_seen = 0
+
+
+def compiled(function: Callable[..., Any], entries: int) -> Callable[..., Any] | None:
+    """The machine code of `function`, or None where numba is absent, broken, or does not pay yet."""
+    global _entries_seen
+    name = function.__name__
+    if name not in _cache:
+        _entries_seen += entries
+        if _entries_seen < MIN_ENTRIES:
+            return None
+        _cache[name] = _compile(function)
+    result: Callable[..., Any] | None = _cache[name]
+    return result
+
+
+def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    try:
+        import numba
+    except ImportError:
+        return None
+    except Exception as error:  # a numba that does not fit this NumPy fails in many ways
+        warn_caller(f"numba is installed but cannot be used ({error}); the slower NumPy path is taken")
+        return None
+    # Only the check of row sums may be reordered; it is compared with a tolerance and never shown.
+    fast = {"reassoc", "nsz"} if function is top_rows else False
+    result: Callable[..., Any] = numba.njit(nogil=True, cache=True, fastmath=fast)(function)
+    return result
+
+
+def top_rows(
+    probs: Any, bits: Any, labels: Any, columns: int, one: Any, zero: Any, tolerance: float, top: Any, correct: Any
+) -> int:
+    """Check rows of probabilities and labels, and find the largest entry of each row and whether it is the label's.
+
+    `probs` is flat. `bits` is the same seen as unsigned integers: for numbers in [0, 1] they order alike, and everything
+    else (negative, above 1, infinite, NaN) is larger than `one`, the bits of 1.0. Rows are summed in the type of `zero`.
+    Returns the first row that needs a closer look, or -1.
+    """
+    half = 0.5 * (1.0 + tolerance)
+    width = np.uint64(columns)  # unsigned positions spare numba the question whether one is negative
+    for i in range(labels.size):
+        first = np.uint64(i) * width
+        best = bits[first]
+        total = zero
+        for k in range(width):
+            best = max(best, bits[first + k])
+        for k in range(width):
+            total += probs[first + k]
+        label = labels[i]
+        if best > one or not abs(total - 1.0) <= tolerance or label < 0 or label >= columns:
+            return i
+        own = first + np.uint64(label)
+        hit = bits[own] == best
+        if hit and probs[own] <= half:  # two entries above half cannot tie
+            earlier = 0
+            for k in range(np.uint64(label)):
+                earlier += bits[first + k] == best
+            hit = earlier == 0
+        top[i] = best
+        correct[i] = hit
+    return -1
+
+
+def top_rows_narrow(
+    probs: Any, bits: Any, labels: Any, columns: int, one: Any, zero: Any, tolerance: float, top: Any, correct: Any
+) -> int:
+    """`top_rows` for few classes: no branch depends on the data, and two rows at a time keep the adders busy."""
+    width = np.uint64(columns)
+    for start in range(0, labels.size, 2):
+        i = np.uint64(start)
+        j = np.uint64(min(start + 1, labels.size - 1))  # an odd last row is its own neighbour
+        first_i, first_j = i * width, j * width
+        best_i, best_j = bits[first_i], bits[first_j]
+        where_i, where_j = np.uint32(0), np.uint32(0)
+        total_i, total_j = zero + probs[first_i], zero + probs[first_j]
+        for k in range(np.uint64(1), width):
+            entry_i, entry_j = bits[first_i + k], bits[first_j + k]
+            where_i = np.uint32(k) if entry_i > best_i else where_i
+            where_j = np.uint32(k) if entry_j > best_j else where_j
+            best_i = entry_i if entry_i > best_i else best_i
+            best_j = entry_j if entry_j > best_j else best_j
+            total_i += probs[first_i + k]
+            total_j += probs[first_j + k]
+        low, high = min(labels[i], labels[j]), max(labels[i], labels[j])
+        off = max(abs(total_i - 1.0), abs(total_j - 1.0))
+        if max(best_i, best_j) > one or not off <= tolerance or low < 0 or high >= columns:
+            return start
+        top[i] = best_i
+        top[j] = best_j
+        correct[i] = where_i == np.uint32(labels[i])
+        correct[j] = where_j == np.uint32(labels[j])
+    return -1
+
+
+def scan_pairs(bits: Any, labels: Any) -> tuple[Any, Any]:
+    """The largest bit pattern of the scores, and all labels or-ed together."""
+    worst = bits[0]
+    union = labels[0]
+    for i in range(bits.size):
+        worst = max(worst, bits[i])
+    for i in range(labels.size):
+        union |= labels[i]
+    return worst, union
+
+
+# The loops below write where scores and labels tell them to. Both were checked, but the arrays are the caller's and may have
+# been changed since: a slot or class out of range is brought back, so that nothing outside the sums is ever touched.
+
+
+def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> None:
+    """Add rows to right-closed equal-width bins; ``sums[r, 2 * slot + outcome]`` holds (count and high part, low part).
+
+    The first axis has four interleaved copies, so that neighbouring rows of one bin do not wait for each other.
+    Slot 0 is the score 0 alone, slot k the bin that ends at edge k. The product of a single and a bin number is exact in
+    double, so it finds the slot; for doubles it is made a little too small, and one comparison decides between two slots.
+    """
+    double = score.itemsize == 8
+    scale = bins * (1.0 - 1e-12) if double else np.float64(bins)
+    most, last_cell = np.uint64(bins), np.uint64(2 * bins + 1)
+    whole = score.size // 4 * 4
+    for start in range(0, whole, 4):
+        for lane in range(4):
+            value = np.float64(score[start + lane])
+            slot = np.uint64(np.int64(np.ceil(value * scale)))
+            if double:
+                slot = min(slot, most)
+                slot += np.uint64(value > edges[slot])
+            cell = min(np.uint64(2) * slot + np.uint64(outcome[start + lane]), last_cell)
+            fixed = np.int64(value * SCALE)
+            sums[lane, cell, 0] += (fixed >> LOW_BITS) + COUNT_UNIT
+            sums[lane, cell, 1] += fixed & LOW_MASK
+    for last in range(whole, score.size):
+        value = np.float64(score[last])
+        slot = np.uint64(np.int64(np.ceil(value * scale)))
+        if double:
+            slot = min(slot, most)
+            slot += np.uint64(value > edges[slot])
+        cell = min(np.uint64(2) * slot + np.uint64(outcome[last]), last_cell)
+        fixed = np.int64(value * SCALE)
+        sums[0, cell, 0] += (fixed >> LOW_BITS) + COUNT_UNIT
+        sums[0, cell, 1] += fixed & LOW_MASK
+
+
+def fill_cells(
+    score: Any, outcome: Any, guide: Any, edges: Any, floors: Any, starts: Any, cells: Any, sums: Any
+) -> None:
+    """Add fewer than 2^20 rows to the cells of a sketch; ``sums`` gets rows, positives, and the high and low parts of the scores.
+
+    A product finds the cell among those of the same width, unless it comes so near an edge that rounding may have carried it
+    over; then a comparison decides. Towards 0 and 1, where cells are narrower, the leading bits of the distance give a cell
+    from which at most three edges are passed.
+
+    While rows are added, a cell is two words. One is the sum of scores as whole numbers, which wraps around. The other holds
+    rows in 20 bits, positives in 20, and in 24 the sum of the leading parts, which wraps around too: together with the lower
+    end of the cell, which no score of it lies below, it tells how often the first did.
+    """
+    scale, passed, near, beyond = guide[0], np.uint64(guide[1]), guide[2], guide[3]
+    one, last = np.uint64(1), np.uint64(edges.size - 1)
+    lowest, last_key = np.uint64(guide[4]), np.uint64(starts.shape[1] - 1)
+    distance = np.empty(1, np.float64)
+    bits = distance.view(np.uint64)
+    for i in range(score.size):
+        value = np.float64(score[i])
+        position = value * scale
+        nearest = np.floor(position + 0.5)
+        cell = np.uint64(np.int64(np.ceil(position))) + passed
+        is_close = abs(position - nearest) < 1e-9
+        is_above = value > beyond
+        if is_close or is_above or value <= near:
+            if is_above or value <= near:
+                distance[0] = 1.0 - value if is_above else value
+                key = min(max(bits[0] >> np.uint64(46), lowest) - lowest, last_key)
+                cell = starts[np.uint64(is_above), key]
+                second, third = min(cell + one, last), min(cell + one + one, last)
+                cell += np.uint64(value > edges[cell]) + np.uint64(value > edges[second])
+                cell += np.uint64(value > edges[third])
+            else:
+                cell = min(np.uint64(np.int64(nearest)) + passed, last)
+                cell += np.uint64(value > edges[cell])
+        cell = min(cell, last)
+        fixed = np.uint64(np.int64(value * SCALE))
+        cells[cell, 0] += fixed
+        cells[cell, 1] += one + (np.uint64(outcome[i]) << np.uint64(20)) + ((fixed >> np.uint64(44)) << np.uint64(40))
+    for place in range(edges.size):
+        word, floor = cells[place, 1], floors[place]
+        rows = word & np.uint64((1 << 20) - 1)
+        leading = ((word >> np.uint64(40)) - rows * (floor >> np.uint64(44))) & np.uint64((1 << 24) - 1)
+        rest = np.int64(cells[place, 0] - rows * floor - (leading << np.uint64(44)))
+        low = np.int64(rows * (floor & np.uint64(LOW_MASK))) + (rest & LOW_MASK)
+        high = np.int64(rows * (floor >> np.uint64(LOW_BITS))) + np.int64(leading << np.uint64(2)) + (rest >> LOW_BITS)
+        sums[0, place] += np.int64(rows)
+        sums[1, place] += np.int64((word >> np.uint64(20)) & np.uint64((1 << 20) - 1))
+        sums[2, place] += high + (low >> LOW_BITS)
+        sums[3, place] += low & LOW_MASK
+
+
+def add_rows(probs: Any, labels: Any, columns: int, inverse: Any, logs: Any, sums: Any) -> None:
+    """Add what brier, nll and ecd need of rows of probabilities; `probs` is flat, and one column is that of class 1 of two.
+
+    ``sums`` holds the square's high and low parts, the own probability's, the surprise, the entropy, and how many own
+    probabilities are 0. Steps and their order are those of `_rowsums.minus_log`, so that the bits are the same.
+    """
+    width = max(columns, 2)
+    single = columns == 1
+    scratch = np.empty(2, np.float64)
+    bits = scratch.view(np.int64)
+    high = low = own_high = own_low = surprises = entropy = impossible = np.int64(0)
+    for i in range(labels.size):
+        own = np.int64(labels[i])
+        own_value = own_surprise = 0.0
+        for k in range(width):
+            value = np.float64(probs[i] if single else probs[i * columns + k])
+            if single and k == 0:
+                value = 1.0 - value
+            scratch[0] = value
+            word = bits[0]
+            exponent = (word >> 52) - 1022  # what frexp gives, without a call for each entry
+            if exponent == -1022:  # too small for a leading bit of its own; 0 is put right below
+                scratch[0] = value * 18014398509481984.0
+                word = bits[0]
+                exponent = (word >> 52) - 1076
+            bits[0] = (word & 4503599627370495) | 4602678819172646912
+            part = scratch[0]
+            place = (word >> 45) & 127
+            rest = part * inverse[place]
+            rest = rest - 1.0
+            series = rest * (1 / 5)
+            series = series + (-1 / 4)
+            series = series * rest
+            series = series + (1 / 3)
+            series = series * rest
+            series = series + (-1 / 2)
+            series = series * rest
+            series = series + 1.0
+            series = series * rest
+            surprise = logs[place] - series
+            surprise = surprise - np.float64(exponent) * 0.6931471805599453
+            surprise = surprise if value > 0.0 else 0.0
+            square = np.int64(value * value * SCALE)
+            high += square >> 31
+            low += square & 2147483647
+            entropy += np.int64(np.floor(value * surprise * 1099511627776.0 + 0.5))
+            own_value = value if k == own else own_value
+            own_surprise = surprise if k == own else own_surprise
+        fixed = np.int64(own_value * SCALE)
+        own_high += fixed >> 31
+        own_low += fixed & 2147483647
+        surprises += np.int64(np.floor(own_surprise * 1099511627776.0 + 0.5))
+        impossible += np.int64(own_value == 0.0)
+    for number, found in enumerate((high, low, own_high, own_low, surprises, entropy, impossible)):
+        sums[number] += found
+
+
+def fill_class_bins(probs: Any, labels: Any, bins: int, edges: Any, sums: Any, positives: Any) -> None:
+    """`fill_bins` for every class against the rest: cell ``k * (bins + 1) + slot`` of class k, one pass over all columns.
+
+    Neighbouring entries belong to different classes, so they do not wait for each other.
+    """
+    rows, columns = probs.shape
+    double = probs.itemsize == 8
+    scale = bins * (1.0 - 1e-12) if double else np.float64(bins)
+    most = np.uint64(bins)
+    for i in range(rows):
+        first = np.uint64(0)
+        for k in range(columns):
+            value = np.float64(probs[i, k])
+            slot = min(np.uint64(np.int64(np.ceil(value * scale))), most)
+            if double:
+                slot = min(slot + np.uint64(value > edges[slot]), most)
+            cell = first + slot
+            first += most + np.uint64(1)
+            fixed = np.int64(value * SCALE)
+            sums[cell, 0] += (fixed >> LOW_BITS) + COUNT_UNIT
+            sums[cell, 1] += fixed & LOW_MASK
+        label = min(np.uint64(labels[i]), np.uint64(columns - 1))
+        value = np.float64(probs[i, label])
+        slot = min(np.uint64(np.int64(np.ceil(value * scale))), most)
+        if double:
+            slot = min(slot + np.uint64(value > edges[slot]), most)
+        positives[label * (most + np.uint64(1)) + slot] += 1
+
+
+def pool_blocks(rows: Any, ones: Any, low: int, high: int, groups: Any, sizes: Any, sums: Any) -> int:
+    """Pool neighbouring groups of rows while their block has at most `low` rows, or at most `high` and their rates do not rise.
+
+    `groups`, `sizes` and `sums` are filled with the groups, rows and ones of each block; returns how many there are.
+    """
+    count = 0
+    for i in range(rows.size):
+        groups[count] = 1
+        sizes[count] = rows[i]
+        sums[count] = ones[i]
+        count += 1
+        while count > 1:
+            joint = sizes[count - 2] + sizes[count - 1]
+            falls = sums[count - 2] * sizes[count - 1] >= sums[count - 1] * sizes[count - 2]
+            if not (joint <= low or (joint <= high and falls)):
+                break
+            count -= 1
+            groups[count - 1] += groups[count]
+            sizes[count - 1] = joint
+            sums[count - 1] += sums[count]
+    return count
+
+
+def lipschitz_loop(gap: Any, path: Any) -> float:
+    """The dynamic programme of `largest_lipschitz_sum`; breakpoint 0 is stored at 0, breakpoint k at ``path[k - 1]``.
+
+    Side 0 is a heap of breakpoints with the lowest on top, side 1 one with the highest; those used up are dropped when met.
+    """
+    count = gap.size + 1
+    place = np.empty(count)
+    weight = np.zeros(count)
+    heap = np.zeros((2, count), np.int64)
+    size = np.ones(2, np.int64)
+    place[0] = 0.0
+    weight[0] = 2.0
+    value = 0.0
+    for i in range(gap.size):
+        new = i + 1
+        zero = path[i]
+        place[new] = zero
+        weight[new] = 2.0 * gap[i]
+        for side in range(2):
+            sign = 1 - 2 * side
+            own = heap[side]
+            at = size[side]
+            size[side] += 1
+            while at > 0:
+                parent = (at - 1) >> 1
+                other = own[parent]
+                if not (sign * zero < sign * place[other] or (zero == place[other] and sign * new < sign * other)):
+                    break
+                own[at] = other
+                at = parent
+            own[at] = new
+            left = gap[i]
+            while left > 0.0:
+                top = own[0]
+                taken = min(left, weight[top])
+                if side == 0:
+                    value -= taken * (place[top] - zero)
+                weight[top] -= taken
+                left -= taken
+                if weight[top] <= 0.0:
+                    size[side] -= 1
+                    last = own[size[side]]
+                    at = 0
+                    while True:
+                        child = 2 * at + 1
+                        if child >= size[side]:
+                            break
+                        low = own[child]
+                        if child + 1 < size[side]:
+                            high = own[child + 1]
+                            if sign * place[high] < sign * place[low] or (
+                                place[high] == place[low] and sign * high < sign * low
+                            ):
+                                child += 1
+                                low = high
+                        if not (
+                            sign * place[low] < sign * place[last]
+                            or (place[low] == place[last] and sign * low < sign * last)
+                        ):
+                            break
+                        own[at] = low
+                        at = child
+                    own[at] = last
+    end = path[gap.size]
+    value -= end
+    for k in range(count):
+        value += weight[k] * max(0.0, end - place[k])
+    return value

@@ -1,0 +1,120 @@
+"""What all results share: records as a frame of the library at hand, numbers as text, a table for the notebook."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Container, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from ..errors import MissingDependencyError
+
+__all__ = [
+    "decimals",
+    "frame_of",
+    "html_lines",
+    "html_table",
+    "json_values",
+    "number",
+    "percent",
+    "pvalue_text",
+    "text_table",
+]
+
+
+# P-values below this are lost in rounding.
+SMALLEST_PVALUE = 1e-300
+
+
+def frame_of(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """A pandas, polars or pyarrow table: the one already imported, else the first that is installed."""
+    import narwhals.stable.v2 as nw
+
+    known = ("pandas", "polars", "pyarrow")
+    for name in [*(n for n in known if n in sys.modules), *known]:
+        try:
+            __import__(name)
+        except ImportError:
+            continue
+        return nw.from_dict({key: list(values) for key, values in columns.items()}, backend=name).to_native()  # type: ignore[arg-type]
+    raise MissingDependencyError(
+        "to_frame", "needs pandas, polars or pyarrow, and none is installed", "pip install pandas, or use to_dict()"
+    )
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number for reading: four significant digits, and words where there is none."""
+    if value is None or math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if value == 0 or 1e-4 <= abs(value) < 1e5:
+        text = f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}" if value else "0"
+        return text if len(text.lstrip("-")) <= 9 else f"{value:.{digits}f}"
+    return f"{value:.{digits - 1}e}"
+
+
+def pvalue_text(value: float) -> str:
+    """A p-value for reading: four significant digits, and a bound in place of 0."""
+    if math.isnan(value):
+        return "-"
+    return f"{value:.4g}" if value >= SMALLEST_PVALUE else f"< {SMALLEST_PVALUE:g}"
+
+
+def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: Container[int] = ()) -> list[str]:
+    """The lines of a plain table; columns in `numeric` are set to the right."""
+    table = [headings, *rows]
+    widths = [max(len(row[i]) for row in table) for i in range(len(headings))]
+    return [
+        "  ".join(
+            cell.rjust(width) if i in numeric else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]
+
+
+def html_table(headings: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> str:
+    """A plain table for notebooks; every cell is escaped."""
+    head = "".join(f"<th>{escape(str(text))}</th>" for text in headings)
+    body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def html_lines(*lines: str) -> str:
+    """Lines of text for notebooks, escaped; empty ones are left out."""
+    said = "<br>".join(escape(line.strip()) for text in lines for line in text.split("\n") if line.strip())
+    return f"<p>{said}</p>" if said else ""
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A share as per cent, with more digits where it is so near to 0 or 1 that it would seem to be just that.
+
+    >>> percent(0.94786), percent(0.00012), percent(0.99987), percent(1.0), percent(0.003, 0), percent(None)
+    ('94.8%', '0.012%', '99.987%', '100.0%', '0.3%', '-')
+    """
+    if value is None:
+        return "-"
+    return f"{value:.{decimals(100 * min(value, 1 - value), digits, digits)}%}"
+
+
+def decimals(size: float, least: int, more: int) -> int:
+    """Decimals that show something of a number of this size: `more` after its first one; what rounding leaves is nothing."""
+    return least if not 1e-9 < size < 1 else max(least, more - math.floor(math.log10(size)))
+
+
+def json_values(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields as JSON knows them: an infinite number is text, and NaN is None.
+
+    >>> json_values({"value": math.inf, "low": math.nan, "n": 10})
+    {'value': 'inf', 'low': None, 'n': 10}
+    """
+    return {name: _json_value(value) for name, value in fields.items()}
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(float(value))
+    return value

@@ -1,0 +1,14 @@
+"""The scores and outcomes that a metric reads: views, the lenses that make them, and selections of rows."""
+
+from ..util.namespace import namespace
+
+NAMES = {
+    "lenses": ("class_", "class_groups", "class_hierarchy", "pair", "rank", "top_k", "within_top"),
+    "selections": ("select",),
+}
+TYPES = {
+    "lenses": ("Lens",),
+    "selections": ("Selection",),
+    "view": ("VectorView", "View"),
+}
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

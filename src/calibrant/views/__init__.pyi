@@ -1,0 +1,14 @@
+"""Public names; written by tools/make_stub.py, not by hand."""
+
+from .lenses import Lens as Lens
+from .lenses import class_ as class_
+from .lenses import class_groups as class_groups
+from .lenses import class_hierarchy as class_hierarchy
+from .lenses import pair as pair
+from .lenses import rank as rank
+from .lenses import top_k as top_k
+from .lenses import within_top as within_top
+from .selections import Selection as Selection
+from .selections import select as select
+from .view import VectorView as VectorView
+from .view import View as View

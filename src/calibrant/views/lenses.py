@@ -1,0 +1,416 @@
+"""Lenses: which question is asked of the predictions, as one view or several to combine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LensError
+from ..input.predictions import Predictions
+from ..util.blocks import map_blocks, rows_per_block
+from .view import ClassColumns, FixedRest, RestOfColumns, Rows, VectorView, View, sigmoid
+
+__all__ = [
+    "Lens",
+    "class_",
+    "class_groups",
+    "class_hierarchy",
+    "pair",
+    "parse_lens",
+    "rank",
+    "top_k",
+    "within_top",
+]
+
+Array = NDArray[Any]
+AnyView = View | VectorView
+
+
+@dataclass(frozen=True)
+class Lens:
+    """A question asked of the predictions; `views` gives one view for each answer to combine."""
+
+    name: str
+    make: Callable[[Predictions], list[AnyView]]
+
+    def views(self, predictions: Predictions) -> list[AnyView]:
+        return self.make(predictions)
+
+    def __repr__(self) -> str:
+        return f"Lens({self.name!r})"
+
+
+def parse_lens(lens: str | Lens, predictions: Predictions) -> Lens:
+    """A lens from its name (``"top_label"``, ``"class:cat"``, ``"rank:2"``) or as it is; ``"auto"`` looks at the predictions."""
+    if isinstance(lens, Lens):
+        return lens
+    if not isinstance(lens, str):
+        raise LensError("lens", f"must be a name or a Lens; got {type(lens).__name__}", f"one of {', '.join(_NAMES)}")
+    name, _, detail = lens.partition(":")
+    if name == "auto":
+        name = {"binary": "binary", "multiclass": "top_label", "multilabel": "classwise", "confidence": "top_label"}[
+            predictions.kind
+        ]
+    if name in _PLAIN and not detail:
+        return Lens(name, _PLAIN[name])
+    if name in _MADE and detail:
+        return _MADE[name](detail)
+    hint = f"one of {', '.join(_NAMES)}"
+    if name in _MADE:
+        raise LensError("lens", f"{name!r} needs a detail", f"for example {_EXAMPLES[name]!r}")
+    from difflib import get_close_matches
+
+    if name in ("class_groups", "class_hierarchy"):
+        raise LensError("lens", f"{name!r} needs a mapping", f"pass the lens itself: calibrant.{name}({{...}})")
+    near = get_close_matches(lens, [*_PLAIN, *_MADE], 1)
+    raise LensError("lens", f"there is no lens {lens!r}", f"did you mean {near[0]!r}? " + hint if near else hint)
+
+
+def _view(p: Predictions, score: Array, outcome: Array | None, lens: str, **more: Any) -> View:
+    return View(score, outcome, p.weight, p.weight_kind, rows=Rows(p), lens=lens, **more)
+
+
+def _vector(
+    p: Predictions, probs: Array, labels: Array | None, soft: Array | None, lens: str, **more: Any
+) -> VectorView:
+    return VectorView(probs, labels, soft, p.weight, p.weight_kind, rows=Rows(p), lens=lens, **more)
+
+
+def _binary(p: Predictions) -> list[AnyView]:
+    if p.kind != "binary":
+        raise LensError(
+            "lens",
+            f"'binary' needs two classes, and these are {p.kind} predictions",
+            {"multilabel": "use 'classwise' or 'class:NAME'", "confidence": "use 'top_label'"}.get(
+                p.kind, "use 'top_label', 'classwise' or 'class:NAME'"
+            ),
+        )
+    score = p.probs if p.probs.ndim == 1 else p.probs[:, 1]
+    outcome = p.labels if p.labels is not None else _positive_share(p)
+    log_odds = p.logits if p.probs.ndim == 1 else None
+    return [_view(p, score, outcome, "binary", log_odds=log_odds, rest=_rest(p, 1))]
+
+
+def _rest(p: Predictions, column: int | None) -> RestOfColumns | None:
+    """1 - score from the other columns, of the largest where no column is named; None where there are none."""
+    return None if p.probs.ndim == 1 or p.kind == "multilabel" else RestOfColumns(p, column)
+
+
+def _first_of_two(p: Predictions) -> Array:
+    """The probability of class 0 where that of class 1 is given: from the logits, where it is near 0."""
+    if p.logits is not None:
+        return sigmoid(-p.logits.astype(np.float64))
+    return np.asarray(1 - p.probs.astype(np.float64))
+
+
+def _positive_share(p: Predictions) -> Array:
+    assert p.soft is not None
+    return p.soft if p.soft.ndim == 1 else p.soft[:, 1]
+
+
+def _top_label(p: Predictions) -> list[AnyView]:
+    if p.kind == "confidence":
+        outcome = p.labels if p.labels is not None else p.soft
+        assert outcome is not None
+        return [_view(p, p.probs, outcome, "top_label")]
+    _refuse_multilabel(p, "top_label")
+    if p.probs.ndim == 1:
+        above = p.probs > 0.5
+        first = _first_of_two(p)
+        score = np.where(above, p.probs, first)
+        outcome = (
+            above == p.labels if p.labels is not None else np.where(above, _positive_share(p), 1 - _positive_share(p))
+        )
+        outcome = outcome.astype(np.uint8) if p.labels is not None else outcome
+        return [_view(p, score, outcome, "top_label", rest=FixedRest(np.where(above, first, p.probs)))]
+    assert p.top_score is not None
+    rest = _rest(p, None)
+    if p.top_correct is not None:
+        return [_view(p, p.top_score, p.top_correct, "top_label", rest=rest)]
+    assert p.soft is not None
+    return [_view(p, p.top_score, p.soft[np.arange(p.n), p.predicted], "top_label", rest=rest)]
+
+
+def _classwise(p: Predictions) -> list[AnyView]:
+    _refuse_confidence(p, "classwise")
+    hard = p.probs.ndim == 2 and p.labels is not None and p.labels.ndim == 1
+    classes = ClassColumns(p.probs, p.labels) if hard and p.labels is not None else None
+    return [_one_class(p, index, classes) for index in range(p.k)]
+
+
+def _one_class(p: Predictions, index: int, classes: ClassColumns | None = None) -> View:
+    name = f"class:{index if p.classes is None else p.classes[index]}"
+    rest: Any = _rest(p, index)
+    log_odds = None
+    if p.probs.ndim == 1:
+        if p.logits is not None:
+            log_odds = p.logits if index == 1 else -p.logits
+        score, other = (p.probs, _first_of_two(p))[:: 1 if index == 1 else -1]
+        share = _positive_share(p) if p.labels is None else p.labels
+        outcome = share if index == 1 else 1 - share
+        rest = FixedRest(other)
+    else:
+        if p.kind == "multilabel" and p.logits is not None:
+            log_odds = p.logits[:, index]
+        score = p.probs[:, index]
+        if classes is not None:
+            return _view(p, score, None, name, column=(classes, index), rest=rest)
+        if p.labels is None:
+            assert p.soft is not None
+            outcome = p.soft[:, index]
+        else:
+            outcome = p.labels[:, index] if p.labels.ndim == 2 else (p.labels == index).view(np.uint8)
+    return _view(p, score, outcome, name, log_odds=log_odds, rest=rest)
+
+
+def _canonical(p: Predictions) -> list[AnyView]:
+    _refuse_partial(p, "canonical")
+    return [_vector(p, p.probs, p.labels, p.soft, "canonical", logits=p.logits)]
+
+
+def _refuse_multilabel(p: Predictions, lens: str) -> None:
+    if p.kind == "multilabel":
+        raise LensError(
+            "lens",
+            f"{lens!r} sets classes against each other, and these are multilabel predictions",
+            "use 'classwise' or 'class:NAME'",
+        )
+
+
+def _refuse_confidence(p: Predictions, lens: str) -> None:
+    if p.kind == "confidence":
+        raise LensError(
+            "lens",
+            f"{lens!r} needs a probability for every class, and only confidence and correctness were given",
+            "use 'top_label'",
+        )
+
+
+def _refuse_partial(p: Predictions, lens: str) -> None:
+    _refuse_multilabel(p, lens)
+    _refuse_confidence(p, lens)
+
+
+def class_(name: Any) -> Lens:
+    """One class against the rest, by name or number."""
+
+    def make(p: Predictions) -> list[AnyView]:
+        _refuse_confidence(p, f"class:{name}")
+        return [_one_class(p, p.class_index(name))]
+
+    return Lens(f"class:{name}", make)
+
+
+def pair(first: Any, second: Any) -> Lens:
+    """Class `second` against class `first`, on the rows labelled with either, probabilities rescaled to the two."""
+
+    def make(p: Predictions) -> list[AnyView]:
+        _refuse_partial(p, "pair")
+        a, b = p.class_index(first), p.class_index(second)
+        if a == b:
+            raise LensError("lens", f"'pair' needs two different classes; got {first!r} twice")
+        if p.labels is None:
+            raise LensError("lens", "'pair' keeps rows by their label, and these labels are soft", "use 'class:NAME'")
+        matrix = p.probs if p.probs.ndim == 2 else np.column_stack([_first_of_two(p), p.probs])
+        both = matrix[:, a].astype(np.float64) + matrix[:, b]
+        keep = ((p.labels == a) | (p.labels == b)) & (both > 0)
+        if not keep.any():
+            raise LensError(
+                "lens", f"no row is labelled {first!r} or {second!r} with a positive probability for either"
+            )
+        part = p.take(keep)
+        assert part.labels is not None
+        score, other = matrix[keep, b] / both[keep], matrix[keep, a] / both[keep]
+        outcome = (part.labels == b).view(np.uint8)
+        return [_view(part, score, outcome, f"pair:{first},{second}", rest=FixedRest(other))]
+
+    return Lens(f"pair:{first},{second}", make)
+
+
+def _ranked(p: Predictions, k: int, lens: str) -> tuple[Array, Array, Array]:
+    """The `k` largest probabilities of each row in falling order, the shares of the classes that hold them, and what is left to 1."""
+    _refuse_partial(p, lens)
+    if not 1 <= k <= p.k:
+        raise LensError("lens", f"{lens!r} needs a number from 1 to {p.k}, the number of classes; got {k}")
+
+    whole = _vector(p, p.probs, p.labels, p.soft, lens, logits=p.logits)
+
+    def work(start: int, stop: int) -> tuple[Array, Array, Array]:
+        block = whole.block(start, stop)
+        order = np.argsort(-block.probs, axis=1, kind="stable")
+        probs = np.take_along_axis(block.probs, order, 1)
+        # The other columns hold the digits that 1 minus a sum near 1 loses.
+        held, others = probs[:, :k].sum(axis=1), probs[:, k:].sum(axis=1)
+        left = np.maximum(1 - held, 0)
+        near = (held > block.rounding.near) & (np.abs(left - others) <= block.rounding.slack)
+        left = np.where(near, others, left)
+        return probs[:, :k], np.take_along_axis(block.targets, order[:, :k], 1), left
+
+    parts = map_blocks(work, p.n, rows_per_block(p.k), columns=p.k)
+    probs, shares, left = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return probs, shares, left
+
+
+def _outcome(p: Predictions, share: Array) -> Array:
+    return share.astype(np.uint8) if p.labels is not None else share
+
+
+def rank(r: int) -> Lens:
+    """The r-th largest probability of each row; yes when the true class holds that rank."""
+    r = _whole(r, "rank")
+
+    def make(p: Predictions) -> list[AnyView]:
+        probs, shares, left = _ranked(p, r, f"rank:{r}")
+        rest = FixedRest(left) if r == 1 else None  # no other is above one half
+        return [_view(p, probs[:, r - 1], _outcome(p, shares[:, r - 1]), f"rank:{r}", rest=rest)]
+
+    return Lens(f"rank:{r}", make)
+
+
+def within_top(k: int) -> Lens:
+    """The sum of the k largest probabilities of each row; yes when the true class is among them."""
+    k = _whole(k, "within_top")
+
+    def make(p: Predictions) -> list[AnyView]:
+        probs, shares, left = _ranked(p, k, f"within_top:{k}")
+        outcome = _outcome(p, np.minimum(shares.sum(axis=1), 1))
+        return [_view(p, np.minimum(probs.sum(axis=1), 1), outcome, f"within_top:{k}", rest=FixedRest(left))]
+
+    return Lens(f"within_top:{k}", make)
+
+
+def top_k(k: int) -> Lens:
+    """The k largest probabilities of each row and the rest, as k + 1 columns."""
+    k = _whole(k, "top_k")
+
+    def make(p: Predictions) -> list[AnyView]:
+        probs, shares, left = _ranked(p, k, f"top_k:{k}")
+        probs = np.column_stack([probs, left])
+        rest = np.maximum(1 - shares.sum(axis=1), 0)
+        shares = np.column_stack([shares, rest])
+        labels = shares.argmax(axis=1) if p.labels is not None else None
+        score_column = 0 if k == 1 else None
+        return [
+            _vector(
+                p,
+                probs,
+                labels,
+                None if labels is not None else shares,
+                f"top_k:{k}",
+                score_column=score_column,
+                tree_columns=k,
+            )
+        ]
+
+    return Lens(f"top_k:{k}", make)
+
+
+def class_groups(mapping: Mapping[Any, Sequence[Any]]) -> Lens:
+    """Classes added up by group: `mapping` names the classes of each group, every class once."""
+    if not isinstance(mapping, Mapping) or not mapping:
+        raise LensError(
+            "lens",
+            "'class_groups' needs a mapping from group to classes",
+            "for example class_groups({'animal': ['cat', 'dog'], 'other': ['car']})",
+        )
+    if any(isinstance(members, Mapping) for members in mapping.values()):
+        raise LensError(
+            "lens",
+            "'class_groups' takes one level, and this mapping is nested",
+            "use class_hierarchy(mapping), which gives one lens per level",
+        )
+    name = "class_groups:" + ",".join(map(str, mapping))
+
+    def make(p: Predictions) -> list[AnyView]:
+        _refuse_partial(p, "class_groups")
+        owner = np.full(p.k, -1)
+        for group, members in enumerate(mapping.values()):
+            for member in members if isinstance(members, (list, tuple, set, frozenset, range)) else [members]:
+                index = p.class_index(member)
+                if owner[index] >= 0:
+                    raise LensError("lens", f"class {member!r} stands in two groups", "give every class one group")
+                owner[index] = group
+        if (owner < 0).any():
+            missing = int(np.argmin(owner))
+            raise LensError(
+                "lens",
+                f"class {missing if p.classes is None else p.classes[missing]!r} is in no group",
+                "give every class one group",
+            )
+        add = np.zeros((p.k, len(mapping)))
+        add[np.arange(p.k), owner] = 1
+        view = _vector(p, p.probs, p.labels, p.soft, name, logits=p.logits)
+        probs = np.concatenate([np.minimum(block.probs @ add, 1) for _, block in view.blocks()])
+        if p.labels is not None:
+            return [_vector(p, probs, owner[p.labels], None, name)]
+        return [_vector(p, probs, None, np.concatenate([block.targets @ add for _, block in view.blocks()]), name)]
+
+    return Lens(name, make)
+
+
+def class_hierarchy(mapping: Mapping[Any, Any]) -> dict[int, Lens]:
+    """One lens for each level of a nested mapping, 1 for the coarsest: ``{'living': {'animal': ['cat'], 'plant': ['oak']}, ...}``."""
+
+    if not isinstance(mapping, Mapping) or not mapping:
+        raise LensError(
+            "lens",
+            "'class_hierarchy' needs a nested mapping from group to classes",
+            "for example class_hierarchy({'animal': {'pet': ['cat', 'dog'], 'wild': ['fox']}, 'other': ['car']})",
+        )
+
+    def leaves(node: Any) -> list[Any]:
+        if isinstance(node, Mapping):
+            return [leaf for child in node.values() for leaf in leaves(child)]
+        return list(node) if isinstance(node, (list, tuple, set, frozenset, range)) else [node]
+
+    levels: dict[int, Lens] = {}
+    nodes: dict[Any, Any] = dict(mapping)
+    while nodes:
+        levels[len(levels) + 1] = class_groups({name: leaves(node) for name, node in nodes.items()})
+        if not any(isinstance(node, Mapping) for node in nodes.values()):
+            break
+        deeper: dict[Any, Any] = {}
+        for name, node in nodes.items():
+            deeper.update(node if isinstance(node, Mapping) else {name: node})
+        nodes = deeper
+    return levels
+
+
+def _whole(value: Any, lens: str) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = 0
+    if isinstance(value, bool) or number < 1 or number != float(value):
+        raise LensError(
+            "lens", f"{lens!r} needs a whole number from 1 up; got {value!r}", f"for example {_EXAMPLES[lens]!r}"
+        )
+    return number
+
+
+def _parse_pair(detail: str) -> Lens:
+    first, comma, second = detail.partition(",")
+    if not comma:
+        raise LensError("lens", f"'pair' needs two classes; got {detail!r}", "for example 'pair:cat,dog'")
+    return pair(first.strip(), second.strip())
+
+
+_PLAIN: dict[str, Callable[[Predictions], list[AnyView]]] = {
+    "binary": _binary,
+    "top_label": _top_label,
+    "classwise": _classwise,
+    "canonical": _canonical,
+}
+_MADE: dict[str, Callable[[Any], Lens]] = {
+    "class": class_,
+    "pair": _parse_pair,
+    "rank": rank,
+    "within_top": within_top,
+    "top_k": top_k,
+}
+_EXAMPLES = {"class": "class:0", "pair": "pair:0,1", "rank": "rank:2", "within_top": "within_top:3", "top_k": "top_k:5"}
+_NAMES = ["'auto'", *(repr(name) for name in _PLAIN), *(repr(example) for example in _EXAMPLES.values())]

@@ -1,0 +1,295 @@
+"""The benchmarks run, their values agree, and their results have the form the page is written from; speed is not tested.
+
+Other packages need not be there: those that are not are named in the results, and the tables are tested on lists of their own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibrant.util import kernels
+
+TASKS = ("smece", "ecce", "kuiper", "ici", "lowess", "cox")
+FOLDER = Path(__file__).parent.parent.parent / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    out = tmp_path_factory.mktemp("bench") / "results.json"
+    command = [sys.executable, str(FOLDER / "run.py"), "--quick", "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Top-label ECE" in done.stdout
+    return json.loads(out.read_text())
+
+
+def test_results_say_when_where_and_with_what(results: dict[str, Any]) -> None:
+    expected = {"date", "quick", "machine", "versions", "environments", "cases", "growth", "import_seconds"}
+    assert set(results) == expected
+    assert results["quick"]
+    assert set(results["machine"]) == {"cpu", "architecture", "cores", "system"}
+    assert {"python", "calibrant", "numpy"} <= set(results["versions"])
+    assert {"numpy", "calibrant"} == set(results["import_seconds"])
+
+
+def test_all_cases_are_there(results: dict[str, Any]) -> None:
+    assert [case["id"] for case in results["cases"]] == [
+        *("top_label_10", "top_label_1000", "binary", "class_wise", "equal_mass"),
+        *("class_wise_mass", "debiased", "sweep", "brier", "nll", "small"),
+        *(f"{task}_{rows}" for rows in (10_000, 100_000) for task in TASKS),
+        *("mmce_10000", "skce_10000"),
+        *("spiegelhalter", "hosmer_lemeshow", "pigeon_heyse", "kuiper_pvalue", "ks_pvalue", "multicalibration"),
+        *("tu_top_label", "tu_binary", "tu_class_wise", "tu_adaptive", "tu_smece"),
+        *(
+            "calibre_binary",
+            "calibre_equal_mass",
+            "calibre_debiased",
+            "calibre_top_label",
+            "calibre_sweep",
+            "calibre_smece",
+        ),
+        *("map_isotonic", "map_platt", "map_beta", "map_venn_abers", "map_temperature", "map_temperature_tu"),
+        *(
+            "map_temperature_312",
+            "map_vector",
+            "map_dirichlet_tu",
+            "map_dirichlet",
+            "map_isotonic_312",
+            "map_centered_312",
+        ),
+    ]
+    keys = {"name", "value", "verdict", "calls", "median_ms", "best_ms", "reads", "best_reads", "peak_mb"}
+    for case in results["cases"]:
+        assert case["read_ms"] > 0
+        assert all(set(entry) == keys for entry in case["contenders"])
+
+
+def test_values_agree(results: dict[str, Any]) -> None:
+    for case in results["cases"]:
+        value = {entry["name"]: entry["value"] for entry in case["contenders"]}
+        for entry in case["contenders"]:
+            if entry["name"] == "scikit-learn" and case["id"] == "map_platt":
+                assert re.match("differs by up to .*: smooths its targets", entry["verdict"])
+            elif entry["verdict"] != "gives no such number":
+                assert entry["verdict"] == "agrees", (case["title"], entry)
+        if "calibrant" in value:
+            assert value["calibrant"] == value["calibrant without numba"]
+
+
+def test_growth_is_measured(results: dict[str, Any]) -> None:
+    found = results["growth"]
+    assert set(found) == {"load", "scaling", "pairs", "all_metrics", "resampling"}
+    assert {entry["metric"] for entry in found["scaling"]} == {
+        *("smece", "lkce", "mmce", "smce", "ecce_mad", "ecce_r", "bbt"),
+    }
+    assert len({entry["rows"] for entry in found["scaling"]}) == 3
+    assert {entry["metric"] for entry in found["pairs"]} == {"skce_uq", "dkde"}
+    assert all(entry["ms"] > 0 and entry["argsorts"] > 0 for entry in [*found["scaling"], *found["pairs"]])
+    assert found["all_metrics"]["values"] > 60
+
+
+def test_resampled_intervals_agree(results: dict[str, Any]) -> None:
+    few = min(entry["rows"] for entry in results["growth"]["resampling"])
+    same = [entry for entry in results["growth"]["resampling"] if entry["rows"] == few]
+    assert len(same) >= 3
+    width = same[0]["high"] - same[0]["low"]
+    for end in ("low", "high"):
+        ends = [entry[end] for entry in same]
+        assert max(ends) - min(ends) < width / 3, ends
+
+
+def test_page_is_written_from_the_results(results: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    code = "import json, sys; from pathlib import Path; from page import write_page; "
+    code += "write_page(json.loads(sys.stdin.read()), {}, Path(sys.argv[1]))"
+    subprocess.run(
+        [sys.executable, "-c", code, str(path)], input=json.dumps(results), text=True, check=True, cwd=FOLDER
+    )
+    page = path.read_text()
+    assert page.count("\n## ") == len(results["cases"]) + 6
+    assert "Where another package is faster" in page
+
+
+def test_every_compiled_loop_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from worker import without_numba
+
+    # The loops are those functions of the module that `compiled` can be asked for.
+    loops = [value for name, value in vars(kernels).items() if callable(value) and hasattr(value, "__code__")]
+    loops = [loop for loop in loops if loop.__module__ == kernels.__name__ and "compile" not in loop.__name__]
+    assert len(loops) >= 5
+    with without_numba():
+        assert all(kernels.compiled(loop, 10**12) is None for loop in loops)
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The modules of the benchmarks."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    names = ("all_cases", "cases", "environments", "features", "page", "tables")
+    return SimpleNamespace(**{name: importlib.import_module(name) for name in names})
+
+
+PLACE = {
+    "folder": ".bench-x",
+    "note": "A note.",
+    "packages": ["one", "two"],
+    "absent": "needs Python 3.99",
+    "versions": {"python": "3.11", "one": "1.2"},
+}
+FEATURES = {
+    "date": "2026-01-01",
+    "versions": {},
+    "wrong": [],
+    "features": [
+        {
+            "title": "measures of calibration and proper scores",
+            "words": "",
+            "cells": {"calibrant": {"value": 7, "by": []}, "one": {"value": 0, "by": []}, "two": None},
+        },
+        {
+            "title": "errors by group",
+            "words": "group|segment",
+            "cells": {
+                "calibrant": {"value": True, "by": "calibrant:mcm(groups)"},
+                "one": {"value": False, "found": ["groups"], "but": "of channels"},
+                "two": None,
+            },
+        },
+    ],
+}
+
+
+def test_every_contender_is_timed_or_named_as_absent(results: dict[str, Any], bench: SimpleNamespace) -> None:
+    for case in results["cases"]:
+        wanted = {contender.name for contender in bench.all_cases.case_by_id(case["id"]).contenders}
+        timed = {entry["name"] for entry in case["contenders"]}
+        assert timed | set(case["absent"]) == wanted
+        assert not timed & set(case["absent"])
+
+
+def test_every_peer_is_a_contender_and_is_pinned(bench: SimpleNamespace) -> None:
+    needed = {contender.needs for case in bench.all_cases.ALL_CASES for contender in case.contenders}
+    for peer in bench.environments.PEERS:
+        assert peer.module in needed, peer
+        pinned = re.findall(r"^([\w-]+)==", bench.environments.ENVIRONMENTS[peer.environment].wanted, re.MULTILINE)
+        assert peer.name in pinned or peer.name in ("scikit-learn", "torchmetrics"), peer
+    assert "torch" not in "".join(bench.environments.ENVIRONMENTS["main"].wanted.split(bench.environments.WITHOUT)[0])
+
+
+def test_cases_ask_for_an_environment_that_has_their_packages(bench: SimpleNamespace) -> None:
+    home = {peer.module: peer.environment for peer in bench.environments.PEERS}
+    for case in bench.all_cases.ALL_CASES:
+        for contender in case.contenders:
+            assert home.get(contender.needs, case.environment) == case.environment, (case.id, contender.name)
+
+
+def test_predictions_are_compared_one_by_one(bench: SimpleNamespace) -> None:
+    known = bench.cases.Contender("x", "numpy", lambda y, p: lambda: None, "it rounds")
+    nobody_knows = bench.cases.Contender("x", "numpy", lambda y, p: lambda: None)
+    ours, theirs = np.array([0.1, 0.2]), np.array([0.1, 0.25])
+    assert bench.cases.verdict(known, ours, ours + 1e-9) == "agrees"
+    assert bench.cases.verdict(known, theirs, ours) == "differs by up to 0.05: it rounds"
+    assert bench.cases.verdict(nobody_knows, theirs, ours) == ""
+    assert bench.cases.verdict(known, np.array([0.1, np.nan]), ours) == ""
+    assert bench.cases.as_number(np.array([3.0, 4.0])) == pytest.approx(np.sqrt(12.5))
+
+
+def test_a_python_that_is_not_there_is_told(bench: SimpleNamespace) -> None:
+    with pytest.raises(
+        bench.environments.NotInstallableError, match=r"needs Python 3\.90, which is not installed here"
+    ):
+        bench.environments._newer_python((3, 90))
+
+
+def test_page_tells_what_could_not_be_installed(bench: SimpleNamespace) -> None:
+    lines = bench.tables.environment_lines({"environments": {"x": PLACE}})
+    assert "| one | 1.2 | .bench-x | 3.11 |" in lines
+    assert "| two | not installable here: needs Python 3.99 | .bench-x | 3.11 |" in lines
+    assert bench.tables.environment_lines({}) == []
+
+
+def test_feature_table_shows_names_words_and_exceptions(bench: SimpleNamespace) -> None:
+    text = "\n".join(bench.tables.feature_lines(FEATURES))
+    assert "| errors by group | yes | no | ? |" in text
+    assert "calibrant `calibrant:mcm(groups)`. Searched: `group or segment`." in text
+    assert "one (of channels)" in text
+    assert bench.tables.feature_lines({}) == []
+
+
+def test_readme_table_has_ratios_and_features(results: dict[str, Any], bench: SimpleNamespace) -> None:
+    text = bench.page.readme_table(results, FEATURES)
+    assert text.startswith(bench.tables.BEGIN)
+    assert text.rstrip().endswith(bench.tables.END)
+    assert "| calibrant | 7 | yes |" in text
+    assert "| one | no | no |" in text
+    case = next(case for case in results["cases"] if case["id"] == "top_label_10")
+    took = {entry["name"]: entry["median_ms"] for entry in case["contenders"]}
+    own = took.get("calibrant", took["calibrant without numba"])
+    assert f"| top-label ECE, 1 000 000 x 10 | {own:.3g} ms |" in text
+
+
+def test_readme_shows_what_was_measured(bench: SimpleNamespace) -> None:
+    folder = Path(bench.page.__file__).parent
+    known = [json.loads((folder / name).read_text()) for name in ("results.json", "features.json")]
+    assert bench.page.readme_table(*known).strip() in (folder.parent / "README.md").read_text(), (
+        "run benchmarks/page.py"
+    )
+
+
+def test_list_of_features_speaks_of_known_packages(bench: SimpleNamespace) -> None:
+    known = {"calibrant", *(peer.name for peer in bench.environments.PEERS)}
+    listed = bench.features.listed()
+    titles = [row["title"] for kind in ("count", "feature") for row in listed[kind]]
+    assert len(titles) == len(set(titles)) >= 25
+    assert set(bench.tables.SHORT_FEATURES) <= set(titles)
+    for row in listed["feature"]:
+        assert re.compile(row["words"])
+        assert set(row["has"]) | set(row.get("but", {})) <= known
+        assert not set(row["has"]) & set(row.get("but", {}))
+        assert "calibrant" in row["has"]
+    assert all(set(row["names"]) <= known for row in listed["count"])
+
+
+def test_features_of_calibrant_are_there(bench: SimpleNamespace) -> None:
+    pytest.importorskip("torch", reason="the features of calibrant.torch are checked where torch is")
+    pytest.importorskip("pyspark", reason="the features of calibrant.spark are checked where Spark is")
+    cells, wrong = bench.features.check_package("calibrant", "calibrant")
+    assert wrong == []
+    assert cells[0]["value"] > 100
+    assert cells[1]["value"] > 20
+
+
+def test_search_finds_what_the_list_denies(
+    bench: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "madeup_peer"
+    (package / "tests").mkdir(parents=True)
+    (package / "__init__.py").write_text(
+        "class Smooth:\n    pass\n\ndef ece(y, *, n_boot=1):\n    pass\n\ndef _sweep(): pass\n"
+    )
+    (package / "tests" / "test_x.py").write_text("def sweep(): pass\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    names = bench.features.public_names("madeup_peer")
+    assert {"Smooth", "ece", "y", "n_boot"} <= names
+    assert not {"sweep", "_sweep"} & names
+    row = {"title": "intervals", "words": "boot", "has": {}, "but": {}}
+    assert "there are n_boot" in bench.features._cell("peer", row, names)[1]
+    assert bench.features._cell("peer", {**row, "but": {"peer": "of trees"}}, names)[1] == ""
+    assert "nothing is found" in bench.features._cell("peer", {**row, "words": "zzz", "but": {"peer": "x"}}, names)[1]
+    assert bench.features._cell("peer", {**row, "has": {"peer": "madeup_peer:ece(n_boot)"}}, names) == (
+        {"value": True, "by": "madeup_peer:ece(n_boot)"},
+        "",
+    )
+    for path in ("madeup_peer:nothing", "madeup_peer:ece(weights)", "no_such_module_here:ece"):
+        assert "which is not there" in bench.features._cell("peer", {**row, "has": {"peer": path}}, names)[1]

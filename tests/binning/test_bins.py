@@ -1,0 +1,415 @@
+"""Bins by hand: where a score falls, what a table holds, fitted bins on other rows, intervals of the outcome rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import calibrant as cal
+from calibrant import Edges, EqualMass, EqualWidth, KDTree, Predictions, SimplexGrid
+from calibrant.binning import BinTable
+from calibrant.binning.parse import BINS, EQUAL_WIDTH, bin_table, parse_binning
+from calibrant.errors import ArgumentError, LensError
+from calibrant.views import View
+from calibrant.views.lenses import parse_lens
+
+ON_EDGES = [0, 0.1, 0.2, 0.25, 0.5, 0.75, 1]
+
+
+def view(score: Any, outcome: Any = None, **weights: Any) -> View:
+    """A view of checked predictions; all outcomes are 0 where none are given."""
+    found = Predictions(np.zeros(len(score), int) if outcome is None else outcome, score, **weights)
+    return parse_lens("binary", found).views(found)[0]
+
+
+def cells(rule: Any, score: Any, **weights: Any) -> list[int]:
+    return rule.cells(view(score, **weights))[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (EqualWidth(4), [0, 0, 0, 0, 1, 2, 3]),
+        (EqualWidth(4, closed="left"), [0, 0, 0, 1, 2, 3, 3]),
+        (Edges((0, 0.25, 0.5, 0.75, 1)), [0, 0, 0, 0, 1, 2, 3]),
+        (Edges((0, 0.25, 0.5, 0.75, 1), closed="left"), [0, 0, 0, 1, 2, 3, 3]),
+        (EqualWidth(1), [0] * 7),
+    ],
+)
+def test_a_score_on_an_edge_belongs_to_the_closed_side(rule: Any, expected: list[int]) -> None:
+    assert cells(rule, ON_EDGES) == expected
+    assert rule.table(view(ON_EDGES)).rows.tolist() == np.bincount(expected).tolist()
+
+
+@pytest.mark.parametrize("bins", [2, 3, 7, 10, 15, 49, 100, 1000])
+@pytest.mark.parametrize("weights", [{}, {"counts": True}])
+def test_edges_are_the_doubles_nearest_to_k_over_m(bins: int, weights: dict[str, Any]) -> None:
+    edges = np.array([k / bins for k in range(1, bins)])
+    score = np.concatenate([np.nextafter(edges, 0), edges, np.nextafter(edges, 1)])
+    weights = {"counts": np.full(len(score), 2)} if weights else {}
+    k = np.arange(bins - 1)
+    given = view(score, **weights)
+    assert EqualWidth(bins).cells(given)[0].tolist() == [*k, *k, *(k + 1)]
+    assert EqualWidth(bins, closed="left").cells(given)[0].tolist() == [*k, *(k + 1), *(k + 1)]
+    table = EqualWidth(bins).table(given)
+    assert table.edges.tolist() == [0, *edges, 1]
+    assert table.rows.tolist() == [2, *[3] * (bins - 2), 1]
+
+
+def test_single_precision_scores_are_widened_exactly_and_compared() -> None:
+    # The float32 nearest to 0.1 lies above 0.1, the one nearest to 0.7 below 0.7.
+    score = np.array([0.1, 0.7], np.float32)
+    assert cells(EqualWidth(10), score) == [1, 6]
+    assert cells(EqualWidth(10), score.astype(np.float64)) == [1, 6]
+    assert EqualWidth(10).table(view(score)).rows.nonzero()[0].tolist() == [1, 6]
+
+
+def test_equal_width_on_a_range() -> None:
+    rule = EqualWidth(5, range=(0.5, 1))
+    table = rule.table(view([0.5, 0.6, 0.61, 1.0]))
+    assert table.low == pytest.approx([0.5, 0.6, 0.7, 0.8, 0.9])
+    assert table.high == pytest.approx([0.6, 0.7, 0.8, 0.9, 1.0])
+    assert table.rows.tolist() == [2, 1, 0, 0, 1]
+    assert cal.ece([0, 1], [0.5, 0.9], binning=rule) == pytest.approx(0.3)
+    with pytest.raises(cal.ArgumentError, match=r"leaves out the score 0\.4"):
+        rule.table(view([0.4, 0.6]))
+
+
+@pytest.mark.parametrize("limits", [(0.5, 1), (0, 0.5), (0.2, 0.8)])
+def test_bins_of_a_range_can_be_reused_on_all_scores(limits: tuple[float, float]) -> None:
+    table = EqualWidth(3, range=limits).table(view([limits[0], limits[1]]))
+    again = cal.calibration_curve([0, 1, 1], [0.0, 0.5, 1.0], binning=table).table
+    assert (len(again), again.rows.sum()) == (3, 3)
+    assert (again.edges[0], again.edges[-1]) == (0, 1)
+
+
+def test_equal_mass_without_ties_is_the_floor_rule() -> None:
+    score = [0.9, 0.1, 0.3, 0.2, 0.8, 0.5, 0.4]
+    table = EqualMass(3).table(view(score))
+    assert table.rows.tolist() == [3, 2, 2]
+    assert table.high.tolist() == [0.3, 0.5, 1.0]
+    assert table.low.tolist() == [0.0, 0.3, 0.5]
+    assert cells(EqualMass(3), score) == [2, 0, 0, 0, 2, 1, 1]
+
+
+def test_equal_mass_keeps_ties_together() -> None:
+    # Weight before the ties: 0, 4, 5 of 6, so bins floor(3 * 0 / 6), floor(3 * 4 / 6), floor(3 * 5 / 6).
+    score = [0.1, 0.1, 0.1, 0.1, 0.5, 0.9]
+    assert EqualMass(3).table(view(score)).rows.tolist() == [4, 2]
+    assert EqualMass(3).table(view([0.5] * 6)).rows.tolist() == [6]
+    assert cells(EqualMass(3), score) == [0, 0, 0, 0, 1, 1]
+
+
+def test_equal_mass_as_published_code_splits_ties() -> None:
+    score = [0.1] * 4 + [0.5, 0.9, 0.95]
+    assert EqualMass(3, ties="split").table(view(score)).rows.tolist() == [3, 2, 2]
+    assert EqualMass(4, ties="split").table(view(score)).rows.tolist() == [2, 2, 2, 1]
+    assert EqualMass(4, split="array_split").table(view(score)).rows.tolist() == [2, 2, 2, 1]
+    assert EqualMass(3, split="array_split").table(view(score[:5])).rows.tolist() == [2, 2, 1]
+    assert EqualMass(5, split="array_split").table(view([0.2, 0.7])).rows.tolist() == [1, 1]
+
+
+def test_equal_mass_under_weights_counts_weight() -> None:
+    score, counts = [0.1, 0.2, 0.3, 0.4], [5, 1, 1, 1]
+    # Weight before: 0, 5, 6, 7 of 8, so bins 0, 2, 3, 3 of four.
+    assert EqualMass(4).table(view(score, counts=counts)).weight.tolist() == [5, 1, 2]
+    repeated = EqualMass(4).table(view(np.repeat(score, counts)))
+    assert repeated.weight.tolist() == [5, 1, 2]
+    for scale in (1, 0.1, 1e6 / 3):
+        weights = [scale * count for count in counts]
+        assert EqualMass(4).table(view(score, sample_weight=weights)).rows.tolist() == [1, 1, 2]
+
+
+def test_more_bins_than_rows() -> None:
+    assert EqualMass(5).table(view([0.2, 0.7])).rows.tolist() == [1, 1]
+    assert EqualWidth(1000).table(view([0.2, 0.7])).rows.sum() == 2
+
+
+@pytest.fixture
+def table() -> BinTable:
+    # Bins of [0, 1] in four: two rows below 0.25, none up to 0.5, one up to 0.75, three above.
+    return cal.calibration_curve([0, 1, 0, 1, 1, 0], [0.1, 0.2, 0.6, 0.8, 0.9, 1.0], bins=4).table
+
+
+def test_what_a_table_holds(table: BinTable) -> None:
+    assert len(table) == 4
+    assert table.rows.tolist() == [2, 0, 1, 3]
+    assert table.weight.tolist() == [2, 0, 1, 3]
+    assert table.positives.tolist() == [1, 0, 0, 2]
+    assert table.share == pytest.approx([2 / 6, 0, 1 / 6, 3 / 6])
+    assert table.mean_score == pytest.approx([0.15, np.nan, 0.6, 0.9], nan_ok=True)
+    assert table.rate == pytest.approx([0.5, np.nan, 0, 2 / 3], nan_ok=True)
+    assert table.gap == pytest.approx([-0.35, 0, 0.6, 0.9 - 2 / 3])
+    assert table.excess == pytest.approx([-0.7, 0, 0.6, 0.7])
+    assert (table.total, table.weight_kind, table.closed) == (6, "unit", "right")
+
+
+def test_an_empty_bin_is_shown_as_empty(table: BinTable) -> None:
+    assert table.empty.tolist() == [False, True, False, False]
+    found = table.to_dict()
+    assert [found[name][1] for name in ("rows", "mean_score", "rate", "gap")] == [0, None, None, None]
+    assert repr(table).splitlines()[2].split() == ["0.2500", "0.5000", "0", "-", "-", "empty"]
+    assert "<td>empty</td>" in table._repr_html_()
+    assert cal.mce([0, 1, 0, 1, 1, 0], [0.1, 0.2, 0.6, 0.8, 0.9, 1.0], bins=4) == pytest.approx(0.6)
+    lower, upper = table.interval()
+    assert np.isnan([lower[1], upper[1]]).all()
+
+
+def test_a_table_becomes_a_frame(table: BinTable) -> None:
+    frame = table.to_frame()
+    assert frame.shape == (4, 7)
+    assert list(frame.columns) == ["low", "high", "rows", "weight", "mean_score", "rate", "gap"]
+
+
+def test_weighted_and_soft_tables() -> None:
+    weighted = bin_table(view([0.2, 0.4, 0.9], [0, 1, 1], sample_weight=[1, 3, 4]), bins=2)
+    assert weighted.share == pytest.approx([0.5, 0.5])
+    assert weighted.mean_score == pytest.approx([0.35, 0.9])
+    assert weighted.rate == pytest.approx([0.75, 1])
+    assert weighted.weight_kind == "importance"
+    counted = bin_table(view([0.2, 0.4, 0.9], [0, 1, 1], counts=[1, 3, 4]), bins=2)
+    assert (counted.weight.tolist(), counted.positives.tolist(), counted.square.tolist()) == ([4, 4], [3, 4], [10, 16])
+    soft = bin_table(view([0.2, 0.4, 0.9], [0.5, 0.3, 1], soft=True), bins=2)
+    assert soft.is_soft
+    assert soft.rate == pytest.approx([0.4, 1])
+
+
+def test_counts_are_repeated_rows() -> None:
+    rng = np.random.default_rng(0)
+    p, y, counts = rng.random(50), rng.integers(0, 2, 50), rng.integers(0, 4, 50)
+    one = cal.calibration_curve(y, p, counts=counts)
+    many = cal.calibration_curve(np.repeat(y, counts), np.repeat(p, counts))
+    for name in ("weight", "rate", "mean_score", "lower", "upper"):
+        assert getattr(one, name) == pytest.approx(getattr(many, name), nan_ok=True, abs=1e-14)
+
+
+@pytest.mark.parametrize("binning", ["equal_mass", EqualWidth(closed="left")])
+def test_fitted_bins_serve_another_model(binning: Any) -> None:
+    rng = np.random.default_rng(1)
+    p, other = rng.beta(2, 3, 300), rng.beta(5, 2, 300)
+    y = rng.integers(0, 2, 300)
+    fitted = cal.calibration_curve(y, p, bins=6, binning=binning).table
+    again = cal.calibration_curve(y, p, binning=fitted).table
+    assert again.rows.tolist() == fitted.rows.tolist()
+    assert again.gap == pytest.approx(fitted.gap, abs=1e-13)
+    moved = cal.calibration_curve(y, other, binning=fitted).table
+    assert (moved.edges.tolist(), moved.closed) == (fitted.edges.tolist(), fitted.closed)
+    assert moved.rows.tolist() != fitted.rows.tolist()
+    by_edges = Edges(tuple(fitted.edges), closed=fitted.closed)
+    assert cal.ece(y, other, binning=fitted) == cal.ece(y, other, binning=by_edges)
+    if fitted.closed == "right":
+        assert cal.ece(y, other, bins=fitted.edges) == cal.ece(y, other, binning=fitted)
+
+
+def test_fitted_bins_that_start_with_a_heap_of_zeros() -> None:
+    p, y = [0.0] * 5 + [0.4, 0.6, 0.8], [0, 0, 1, 0, 0, 1, 0, 1]
+    fitted = cal.calibration_curve(y, p, bins=4, binning="equal_mass").table
+    assert fitted.high[0] == 0
+    assert cal.ece(y, p, binning=fitted) == pytest.approx(cal.ece_em(y, p, bins=4), abs=1e-15)
+
+
+def test_a_rule_keeps_its_own_number_of_bins() -> None:
+    assert parse_binning(view, EqualMass(7), BINS) == EqualMass(7)
+    assert parse_binning(view, EqualWidth(closed="left"), 9) == EqualWidth(9, closed="left")
+    assert parse_binning(view, "equal_mass", np.int64(4)) == EqualMass(4)
+    assert parse_binning(view, EQUAL_WIDTH, [0, 0.5, 1]) == Edges((0.0, 0.5, 1.0))
+
+
+def test_a_table_is_made_once_for_each_view_and_rule() -> None:
+    given = view([0.2, 0.7, 0.9])
+    assert bin_table(given, bins=5) is bin_table(given, EqualWidth(5))
+    assert bin_table(given, bins=5) is not bin_table(given, bins=6)
+
+
+@dataclass  # not frozen, so it cannot be hashed
+class Halves:
+    at: float
+
+    def with_bins(self, bins: int) -> Halves:
+        return self
+
+    def table(self, given: View) -> BinTable:
+        return Edges((0, self.at, 1)).table(given)
+
+    def cells(self, given: View) -> tuple[Any, int]:
+        return Edges((0, self.at, 1)).cells(given)
+
+
+NUMBER_ONLY = {"sbece", "dece", "fce", "vece", "mvce"}  # soft bins, and bins of features
+BINNED = [m for m in cal.catalogue.values() if "bins" in m.options]
+EDGES = [0, 0.3, 0.7, 1]
+
+
+def _unfriendly(classes: int) -> tuple[Any, Any, dict[str, Any]]:
+    rng = np.random.default_rng(classes)
+    n = 211
+    beside = {"features": rng.normal(size=(n, 2)), "groups": rng.integers(0, 3, n)}
+    if classes == 2:
+        p = np.round(rng.beta(0.4, 0.6, n), 2)
+        return (rng.random(n) < p).astype(int), p, beside
+    return rng.integers(0, classes, n), rng.dirichlet(np.ones(classes), n), beside
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("metric", BINNED, ids=lambda m: m.id)
+def test_edges_replace_the_default_binning_of_every_metric(metric: Any, classes: int) -> None:
+    y, p, beside = _unfriendly(classes)
+    words = {need: beside[need] for need in metric.needs if need in beside}
+    if metric.id in NUMBER_ONLY:
+        with pytest.raises(ArgumentError, match="must be a whole number from 1 up; got"):
+            metric(y, p, bins=EDGES, **words)
+        return
+    found = metric(y, p, bins=EDGES, **words)
+    assert metric(y, p, bins=np.array(EDGES), **words) == found
+    if "binning" not in metric.options:
+        return
+    own = Edges(tuple(EDGES))
+    if metric.takes == "View" and metric.options["bins"] not in ("sweep", "search"):
+        assert metric(y, p, binning=own, **words) == found
+    for name in ("equal_mass", "equal_width"):
+        with pytest.raises((ArgumentError, LensError), match=r"edges were given beside|cuts one"):
+            metric(y, p, bins=EDGES, binning=name, **words)
+
+
+@pytest.mark.parametrize("metric", [m for m in BINNED if "binning" in m.options], ids=lambda m: m.id)
+def test_a_number_beside_a_rule_with_its_own_is_refused(metric: Any) -> None:
+    y, p, beside = _unfriendly(2)
+    words = {need: beside[need] for need in metric.needs if need in beside}
+    fitted = cal.calibration_curve(y, p, bins=4).table
+    for rule in (
+        EqualWidth(10),
+        EqualMass(10),
+        cal.EqualArea(10),
+        Edges(tuple(EDGES)),
+        fitted,
+        KDTree(),
+        SimplexGrid(),
+    ):
+        with pytest.raises(ArgumentError, match=r"was given beside a binning with|cuts one|must be"):
+            metric(y, p, bins=5, binning=rule, **words)
+    if metric.takes == "View" and metric.options["bins"] not in ("sweep", "search"):
+        # A rule without a number takes it, and a number by default gives way.
+        assert metric(y, p, bins=5, binning=EqualMass(), **words) == metric(y, p, binning=EqualMass(5), **words)
+
+
+def test_functions_that_take_both_refuse_them_too() -> None:
+    y, p, _ = _unfriendly(2)
+    rule = EqualWidth(10)
+    for call in (
+        lambda **words: cal.calibration_curve(y, p, **words),
+        lambda **words: cal.reliability(y, p, **words),
+        lambda **words: cal.evaluate(y, p, **words),
+        lambda **words: cal.decompose(y, p, **words),
+        lambda **words: cal.assess(y, p, metric="ece", rng=0, n_resamples=99, **words),
+        lambda **words: cal.interval(y, p, metric="ece", rng=0, n_resamples=200, **words),
+        lambda **words: cal.variation_diagram(y, p, **words),
+    ):
+        with pytest.raises(ArgumentError, match=r"bins: 5 was given beside a binning with its own number"):
+            call(bins=5, binning=rule)
+        with pytest.raises(ArgumentError, match=r"edges were given beside binning='equal_mass'"):
+            call(bins=EDGES, binning="equal_mass")
+        assert call(bins=EDGES) is not None
+        assert call(binning=rule) is not None
+    with pytest.raises(ArgumentError, match="drop bins, or pass SimplexGrid\\(bins=2\\)"):
+        cal.multiclass_ce(*_unfriendly(4)[:2], bins=2, binning=SimplexGrid())
+    with pytest.raises(ArgumentError, match="'sweep' was given beside"):
+        cal.ece_sweep(y, p, binning=rule)
+    with pytest.raises(ArgumentError, match="binning='pava' finds its own blocks"):
+        cal.tce(y, p, bins=7)
+    with pytest.raises(LensError, match="cut by a k-d tree"):
+        cal.gece(y, p, bins=7)
+    with pytest.raises(ArgumentError, match="within='one' cuts no band"):
+        cal.likert_error(y, p, bins=7)
+
+
+def test_one_number_for_all_metrics_gives_way_where_a_metric_cuts_by_other_means() -> None:
+    y, p, _ = _unfriendly(2)
+    named = ["ece", "tce", "gece", "fce", "hosmer_lemeshow"]
+    found = cal.evaluate(y, p, metrics=named, bins=7)
+    assert found["tce"] == cal.tce(y, p)
+    assert found["gece"] == cal.gece(y, p)
+    assert found["ece"] == cal.ece(y, p, bins=7)
+    edged = cal.evaluate(y, p, metrics=named, bins=EDGES)
+    assert edged["hosmer_lemeshow"] == cal.hosmer_lemeshow(y, p, bins=EDGES)
+    reason = {result.metric: result.reason for result in edged.results}
+    assert "must be a whole number" in reason["fce"]
+    for wrong in (0, "swoop", [0, 0.5], [0.2, 0.7]):
+        with pytest.raises(ArgumentError, match="bins"):
+            cal.evaluate(y, p, metrics=named, bins=wrong)
+
+
+def test_a_users_own_rule() -> None:
+    assert cal.ece([0, 1, 1], [0.2, 0.6, 0.9], binning=Halves(0.7)) == pytest.approx((0.2 + 0.1) / 3)
+
+
+@pytest.mark.parametrize(("method", "name"), [("clopper_pearson", "exact"), ("wilson", "wilson")])
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
+def test_intervals_agree_with_scipy(method: str, name: str, level: float) -> None:
+    rng = np.random.default_rng(2)
+    p = rng.random(200)
+    y = np.where(p < 0.1, 0, np.where(p > 0.9, 1, rng.random(200) < p)).astype(int)
+    curve = cal.calibration_curve(y, p, bins=10, interval=level, method=method)
+    assert (curve.rate[0], curve.rate[-1]) == (0, 1)
+    for k in range(10):
+        hits, n = int(curve.table.positives[k]), int(curve.table.rows[k])
+        expected = stats.binomtest(hits, n).proportion_ci(level, method=name)
+        assert (curve.lower[k], curve.upper[k]) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_jeffreys_intervals_are_quantiles_of_a_beta_distribution() -> None:
+    found = bin_table(view([0.1, 0.2, 0.3, 0.9, 0.9], [0, 1, 0, 1, 1]), bins=2)
+    lower, upper = found.interval(0.9, "jeffreys")
+    assert (lower[0], upper[0]) == pytest.approx(stats.beta(1.5, 2.5).ppf([0.05, 0.95]))
+    # With nothing but hits the upper bound is 1 by convention.
+    assert (lower[1], upper[1]) == pytest.approx((stats.beta(2.5, 0.5).ppf(0.05), 1))
+
+
+def test_importance_weights_use_the_effective_size() -> None:
+    p, y = [0.2] * 5, [0, 1, 0, 0, 1]
+    plain = np.array(bin_table(view(p, y), bins=1).interval())
+    assert np.array(bin_table(view(p, y, sample_weight=[3] * 5), bins=1).interval()) == pytest.approx(plain)
+    # (4 + 1 + 1)^2 / (16 + 1 + 1) = 2 rows, of which 4 / 6 are hits.
+    weighted = bin_table(view([0.2] * 3, [1, 0, 0], sample_weight=[4, 1, 1]), bins=1).interval(0.95, "jeffreys")
+    assert weighted[0][0] == pytest.approx(stats.beta(4 / 3 + 0.5, 2 / 3 + 0.5).ppf(0.025))
+    assert weighted[1][0] == pytest.approx(stats.beta(4 / 3 + 0.5, 2 / 3 + 0.5).ppf(0.975))
+
+
+def test_a_curve_holds_its_table_and_says_what_it_is() -> None:
+    y, p = [0, 1, 0, 1, 1, 0], [0.1, 0.2, 0.6, 0.8, 0.9, 1.0]
+    curve = cal.calibration_curve(y, p, bins=4, interval=0.9, method="wilson")
+    assert (len(curve), curve.lens, curve.level, curve.method) == (4, "binary", 0.9, "wilson")
+    assert repr(curve).splitlines()[0] == "Calibration curve (binary, 90% wilson intervals)"
+    assert len(repr(curve).splitlines()) == 6
+    assert "<caption>Calibration curve (binary, 90% wilson intervals)</caption>" in curve._repr_html_()
+    found = curve.to_dict()
+    assert (found["lower"][1], found["upper"][1], found["rate"][1]) == (None, None, None)
+    assert list(curve.to_frame().columns)[-2:] == ["lower", "upper"]
+    bare = cal.calibration_curve(y, p, bins=4, interval=None)
+    assert np.isnan(bare.lower).all()
+    assert repr(bare).splitlines()[0] == "Calibration curve (binary)"
+
+
+def test_a_tree_cuts_the_most_spread_column_at_its_median() -> None:
+    p = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.1, 0.9]])
+    found = Predictions([0, 0, 1, 1], p)
+    (whole,) = parse_lens("canonical", found).views(found)
+    assert KDTree(1, 1).cells(whole)[0].tolist() == [0, 0, 0, 0]
+    halves, count = KDTree(0.5, 1).cells(whole)
+    assert count == 2
+    assert (halves[0] == halves[1]) & (halves[2] == halves[3]) & (halves[0] != halves[2])
+    assert KDTree(0.25, 1).cells(whole)[1] == 4
+    assert KDTree(0.25, 2).cells(whole)[1] == 2
+    # Two halves with mean gaps of 0.15 and 0.2: half of all rows each.
+    assert cal.gece(found, gamma=0.5, min_size=1) == pytest.approx((0.15 + 0.2) / 2)
+
+
+def test_bins_of_a_curve_are_in_its_table() -> None:
+    y, p = [0, 1, 1, 0, 1], [0.1, 0.4, 0.8, 0.35, 0.9]
+    curve = cal.calibration_curve(y, p, binning="equal_mass", bins=2)
+    with pytest.raises(cal.ArgumentError, match=r"binning: is a CalibrationCurve, .*; pass its \.table"):
+        cal.ece(y, p, binning=curve)
+    assert cal.ece(y, p, binning=curve.table) == cal.ece(y, p, binning="equal_mass", bins=2)

@@ -1,0 +1,108 @@
+"""What README and docs show works: code blocks run, commands exist, links lead somewhere, and every metric has its page."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import calibrant as cal
+
+ROOT = Path(__file__).parent.parent.parent
+DOCS = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+PAGES = [ROOT / "README.md", *DOCS, ROOT / "CONTRIBUTING.md"]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+def test_code_runs_as_pasted(page: Path, tmp_path: Path) -> None:
+    """All blocks of a page in one fresh process, in order, as a reader would paste them."""
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(blocks(page, "python")), encoding="utf-8")
+    done = subprocess.run([sys.executable, "-W", "error", str(script)], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_commands_shown_exist() -> None:
+    shown = {
+        match
+        for page in PAGES
+        for block in blocks(page, "bash")
+        for match in re.findall(r"(?:^|\| )calibrant ([a-z]+)", block, re.MULTILINE)
+    }
+    assert shown >= {"evaluate", "metrics", "demo"}
+    for name in shown:
+        done = subprocess.run([sys.executable, "-m", "calibrant", name, "--help"], capture_output=True, text=True)
+        assert done.returncode == 0, name
+
+
+def test_make_targets_shown_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    shown = {target for page in PAGES for target in re.findall(r"\bmake ([a-z]+)", page.read_text(encoding="utf-8"))}
+    assert {"demo", "test", "deep", "bench", "docs", "reproduce"} <= set(
+        re.findall(r"^([a-z]+):", makefile, re.MULTILINE)
+    )
+    for target in shown & {"demo", "test", "deep", "lint", "bench", "docs", "reproduce", "stub"}:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    assert shown >= {"demo", "test"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith(("http", "#"))]
+    for link in links:
+        target = link.split("#")[0]
+        assert (page.parent / target).exists(), f"{page.name}: {link}"
+
+
+def test_readme_keeps_its_order() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    parts = [
+        "# calibrant",
+        "![",
+        "make demo",
+        "make test",
+        "import calibrant as cal",
+        "## Beside the peers",
+        "## Read on",
+    ]
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    assert text.index("make test") < 1500  # on the first screen
+
+
+def test_every_metric_has_a_page() -> None:
+    import make_metric_pages
+
+    for metric in cal.catalogue.values():
+        page = make_metric_pages.page(metric)
+        assert metric.name in page
+        assert metric.reference in page
+        assert f"cal.{metric.id}(" in page
+        assert metric.certainty in page
+    assert all(f"[{id}]({id}.md)" in make_metric_pages.index() for id in cal.catalogue)
+
+
+def test_the_repository_speaks_of_calibrant_alone() -> None:
+    """No machine's paths and no package host's address."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    names = (
+        listed.stdout.split()
+        if listed.returncode == 0
+        else [str(p.relative_to(ROOT)) for p in (ROOT / "src").rglob("*.py")]
+    )
+    own = os.path.relpath(__file__, ROOT)
+    for name in names:
+        path = ROOT / name
+        if path.suffix in (".py", ".md", ".toml", ".html", ".cff", ".txt") and name != own and path.exists():
+            assert not re.search(
+                r"/home/|/root/|/opt/|pypi\.org|files\.pythonhosted", path.read_text(encoding="utf-8")
+            ), name

@@ -1,0 +1,263 @@
+"""The page of every metric: formula, meaning, when it misleads, cost, an example with a picture, and the paper."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+
+pytest.importorskip("matplotlib")
+from PIL import Image
+
+import make_metric_pages as maker
+import metric_pictures as pictures
+
+ROOT = Path(__file__).parent.parent.parent
+FOLDER = ROOT / "docs" / "metrics"
+SECTIONS = ["Meaning", "Formula", "When it misleads", "Example", "Options", "Cost", "Facts", "Paper"]
+
+
+METRICS = list(cal.catalogue.values())
+
+
+def outside_code(text: str) -> str:
+    return re.sub(r"`[^`]*`", "", text)
+
+
+def math_of(text: str) -> list[str]:
+    shown = re.findall(r"\$\$(.*?)\$\$", text, re.DOTALL)
+    inline = re.findall(r"\$([^$]+)\$", re.sub(r"\$\$.*?\$\$", "", outside_code(text), flags=re.DOTALL))
+    return shown + inline
+
+
+def test_every_metric_has_one_formula() -> None:
+    written = [
+        id
+        for path in (ROOT / "tools" / "formulas").glob("*.md")
+        for id in re.findall(r"^## (\w+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert sorted(written) == sorted(cal.catalogue)
+    assert set(maker.formulas()) == set(cal.catalogue)
+
+
+@pytest.mark.parametrize("id", list(cal.catalogue))
+def test_formula_is_well_formed(id: str) -> None:
+    text = maker.formulas()[id]
+    assert text.startswith("$$\n")
+    assert len(re.findall(r"^\$\$$", text, re.MULTILINE)) == 2
+    assert outside_code(text).count("$") % 2 == 0
+    for part in math_of(text):
+        bare = re.sub(r"\\[{}]", "", part)
+        assert bare.count("{") == bare.count("}"), part
+        depth = np.cumsum([{"{": 1, "}": -1}.get(letter, 0) for letter in bare])
+        assert depth.min() >= 0, part
+        assert len(re.findall(r"\\left(?![a-z])", part)) == len(re.findall(r"\\right(?![a-z])", part)), part
+        for size in ("big", "Big", "bigg"):
+            assert part.count(f"\\{size}l") == part.count(f"\\{size}r"), part
+        assert part.count(r"\lvert") == part.count(r"\rvert"), part
+        assert part.count("(") == part.count(")"), part
+        assert re.findall(r"\\begin\{(\w+)\}", part) == re.findall(r"\\end\{(\w+)\}", part)
+    for target in re.findall(r"\]\((\w+)\.md\)", text):
+        assert target in set(cal.catalogue)
+
+
+def test_formulas_differ_in_words_where_not_in_symbols() -> None:
+    assert len(set(maker.formulas().values())) == len(METRICS)
+
+
+def test_symbols_that_are_used_are_explained() -> None:
+    for id, text in maker.formulas().items():
+        explained = text + maker.symbols(text)
+        words = re.sub(r"\$\$.*?\$\$", "", explained, flags=re.DOTALL)
+        for symbol in (r"\kappa", r"\tau", r"\gamma", r"\delta", r"\lambda", r"\nu", r"\xi_m", r"\alpha"):
+            if re.search(re.escape(symbol) + r"(?![a-z_])", text):
+                assert symbol in words, (id, symbol)
+        for symbol in ("n_m", r"\bar p_m", "N", "p_i", "p_{ik}", r"\varphi_h", r"\bar y_{mk}", "M_+"):
+            if re.search(r"(?<![A-Za-z\\])" + re.escape(symbol) + r"(?![A-Za-z{^])", text):
+                assert symbol in words, (id, symbol)
+
+
+def assert_runs(section: str) -> None:
+    """The code as pasted gives the value in its comment."""
+    found = re.search(r"```python\n(.*)\n(cal\..*)  # (.*)\n```", section, re.DOTALL)
+    assert found is not None
+    names: dict[str, object] = {}
+    exec(found.group(1), names)
+    assert f"{eval(found.group(2), names):.6g}" == found.group(3)
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.id)
+def test_page_has_all_its_parts(metric: cal.metrics.Metric) -> None:
+    page = maker.page(metric)
+    assert [part for part in re.findall(r"^## (.*)$", page, re.MULTILINE) if part != "Notes"] == SECTIONS
+    parts = dict(zip(*[iter(re.split(r"^## (.*)\n", page, flags=re.MULTILINE)[1:])] * 2, strict=True))
+    assert metric.summary in parts["Meaning"]
+    assert maker.formulas()[metric.id] in parts["Formula"]
+    assert len(parts["When it misleads"].strip()) > 10
+    assert_runs(parts["Example"])
+    name = re.search(r"!\[.*\]\(pictures/(\w+)\.png\)", parts["Example"])
+    assert name is not None
+    assert name.group(1) in pictures.PICTURES
+    assert re.search(r"\*\*-?\d[\d.e+-]*\*\*\.$", parts["Example"].strip())
+    assert re.search(r"About [\d.e+]+ m?s of processor time", parts["Cost"])
+    assert metric.cost in parts["Cost"]
+    assert metric.reference in parts["Paper"]
+
+
+# The one score comes true as often as it says, and the one value of feature or group knows no more.
+HALVES = ([0, 1] * 20, [0.5] * 40)
+REACHED_BY_TIES = [
+    "mvce",
+    "vece",
+    "piece",
+    "ece_lb",
+    "wsmcs",
+    "dce",
+    "calbin",
+    "bbt",
+    "skde",
+    "sece",
+    "msce",
+    "mmce_w",
+    "knn_chi2",
+    "tce",
+]
+
+
+def value_of_halves(metric: cal.metrics.Metric) -> float:
+    words = {word: [1.0] * 40 for word in metric.needs if word in ("groups", "features")}
+    return metric(*HALVES, **words)
+
+
+def test_what_calibrated_forecasts_reach_is_not_kept_for_others() -> None:
+    for metric in METRICS:
+        text = maker.page(metric).split("## Formula")[0]
+        assert "no forecast reaches" not in text
+        if "only forecasts that are sure and right" in text:
+            assert value_of_halves(metric) > metric.ideal + 0.1, metric.id
+    for id in REACHED_BY_TIES:
+        assert value_of_halves(cal.catalogue[id]) == pytest.approx(0, abs=1e-12), id
+        assert "only" not in maker.reaches(cal.catalogue[id]), id
+
+
+def test_who_reaches_the_ideal() -> None:
+    assert maker.reaches(cal.brier) == "only forecasts that are sure and right reach it"
+    assert maker.reaches(cal.ece) == "calibrated forecasts reach it, up to chance"
+    assert maker.reaches(cal.pce) == "forecasts that are calibrated in every group reach it, up to chance"
+    assert maker.reaches(cal.vece) == "forecasts that are calibrated whatever the features reach it, up to chance"
+    assert "calibrated ones need not" in maker.reaches(cal.ece_lb)
+    # One row that is sure and right is enough for the infinite ideal, so it is no matter of all of them.
+    assert cal.dawid_sebastiani([1, 0], [1.0, 0.5]) == cal.dawid_sebastiani.ideal
+    assert "only" not in maker.reaches(cal.dawid_sebastiani)
+
+
+def test_noise_on_the_logits_moves_calibrated_forecasts() -> None:
+    assert "0 is not what calibration gives" in cal.ls_ece.cons
+    assert cal.ls_ece(*HALVES) > 0.1
+
+
+def test_what_tce_finds_in_calibrated_forecasts() -> None:
+    assert "rejected too, some by chance and more where a block spans distant scores" in cal.tce.cons
+    many = cal.make_calibrated(3000, rng=1)
+    assert 0 < cal.tce(many.y_true, many.y_prob) < 5
+    # Eight sure and right rows join the forty before them, with which 28 of 48 come true.
+    y, p = np.repeat([0, 1, 1], [20, 20, 8]), np.repeat([0.5, 1.0], [40, 8])
+    assert cal.tce(y, p) == pytest.approx(100 * 8 / 48)
+    assert "join the block before them" in cal.tce.notes
+    # More rows than min_block with the last score are pooled like any others.
+    y, p = np.repeat([0, 1, 1], [20, 20, 11]), np.repeat([0.5, 1.0], [40, 11])
+    assert cal.tce(y, p) == 0
+    assert "more rows than that share the last score" in cal.tce.notes
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 1, 1), (1,) * 5], ids=len)
+def test_huber_of_a_wide_square_is_half_the_mean_square(shape: tuple[int, ...]) -> None:
+    data = cal.make_calibrated(50, law=shape, rng=0)
+    half = cal.brier(data.y_true, data.y_prob, scale="per_class") / 2
+    assert cal.huber(data.y_true, data.y_prob, delta=1) == pytest.approx(half, abs=1e-15)
+    assert "half of ``brier(scale='per_class')``" in cal.huber.cons
+
+
+def test_cox_intercept_speaks_of_a_score_of_one_half() -> None:
+    """The truth has log-odds 0.5 + 0.5 logit p: above p at one half, and here below it on average."""
+    p = np.linspace(0.7, 0.99, 30)
+    truth = 1 / (1 + np.exp(-0.5 - 0.5 * np.log(p / (1 - p))))
+    ones = np.round(truth * 10_000).astype(int)
+    counts = np.column_stack([10_000 - ones, ones]).ravel()
+    data = np.tile([0, 1], 30), np.repeat(p, 2)
+    assert cal.cox_intercept(*data, counts=counts) == pytest.approx(0.5, abs=0.01)
+    assert cal.calibration_in_the_large(*data, counts=counts, form="logit") < -0.1  # too high on average
+    assert "at a score of 0.5" in cal.cox_intercept.notes
+    assert "on average is the intercept at slope 1, `fixed_slope_intercept`" in cal.cox_intercept.notes
+
+
+def test_pictures_show_what_the_metric_reads() -> None:
+    assert pictures.picture_of(cal.wsmcs).name == "true_classes"
+    assert pictures.picture_of(cal.lse_ece).name == "bars"
+    assert "how far each label is from the mean score" in pictures.picture_of(cal.smbs).look
+    data = pictures.rows()
+    label = data.y_true[data.order]
+    gaps = [float((data.score - data.outcome)[label == k].mean()) for k in range(3)]
+    assert min(gaps) > 0  # as the caption says
+    assert cal.wsmcs(data.y_true, data.y_prob) == pytest.approx(sum(gaps))
+
+
+def test_value_in_the_caption_is_that_of_the_rows_shown() -> None:
+    names: dict[str, np.ndarray] = {}
+    exec(pictures.SETUP, names)
+    confidence, right = names["y_prob"].max(axis=1), names["y_prob"].argmax(axis=1) == names["y_true"]
+    gap = confidence.mean() - right.mean()
+    assert gap > 0.05  # too sure
+    assert f"**{gap:.4g}**" in maker.page(cal.esce)
+    assert f"**{confidence.sum() / right.sum():.4g}**" in maker.page(cal.expected_observed_ratio)
+    group = names["groups"] == "b"
+    assert (confidence - right)[group].mean() > 2 * abs((confidence - right)[~group].mean())
+    assert pictures.SETUP in maker.index()
+
+
+def test_every_picture_is_used_and_every_family_has_one() -> None:
+    used = {pictures.picture_of(metric).name for metric in METRICS}
+    assert used == set(pictures.PICTURES)
+
+
+def test_every_metric_was_timed_and_every_growth_is_explained() -> None:
+    assert set(maker.times()) == set(cal.catalogue)
+    assert all(taken > 0 for taken in maker.times().values())
+    assert {metric.cost for metric in METRICS} <= set(maker.GROWTH)
+
+
+def assert_drawn(name: str) -> None:
+    with maker.plain_settings():
+        figure = pictures.PICTURES[name].draw()
+    data = maker.png_of(figure)
+    assert len(data) < 60_000
+    with Image.open(io.BytesIO(data)) as picture:
+        pixels = np.asarray(picture.convert("RGB"))
+    painted = (pixels.min(axis=2) < 250).mean()
+    assert 0.01 < painted < 0.6
+    assert pixels.shape[1] > 400
+
+
+@pytest.mark.parametrize("name", ["losses", "soft", "sanders", "true_classes", "witness", "loess"])
+def test_pictures_are_drawn(name: str) -> None:
+    assert_drawn(name)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", list(pictures.PICTURES))
+def test_all_pictures_are_drawn(name: str) -> None:
+    assert_drawn(name)
+
+
+def test_pages_written_are_those_of_the_catalogue() -> None:
+    assert (FOLDER / "index.md").read_text(encoding="utf-8") == maker.index(), "run tools/make_metric_pages.py"
+    assert {path.stem for path in FOLDER.glob("*.md")} == {"index", *cal.catalogue}
+    assert {path.stem for path in (FOLDER / "pictures").glob("*.png")} == set(pictures.PICTURES)
+    for metric in METRICS:
+        written = (FOLDER / f"{metric.id}.md").read_text(encoding="utf-8")
+        assert written == maker.page(metric), f"{metric.id}: run tools/make_metric_pages.py"

@@ -1,0 +1,139 @@
+"""The reference has every public name, once, as its docstring says, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import calibrant as cal
+import make_reference as maker
+
+ROOT = Path(__file__).parent.parent.parent
+FOLDER = ROOT / "docs" / "reference"
+
+
+PAGES = maker.pages()
+HEADINGS = {name: re.findall(r"^### (.*)$", text, re.MULTILINE) for name, text in PAGES.items()}
+
+
+def test_pages_are_what_the_docstrings_say() -> None:
+    for name, text in PAGES.items():
+        assert (FOLDER / name).read_text(encoding="utf-8") == text, f"{name}: run tools/make_reference.py"
+
+
+def test_every_public_name_is_there_once() -> None:
+    wanted = set(cal.public_names()) - set(cal.catalogue) - {*cal._MODULES, "simulate"}
+    found = Counter(entry.name for entry in maker.entries() if entry.spoken == "cal.")
+    assert set(found) == wanted
+    assert set(found.values()) == {1}
+    shown = {name for page, names in HEADINGS.items() if page != "torch.md" for name in names}
+    assert wanted <= shown
+
+
+def test_every_metric_is_linked() -> None:
+    assert all(f"[{id}](../metrics/{id}.md)" in PAGES["measure.md"] for id in cal.catalogue)
+
+
+def test_every_module_belongs_to_one_room() -> None:
+    placed = Counter(module for room in maker.ROOMS.values() for section in room.sections for module in section.modules)
+    own = {module for module in placed if not module.endswith(".*")}
+    assert own == set(maker.homes())
+    assert set(placed.values()) == {1}
+
+
+def test_a_module_without_a_room_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(maker.homes(), "brand_new", {"nobody": "cal."})
+    with pytest.raises(AssertionError):
+        test_every_module_belongs_to_one_room()
+
+
+@pytest.mark.parametrize("module", ["inference.simulation", "curves", "sklearn", "spark"])
+def test_names_of_modules_are_there(module: str) -> None:
+    home = import_module(f"calibrant.{module}")
+    shown = {name for names in HEADINGS.values() for name in names}
+    assert set(home.__all__) <= shown
+
+
+def test_torch_is_there() -> None:
+    pytest.importorskip("torch")
+    home, losses = import_module("calibrant.torch"), import_module("calibrant.torch.losses")
+    assert sorted(HEADINGS["torch.md"]) == sorted([*home.__all__, *losses.__all__])
+
+
+def test_without_torch_the_other_pages_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maker, "find_spec", lambda name: None if name == "torch" else find_spec(name))
+    assert set(maker.pages()) == {name for name in PAGES if name != "torch.md"}
+    assert maker.pages()["decide.md"] == PAGES["decide.md"]
+
+
+def test_labels_are_there_once_and_links_lead_to_them() -> None:
+    labels = Counter(label for text in PAGES.values() for label in re.findall(r"^\((.+)\)=$", text, re.MULTILINE))
+    assert set(labels.values()) == {1}
+    for page, text in PAGES.items():
+        for target in re.findall(r"\]\(#([^)]+)\)", text):
+            assert target in labels, (page, target)
+        for target in re.findall(r"\]\(\.\./([^)#]+)\)", text):
+            made = target.removeprefix("metrics/").removesuffix(".md")
+            is_metric = target.startswith("metrics/") and made in {"index", *cal.catalogue}
+            assert is_metric or (ROOT / "docs" / target).exists(), (page, target)
+
+
+def test_every_entry_says_something() -> None:
+    for page, text in PAGES.items():
+        for part in re.split(r"^### ", text, flags=re.MULTILINE)[1:]:
+            name, _, rest = part.partition("\n")
+            told = re.sub(r"```python\n.*?```", "", rest, flags=re.DOTALL)
+            told = re.split(r"^\(.*\)=$|^## ", told, flags=re.MULTILINE)[0]
+            assert len(told.strip()) > 10, (page, name)
+            assert text.count("```") % 2 == 0
+
+
+def test_no_address_of_a_machine_gets_in() -> None:
+    for page, text in PAGES.items():
+        assert not re.search(r" at 0x[0-9a-f]+", text), page
+        assert str(ROOT) not in text, page
+        assert f"{Path.home()}/" not in text, page
+
+
+def test_a_docstring_becomes_markdown() -> None:
+    doc = "First.\n\nParameters\n----------\na, b\n    What `ece` is.\n    More.\nc\n    Of `c`.\n\nExamples\n--------\n>>> 1 + 1\n2"
+    assert maker.described(doc, ("c",)) == [
+        "First.",
+        "",
+        "**Parameters**",
+        "",
+        "- `a`, `b`:",
+        "  What [`ece`](../metrics/ece.md) is.",
+        "  More.",
+        "- `c`:",
+        "  Of `c`.",
+        "",
+        "**Examples**",
+        "",
+        "```pycon",
+        ">>> 1 + 1\n2",
+        "```",
+        "",
+    ]
+
+
+def test_a_signature_is_packed_into_lines() -> None:
+    def short(a: Any, *rest: Any, b: float = 0.5) -> str:
+        return ""
+
+    def long(first: Any, *, second: str = "x" * 60, third: str = "y" * 60, **words: Any) -> None: ...
+
+    assert maker.signature("cal.short", short) == "cal.short(a, *rest, b=0.5) -> str"
+    assert maker.signature("short", short, bound=True) == "short(*rest, b=0.5) -> str"
+    assert maker.signature("five", 5) == ""
+    lines = maker.signature("cal.long", long).split("\n")
+    assert lines[0] == "cal.long("
+    assert lines[1].startswith('    first, *, second="xxx')
+    assert lines[-1] == ")"
+    assert max(map(len, lines)) <= maker.WIDTH

@@ -1,0 +1,414 @@
+"""evaluate, its header, groups, budget and views; recommend."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.evaluation import measure as evaluation
+from calibrant.evaluation.measure import Inference
+from calibrant.inference import timing
+
+RNG = np.random.default_rng(5)
+PROBS = RNG.dirichlet(np.ones(4), 300)
+LABELS = np.array([RNG.choice(4, p=row) for row in PROBS])
+REGION = np.array(["north", "south", "west"])[np.arange(300) % 3]
+
+
+def test_each_value_is_what_the_metric_gives_alone() -> None:
+    result = cal.evaluate(LABELS, PROBS, metrics="all")
+    assert len(result.results) == len(cal.catalogue)
+    for found in result.results:
+        metric = cal.catalogue[found.metric]
+        if metric.needs and metric.needs != ("labels",):
+            assert found.value is None
+            assert f"is needed by {metric.id}" in found.reason
+        else:
+            assert found.value == metric(LABELS, PROBS), found.metric
+
+
+def test_header_says_what_to_know_first() -> None:
+    header = cal.evaluate(LABELS, PROBS, metrics="ece").header
+    right = PROBS.argmax(axis=1) == LABELS
+    order = np.argsort(-PROBS, axis=1, kind="stable")
+    assert (header.n, header.classes, header.kind) == (300, 4, "multiclass")
+    assert header.accuracy == pytest.approx(right.mean())
+    assert header.mean_confidence == pytest.approx(PROBS.max(axis=1).mean())
+    assert header.top_k_accuracy == {3: pytest.approx((order[:, :3] == LABELS[:, None]).any(axis=1).mean())}
+    assert header.prevalence == pytest.approx(np.bincount(LABELS, minlength=4) / 300)
+
+
+def test_header_counts_with_weights() -> None:
+    counts = np.arange(300) % 4
+    weighted = cal.evaluate(LABELS, PROBS, metrics="ece", counts=counts).header
+    repeated = cal.evaluate(np.repeat(LABELS, counts), np.repeat(PROBS, counts, axis=0), metrics="ece").header
+    assert weighted.weight == repeated.weight == counts.sum()
+    assert weighted.accuracy == pytest.approx(repeated.accuracy)
+    assert weighted.prevalence == pytest.approx(repeated.prevalence)
+    assert weighted.top_k_accuracy == pytest.approx(repeated.top_k_accuracy)
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "words"),
+    [
+        ([0.0, 1.0] * 2, [0.9] * 4, "says 90.0%, is right 50.0%: within chance"),  # P(at most 2 of 4) is 0.052
+        ([0.0, 1.0] * 3, [0.9] * 6, "overconfident: says 90.0%, is right 50.0%"),
+        ([1] * 9, [0.6] * 9, "underconfident: says 60.0%, is right 100.0%"),
+        ([0, 1], [0.5, 0.5], "says 50.0%, is right 50.0%: within chance"),
+        ([0], [0.7], "says 70.0%, is right 0.0%: within chance"),
+        ([0, 0], [1.0, 1.0], "overconfident: says 100.0%, is right 0.0%"),
+        ([1, 0], [1.0, 0.0], "says 100.0%, is right 100.0%: within chance"),
+    ],
+)
+def test_header_says_the_direction_in_words(y: list[float], p: list[float], words: str) -> None:
+    assert cal.evaluate(y, p, metrics="ece").header.direction == words
+
+
+def test_of_two_classes_the_positive_one_is_spoken_of_too() -> None:
+    rng = np.random.default_rng(0)
+    q = rng.random(1000)
+    y = (rng.random(1000) < q**1.5).astype(int)
+    header = cal.evaluate(y, q, metrics="ece").header
+    assert header.direction == "says 74.7%, is right 76.0%: within chance"
+    assert header.event == "probabilities too high: the positive class is given 51.7%, happens 43.7%"
+    assert header.lines()[-2:] == [header.direction, header.event]
+    low = cal.evaluate(1 - y, 1 - q, metrics="ece").header
+    assert low.event == "probabilities too low: the positive class is given 48.3%, happens 56.3%"
+    sketches = cal.Sketches.of(y, q)
+    assert cal.evaluate(sketches, metrics="ece").header.lines()[-2:] == header.lines()[-2:]
+    assert cal.evaluate(LABELS, PROBS, metrics="ece").header.event == ""
+    rare = cal.evaluate([0] * 999 + [1], [0.002] * 1000, metrics="ece").header.event
+    assert rare == "the positive class is given 0.20%, happens 0.10%: within chance"
+
+
+def test_the_direction_is_within_chance_as_often_as_two_standard_errors_say() -> None:
+    rng = np.random.default_rng(1)
+    q = rng.uniform(0.2, 0.8, 400)
+    said = [cal.evaluate((rng.random(400) < q).astype(int), q, metrics="brier").header.event for _ in range(400)]
+    assert 0.92 < np.mean(["within chance" in text for text in said]) < 0.98
+    weight = rng.integers(1, 5, 400)
+    y = (rng.random(400) < q).astype(int)
+    counted = cal.evaluate(y, q, metrics="brier", counts=weight).header.chance
+    repeated = cal.evaluate(np.repeat(y, weight), np.repeat(q, weight), metrics="brier").header.chance
+    assert counted == pytest.approx(repeated)
+    weighed = cal.evaluate(y, q, metrics="brier", sample_weight=weight).header.chance
+    assert weighed == pytest.approx(np.sqrt((weight**2 * q * (1 - q)).sum()) / weight.sum())
+
+
+def test_a_p_value_of_one_side_says_so() -> None:
+    found = cal.evaluate(LABELS, PROBS, metrics=["ecd", "nses", "ece"], assess=True, n_resamples=50)
+    assert "ecd, nses: one-sided: asks only about overconfidence" in found.notes()
+    assert found.results[2].note == ""
+    assert cal.evaluate(LABELS, PROBS, metrics=["ecd"]).notes() == []
+
+
+def test_what_rounding_leaves_is_shown_as_nothing() -> None:
+    found = cal.evaluate([0, 1, 1, 0, 0, 1, 0, 0, 0, 0], [0.3] * 10, metrics=["esce", "ece"])
+    assert 0 < abs(found["esce"]) < 1e-12
+    assert [row[2] for row in found.table()[1]] == ["0", "0"]
+    assert "e-1" not in repr(found)
+
+
+def test_header_of_other_kinds() -> None:
+    soft = cal.evaluate(PROBS, PROBS, soft=True, metrics="ece").header
+    assert soft.accuracy is None
+    assert soft.prevalence == pytest.approx(PROBS.mean(axis=0))
+    many = cal.evaluate((PROBS > 0.3).astype(int), PROBS, multilabel=True, metrics="ece").header
+    assert many.prevalence == pytest.approx((PROBS > 0.3).mean(axis=0))
+    assert many.accuracy is None
+    known = cal.evaluate([1, 0, 1], [0.9, 0.8, 0.7], input="confidence", metrics="ece").header
+    assert known.accuracy == pytest.approx(2 / 3)
+    assert known.prevalence == ()
+
+
+def test_groups_are_measured_on_their_own_rows() -> None:
+    result = cal.evaluate(LABELS, PROBS, by=REGION, metrics=["ece", "brier"])
+    assert list(result.groups) == ["north", "south", "west"]
+    for name, part in result.groups.items():
+        rows = name == REGION
+        assert part["brier"] == cal.brier(LABELS[rows], PROBS[rows])
+        assert part.header.n == rows.sum()
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_a_frame_by_column_names(make: type) -> None:
+    columns = {"y": LABELS, "region": REGION, "w": np.arange(300) % 5, **{f"p_{k}": PROBS[:, k] for k in range(4)}}
+    result = cal.evaluate(make(columns), label="y", prob="p_*", by="region", counts="w", metrics=["ece"])
+    assert result["ece"] == cal.ece(LABELS, PROBS, counts=np.arange(300) % 5)
+    frame = result.to_frame()
+    assert isinstance(frame, (pd.DataFrame, pl.DataFrame))
+    assert list(frame["group"]) == ["all", "north", "south", "west"]
+
+
+def test_options_reach_every_metric_that_has_them() -> None:
+    result = cal.evaluate(LABELS, PROBS, metrics=["ece", "brier"], lens="class:2", bins=7)
+    assert result["ece"] == cal.ece(LABELS, PROBS, lens="class:2", bins=7)
+    assert result["brier"] == cal.brier(LABELS, PROBS, lens="class:2")
+    assert {found.lens for found in result.results} == {"class:2"}
+
+
+def test_undefined_is_a_reason_and_not_a_number() -> None:
+    result = cal.evaluate(LABELS, PROBS, metrics=["ece", "vce"], lens="canonical")
+    assert result.results[0].value is None
+    assert "keeps the whole vector" in result.results[0].reason
+    assert result.results[1].value is not None
+    with pytest.raises(cal.CalibrantError, match="keeps the whole vector"):
+        result["ece"]
+
+
+def test_bins_of_one_score_are_no_cells_of_several() -> None:
+    ece, gece = cal.evaluate([0, 1, 2], np.eye(3), metrics=["ece", "gece"], binning="equal_mass").results
+    assert ece.value == 0
+    assert gece.value is None
+    assert "'equal_mass' cuts one" in gece.reason
+
+
+def test_a_wrong_option_is_an_error_and_not_a_reason() -> None:
+    with pytest.raises(cal.ArgumentError, match="bins"):
+        cal.evaluate(LABELS, PROBS, bins=0)
+
+
+def test_budget_names_what_it_leaves_out() -> None:
+    result = cal.evaluate(LABELS, PROBS, metrics=["brier", "ace"], budget=2e-5)
+    assert [found.metric for found in result.results] == ["brier"]
+    assert [skipped.metric for skipped in result.left_out] == ["ace"]
+    assert "left out, its time does not fit into the budget: ace" in repr(result)
+
+
+def test_where_keeps_rows_before_anything_is_measured() -> None:
+    chosen = cal.evaluate(LABELS, PROBS, where=LABELS == 1, metrics=["brier"])
+    assert chosen.header.n == (LABELS == 1).sum()
+    assert chosen["brier"] == cal.brier(LABELS[LABELS == 1], PROBS[LABELS == 1])
+
+
+def test_dict_is_valid_json_with_stable_keys() -> None:
+    result = cal.evaluate([0, 1], [1.0, 0.5], metrics=["nll", "ece"], by=["a", "b"])
+    content = result.to_dict()
+    assert json.loads(json.dumps(content, allow_nan=False)) == json.loads(json.dumps(content))
+    assert list(content) == ["header", "metrics", "groups", "left_out"]
+    keys = ["metric", "name", "value", "lens", "ideal", "direction", "reason", "low", "high", "pvalue", "note"]
+    assert list(content["metrics"][0]) == keys
+    assert content["metrics"][0]["value"] == "inf"
+    assert list(content["groups"]) == ["a", "b"]
+
+
+def test_views_escape_what_came_from_outside() -> None:
+    result = cal.evaluate([0, 1], [0.2, 0.9], by=["<b>x</b>", "y"], metrics="ece")
+    assert "<b>x</b>" not in result._repr_html_()
+    assert "&lt;b&gt;x" in result._repr_html_()
+    assert "<b>x</b>" in repr(result)
+
+
+def test_signed_metrics_say_the_side() -> None:
+    over = cal.evaluate([0, 0, 1] * 100, [0.9, 0.8, 0.9] * 100, metrics=["esce", "ecd"])
+    assert [found.direction for found in over.results] == ["overestimates", "overconfident"]
+
+
+@pytest.mark.parametrize("words", [{}, {"assess": True}, {"interval": 0.95}, {"assess": True, "interval": 0.95}])
+def test_no_direction_is_said_without_evidence(words: dict[str, Any]) -> None:
+    """Of calibrated rows no more than about one in twenty points anywhere; of few rows, none."""
+    names = ["ecd", "esce", "calibration_in_the_large", "expected_observed_ratio", "spiegelhalter_z"]
+    said = 0
+    for seed in range(30):
+        calm = cal.make_calibrated(300, rng=seed)
+        found = cal.evaluate(calm.y_true, calm.y_prob, metrics=names, **words)
+        said += sum(bool(result.direction) for result in found.results)
+        for result in found.results:
+            assert not (result.pvalue is not None and result.pvalue > 0.06 and result.direction.startswith("over"))
+    assert said <= 20
+    few = cal.evaluate([0, 0, 1], [0.9, 0.8, 0.9], metrics=names)
+    assert [result.direction for result in few.results] == [""] * len(names)
+
+
+def test_directions_of_groups_and_sketches_need_evidence_too() -> None:
+    rng = np.random.default_rng(4)
+    p = rng.random(4000)
+    shift = np.where(np.arange(4000) < 2000, 0.0, 0.15)
+    y = (rng.random(4000) < np.clip(p - shift, 0, 1)).astype(int)
+    found = cal.evaluate(y, p, by=np.where(shift > 0, "off", "calm"), metrics=["esce"])
+    assert found.groups["off"].results[0].direction == "overestimates"
+    assert found.groups["calm"].results[0].direction == ""
+    for rows, direction in ((shift > 0, "overestimates"), (shift == 0, "")):
+        (result,) = cal.evaluate(cal.Sketches.of(y[rows], p[rows]), metrics=["esce"]).results
+        assert result.direction == direction
+
+
+def test_one_event_of_few_expected_is_no_direction() -> None:
+    """A tenth of an event was expected and one happened, 2.8 standard errors off, with probability 0.095."""
+    header = cal.evaluate(np.arange(100) == 0, np.full(100, 0.001), metrics="ece").header
+    assert header.event.endswith("within chance")
+
+
+@pytest.mark.parametrize(
+    "use_case", ["classwise", "multiclass", "direction", "local", "safety", "comparison", "familiar"]
+)
+def test_recommend_names_metrics_that_exist(use_case: str) -> None:
+    found = cal.recommend(use_case)
+    assert found.metrics
+    assert all(id in cal.catalogue for id in found.metrics)
+    assert found.why
+    lines = repr(found).splitlines()
+    assert found.question in lines[0]
+    column = lines[1].index("meaning")
+    for line, id in zip(lines[2:], found.metrics, strict=False):
+        assert line[:column].strip() == id
+        assert line[column:] == cal.catalogue[id].summary
+    assert list(found.to_frame()["metric"]) == list(found.metrics)
+    with pytest.raises(cal.ArgumentError, match="'safety'"):
+        cal.recommend("everything")
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "text"),
+    [
+        ({"by": REGION, "groups": REGION}, cal.GroupError, "both given"),
+        ({"by": "region"}, cal.GroupError, "no frame"),
+        ({"by": REGION[:5]}, cal.ShapeError, "^by: has shape"),
+        ({"by": [None, *REGION[1:]]}, cal.GroupError, "^by: "),
+        ({"metrics": []}, cal.ArgumentError, "empty"),
+        ({"metrics": ["ecee"]}, cal.UnknownMetricError, "did you mean 'ece'"),
+        ({"budget": 0}, cal.ArgumentError, "seconds"),
+        ({"n_bins": 3}, cal.UnknownArgumentError, "here it is bins"),
+    ],
+)
+def test_mistakes_are_named(words: dict[str, object], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        cal.evaluate(LABELS, PROBS, **words)
+
+
+def test_many_groups_have_a_line_each() -> None:
+    rng = np.random.default_rng(0)
+    y, p, groups = rng.integers(0, 2, 120), rng.random(120), np.arange(120) % 12
+    many = cal.evaluate(y, p, by=groups)
+    lines = repr(many).splitlines()
+    assert max(map(len, lines)) < 160
+    assert [line for line in lines if line.startswith("11 ")]
+    assert f"of each group 8 of {len(many.results)} metrics are shown" in lines
+    assert many._repr_html_().count("<table>") == 2
+    few = cal.evaluate(y, p, by=groups % 3, metrics=["ece"])
+    assert "group" not in repr(few)
+    assert few._repr_html_().count("<table>") == 1
+
+
+LOW = ([0, 0, 0, 1, 1] * 200, [0.01, 0.01, 0.01, 0.02, 0.6] * 200)  # given 13 %, happens 40 %, and sure of it
+
+
+@pytest.mark.parametrize("lens", ["binary", "class:1", "classwise"])
+def test_what_is_signed_in_confidence_says_so_of_one_class_too(lens: str) -> None:
+    found = cal.evaluate(*LOW, metrics=["ecd", "nses", "spiegelhalter_z"], lens=lens, assess=True)
+    assert [result.direction for result in found.results] == ["overconfident"] * 3
+    if lens != "classwise":  # whose classes cancel
+        levels = cal.evaluate(*LOW, metrics=["esce", "calibration_in_the_large", "expected_observed_ratio"], lens=lens)
+        assert [result.direction for result in levels.results] == ["underestimates"] * 3
+
+
+def test_the_side_of_a_p_value_is_that_of_the_metric_for_each_label() -> None:
+    labels = (RNG.random((300, 4)) < PROBS).astype(int)
+    found = cal.evaluate(labels, PROBS, multilabel=True, metrics=["ecd"], assess=True, n_resamples=20)
+    assert found.notes() == ["ecd: one-sided: asks only about overconfidence"]
+
+
+def test_interval_and_p_value_stand_beside_the_value_they_are_of() -> None:
+    found = cal.evaluate(
+        LABELS, PROBS, by=REGION, metrics=["brier"], interval=0.95, assess=True, n_resamples=200, budget=600
+    )
+    headings, (row,) = found.table()
+    assert headings == ["metric", "name", "all", "low", "high", "p-value", "north", "south", "west", "lens", ""]
+    assert float(row[3]) < float(row[2]) < float(row[4])
+    for place, name in enumerate(("north", "south", "west"), 6):
+        assert float(row[place]) == pytest.approx(found.groups[name]["brier"], abs=1e-4)
+
+
+def test_a_group_without_a_value_says_why() -> None:
+    y, p = np.repeat([[0, 1] * 10, [0] * 20, [1] * 20], 1, axis=0).ravel(), np.tile(np.linspace(0.05, 0.95, 20), 3)
+    found = cal.evaluate(y, p, by=np.repeat(["both", "no", "yes"], 20), metrics=["cox_slope", "cox_intercept", "ece"])
+    (note,) = found.notes()
+    assert note.startswith("cox_slope, cox_intercept of no, yes: has no value here: only one outcome occurs")
+    assert note in repr(found)
+    many = cal.evaluate(y, p, by=np.arange(60) // 2, metrics=["cox_slope"])
+    assert sum("and 12 more: " in line for line in many.notes()) == 1
+
+
+def test_a_group_called_all_is_not_taken_for_all_rows() -> None:
+    names = np.array(["all", "some"])[np.arange(300) % 2]
+    found = cal.evaluate(LABELS, PROBS, by=names, metrics=["brier"])
+    assert found.table()[0][2:5] == ["(all)", "all", "some"]
+    frame = found.to_frame()
+    assert list(frame["group"]) == ["(all)", "all", "some"]
+    assert dict(zip(frame["group"], frame["value"], strict=True))["all"] == found.groups["all"]["brier"]
+    twice = cal.evaluate(LABELS, PROBS, by=np.array(["all", "(all)"])[np.arange(300) % 2], metrics=["brier"])
+    assert sorted(twice.to_frame()["group"]) == ["((all))", "(all)", "all"]
+
+
+def test_several_columns_of_groups_are_named() -> None:
+    frame = pd.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.6, 0.7], "site": list("abb"), "sex": list("fmf")})
+    words = {"label": "y", "prob": "p", "metrics": ["brier"]}
+    with pytest.raises(cal.GroupError, match=r"^by: lists 2 columns, and one name is read; join them"):
+        cal.evaluate(frame, by=["site", "sex"], **words)  # type: ignore[arg-type]
+    with pytest.raises(cal.GroupError, match=r"^by: lists 1 column, and one name is read; pass by='site'"):
+        cal.evaluate(frame, by=["site"], **words)  # type: ignore[arg-type]
+    with pytest.raises(cal.ShapeError, match=r"^by: has shape"):
+        cal.evaluate(frame, by=["site", "age"], **words)  # type: ignore[arg-type]
+    assert list(cal.evaluate(frame, by=["site", "sex", "site"], **words).groups) == ["sex", "site"]  # type: ignore[arg-type]
+
+
+def test_all_values_come_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is drawn for the first would leave no time for the value of the last."""
+    done: list[tuple[str, str]] = []
+    measure = cal.metrics.Metric.of
+
+    def of(self: cal.metrics.Metric, *given: Any, **words: Any) -> tuple[float, str]:
+        done.append(("value", self.id))
+        return measure(self, *given, **words)
+
+    def added(self: Inference, result: cal.Result, *rest: Any) -> cal.Result:
+        done.append(("drawn", result.metric))
+        return result
+
+    monkeypatch.setattr(cal.metrics.Metric, "of", of)
+    monkeypatch.setattr(Inference, "added", added)
+    metrics = ["smece", "mce", "brier", "ecce_mad"]
+    found = cal.evaluate(LABELS, PROBS, metrics=metrics, interval=0.95)
+    assert done[:4] == [("value", id) for id in metrics]
+    assert sorted(done[4:]) == sorted(("drawn", id) for id in metrics)
+    assert [result.metric for result in found.results] == metrics  # in the order asked for, whichever is drawn first
+
+
+def test_what_is_drawn_yields_to_the_budget_and_values_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that goes on by a millisecond whenever it is looked at."""
+    ticks = itertools.count()
+    for module in (evaluation, timing):
+        monkeypatch.setattr(module, "perf_counter", lambda: next(ticks) / 1000)
+    labels = (RNG.random((300, 4)) < PROBS).astype(int)
+    metrics = ["ece", "mce", "brier", "ecce_mad"]
+    cal.evaluate(labels, PROBS, multilabel=True, metrics=metrics)  # whatever has to be imported
+    words: dict[str, Any] = {"metrics": metrics, "interval": 0.95, "assess": True, "multilabel": True}
+    found = cal.evaluate(labels, PROBS, budget=0.5, n_resamples=5000, **words)
+    assert next(ticks) < 2000  # of 40 000 if all were drawn
+    assert found.left_out == ()
+    for result in found.results:
+        assert result.value == cal.catalogue[result.metric](labels, PROBS, multilabel=True)
+        assert (result.low, result.high, result.pvalue) == (None, None, None)
+        assert "resampling does not fit into the budget" in result.note
+
+
+def test_what_is_drawn_is_what_each_metric_gives_alone() -> None:
+    found = cal.evaluate(LABELS, PROBS, metrics=["ece", "brier"], interval=0.95, assess=True, budget=600)
+    for result in found.results:
+        alone = cal.interval(LABELS, PROBS, metric=result.metric, n_resamples=200, rng=0)
+        assert (result.low, result.high) == (alone.low, alone.high)
+        assert result.pvalue == cal.assess(LABELS, PROBS, metric=result.metric, n_resamples=200, rng=0).pvalue
+
+
+@pytest.mark.parametrize("words", [{"n_resamples": 500}, {"rng": 3}])
+def test_draws_that_nothing_asks_for_are_refused(words: dict[str, Any]) -> None:
+    with pytest.raises(cal.ArgumentError, match="is for intervals and p-values, and neither was asked for"):
+        cal.evaluate(LABELS, PROBS, metrics=["ece"], **words)
+    cal.evaluate(LABELS, PROBS, metrics=["ece"], assess=True, **{"n_resamples": 200, **words})

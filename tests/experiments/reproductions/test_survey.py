@@ -1,0 +1,242 @@
+"""The study of the survey: its short form runs, its own formulas are right, and the page says what was found."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+from scipy import stats
+
+import calibrant as cal
+from calibrant.inference import simulation as simulate
+from experiments.reproductions import (
+    survey,
+    survey_bias,
+    survey_bias_page,
+    survey_cases,
+    survey_families,
+    survey_figures,
+    survey_ranking,
+)
+from experiments.reproductions.study import PAGES, RESULTS, Part, Study, as_page, data_folder, load
+from experiments.reproductions.survey_data import Rows, answers, halves, read
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("survey")
+
+
+@pytest.fixture(scope="module")
+def small(pictures: Path) -> Study:
+    return survey.run(True, data_folder(), pictures)
+
+
+def part_of(study: Study, start: str) -> Part:
+    return next(part for part in study.parts if part.title.startswith(start))
+
+
+def ours(part: Part, start: str) -> float:
+    value = next(row.ours for row in part.rows if row.what.startswith(start))
+    assert value is not None
+    return value
+
+
+def test_every_part_is_there_and_every_picture_drawn(small: Study, pictures: Path) -> None:
+    titles = [part.title.split(":")[0] for part in small.parts]
+    assert titles[:4] == ["Figure 2", "Figure 3", "Figure 4", "Figure 5"]
+    assert titles[-2:] == ["Table 1", "Table 2"]
+    assert titles.count("Bias by construction") == 2
+    if data_folder() is not None:
+        assert [f"Use case {number}" for number in range(1, 6)] == titles[-7:-2]
+    for part in small.parts:
+        assert part.text
+        assert part.rows or part.tables
+        for name, caption in part.pictures:
+            assert caption.endswith(".")
+            assert 5_000 < (pictures / name).stat().st_size < 150_000
+
+
+def test_nothing_breaks_a_table(small: Study) -> None:
+    page = as_page(small)
+    for block in page.split("\n\n"):
+        if block.startswith("|"):
+            widths = {line.count("|") for line in block.splitlines()}
+            assert len(widths) == 1, block.splitlines()[0]
+
+
+def test_figures_say_what_the_survey_says(small: Study) -> None:
+    curve, line = part_of(small, "Figure 2"), part_of(small, "Figure 3")
+    for row in curve.rows[:2]:
+        assert row.difference == pytest.approx(0, abs=1e-12)
+    assert ours(curve, "the curve at 0.7") < 0.7
+    assert ours(line, "mean standard error where") > ours(line, "mean standard error in the lowest")
+    assert ours(line, "share of draws in which accuracy falls") > 0.2
+    assert 0.5 < ours(line, "share of error bars") < 0.8
+    for start in ("Figure 4", "Figure 5"):
+        same = [row.ours for row in part_of(small, start).rows if "less ece" in row.what]
+        assert same
+        assert np.abs(np.array(same, dtype=float)).max() < 1e-12
+
+
+def test_the_curve_lies_below_the_diagonal() -> None:
+    score = np.linspace(0.01, 0.99, 99)
+    assert (survey_figures.CURVE.curve(score) < score).all()
+
+
+def test_without_data_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert survey_cases.parts(True, None, tmp_path) == []
+    assert not [scenario for scenario in survey_bias.scenarios(False, None) if scenario.real]
+    for module in (survey_figures, survey_bias_page, survey_ranking, survey_cases, survey_families):
+        monkeypatch.setattr(module, "parts", lambda *_: [])
+    assert survey.WITHOUT_DATA in survey.run(True, None, tmp_path).summary
+    assert survey.run(True, tmp_path, tmp_path).summary == survey.SUMMARY
+
+
+def findings(biases: dict[int, list[float]]) -> survey_bias.Findings:
+    return survey_bias.Findings(0.1, {n: np.array(errors) for n, errors in biases.items()})
+
+
+def test_bias_and_who_is_least_biased() -> None:
+    close = findings({10: [0.0, 0.2], 20: [-0.01, 0.01]})
+    far = findings({10: [-0.3, -0.5], 20: [0.02, 0.04]})
+    found = {"one": {survey_bias.MEAN_GAP: {"close": close, "far": far}}}
+    assert close.bias(10) == pytest.approx(0.1)
+    assert close.rmse(10) == pytest.approx(math.sqrt(0.02))
+    assert far.spread(10) == pytest.approx(math.sqrt(0.02))
+    assert survey_bias.mean_size(found, survey_bias.MEAN_GAP, "far", 10, ["one"]) == pytest.approx(0.4)
+    assert survey_bias.least(found, survey_bias.MEAN_GAP, 20, ["one"]) == "close"
+    assert survey_bias.wins(found, "close", "far", ["one"]) == (2, 2)
+    assert survey_bias.wins(found, "far", "close", ["one"]) == (0, 2)
+
+
+def test_true_values_are_those_of_the_curves() -> None:
+    extreme = next(of for of in survey_bias.plain_scenarios(False) if of.name == "too extreme")
+    drawn = extreme.draw(200_000)
+    assert survey_bias.truth_of(extreme, survey_bias.MEAN_GAP, "ece") == pytest.approx(
+        drawn.calibration_error(), abs=5e-4
+    )
+    assert survey_bias.truth_of(extreme, survey_bias.SQUARE, "ce2_db") == pytest.approx(
+        survey_bias.truth_of(extreme, survey_bias.ROOT, "rmsce") ** 2
+    )
+
+
+def test_an_imitation_has_the_law_and_the_error_of_what_it_imitates() -> None:
+    drawn = cal.make_miscalibrated(40_000, warp=simulate.temperature(1.6), law=(3, 2), rng=5)
+    like = survey_bias.fitted_scenario(Rows(drawn.y_true, drawn.y_prob), "like", "")
+    assert like.law == pytest.approx((3, 2), rel=0.05)
+    truth = cal.true_calibration_error(simulate.temperature(1.6), (3, 2))
+    assert survey_bias.truth_of(like, survey_bias.MEAN_GAP, "ece") == pytest.approx(truth, abs=0.006)
+
+
+@pytest.mark.parametrize("error", [0.02, 0.1])
+def test_a_temperature_with_a_given_error(error: float) -> None:
+    k = survey_bias.temperature_of(error, (1, 1))
+    assert k > 1
+    assert cal.true_calibration_error(simulate.temperature(k)) == pytest.approx(error, abs=1e-5)
+
+
+def test_bins_make_few_calibrated_rows_look_wrong(small: Study) -> None:
+    part = part_of(small, "Bias by construction: the mean gap")
+    calibrated = {str(line[1]): [float(str(cell).split(" ")[0]) for cell in line[2:]] for line in part.tables[2].lines}
+    assert calibrated["`ece`"][0] > calibrated["`ece`"][1] > 0
+    assert calibrated["`ece_db`"][0] < calibrated["`ece_em`"][0]
+    assert part.tables[0].lines[0][3] == 0
+
+
+def test_spearman_is_that_of_scipy_with_ties_and_infinity() -> None:
+    first, second = np.array([0.1, 0.3, 0.3, np.inf, 0.2, np.inf]), np.array([1.0, 2.0, 5.0, 4.0, 4.0, 7.0])
+    ranked = np.array([1, 3.5, 3.5, 5.5, 2, 5.5])
+    assert survey_ranking.spearman(first, second) == pytest.approx(stats.spearmanr(ranked, second).statistic)
+    assert survey_ranking.spearman(np.zeros(6), second) == 0
+    matrix = survey_ranking.matrix_of(np.array([second, -second, first]))
+    assert matrix[0, 1] == pytest.approx(-1)
+    assert np.allclose(matrix, matrix.T)
+
+
+def test_true_errors_put_equal_scores_together() -> None:
+    drawn = cal.make_miscalibrated(20_000, warp=simulate.temperature(2.0), rng=3)
+    assert survey_ranking.true_errors(drawn.y_prob, drawn.truth) == pytest.approx(drawn.calibration_error(), abs=1e-3)
+    halved = np.where(drawn.y_prob < 0.5, 0.25, 0.75)
+    by_hand = sum(abs(drawn.truth[halved == p].sum() - p * (halved == p).sum()) for p in (0.25, 0.75)) / len(drawn)
+    assert survey_ranking.true_errors(halved, drawn.truth) == pytest.approx(by_hand)
+
+
+def test_other_classes_change_places_and_the_top_stays() -> None:
+    rows = Rows(np.array([0, 1]), np.array([[0.5, 0.1, 0.3, 0.1], [0.2, 0.7, 0.06, 0.04]]))
+    moved = survey_cases.others_reversed(rows)
+    assert moved.p[0].tolist() == [0.5, 0.1, 0.1, 0.3]
+    assert moved.p[1].tolist() == [0.04, 0.7, 0.06, 0.2]
+
+
+def test_temperature_one_changes_nothing_and_high_ones_make_it_even() -> None:
+    p = np.array([[0.7, 0.2, 0.1]])
+    assert np.allclose(survey_cases.tempered(p, 1.0), p)
+    assert np.allclose(survey_cases.tempered(p, 2.0), np.sqrt(p) / np.sqrt(p).sum())
+
+
+def test_signed_error_does_not_depend_on_bins() -> None:
+    drawn = cal.make_miscalibrated(700, warp=simulate.bias(0.5), rng=2)
+    rows = Rows(drawn.y_true, drawn.y_prob)
+    for bins in (1, 7, 90):
+        assert survey_cases.binned_excess(rows, bins) == pytest.approx(
+            drawn.y_prob.mean() - drawn.y_true.mean(), abs=1e-12
+        )
+
+
+def test_properties_are_measured() -> None:
+    assert survey_families.measured(cal.catalogue["ece"]) == (True, True, False)
+    assert survey_families.measured(cal.catalogue["brier"]) == (False, False, False)
+    assert survey_families.measured(cal.catalogue["skce_ul"]).order is True
+
+
+def test_counts_are_those_of_the_catalogue(small: Study) -> None:
+    part = part_of(small, "Table 1")
+    counts = part.tables[0].lines
+    assert counts[-1][1] == len(cal.catalogue) == sum(int(line[1] or 0) for line in counts[:-1])
+    for line in counts:
+        assert sum(int(cell or 0) for cell in line[2:6]) == line[1]
+    assert part.rows[0].published == 94
+    assert sum(int(line[2] or 0) for line in part.tables[1].lines) == len(cal.catalogue)
+
+
+def test_use_cases_on_real_rows(small: Study, data_folder: Path) -> None:
+    assert data_folder.is_dir()
+    first = part_of(small, "Use case 1")
+    assert ours(first, "sees the repair") > 0
+    assert ours(first, "brier beside it") > 0
+    assert ours(first, "alone it can be won") == pytest.approx(0, abs=1e-9)
+    assert ours(part_of(small, "Use case 2"), "top-label ece, reversed") == pytest.approx(0, abs=1e-12)
+    assert ours(part_of(small, "Use case 2"), "skce_uq, reversed") > 2
+    third = part_of(small, "Use case 3")
+    assert ours(third, "sets in which the sign") >= len(third.tables[0].lines) - 2
+    assert ours(third, "LeNet-5: the sum over 20") < 1e-12
+    assert ours(part_of(small, "Use case 4"), "MMLU") > 0
+    fifth = part_of(small, "Use case 5")
+    assert ours(fifth, "size of esce over ece") < 0.3
+    assert min(row.ours or 0 for row in fifth.rows[-2:]) >= 1
+
+
+def test_real_rows_are_read(data_folder: Path) -> None:
+    for name in ("mmlu_llama31_8b_instruct", "f538_nba_games", "c10_vgg16_kumar"):
+        rows = read(data_folder, name)
+        assert np.abs(rows.p.sum(axis=1) - 1).max() < 1e-12
+        fit, test = halves(rows, 0, 1_000)
+        assert len(fit.y) == len(test.y) == 500
+    right = answers(data_folder, "top1_resnet110_c10")
+    assert right.y.mean() == pytest.approx(0.9356)
+
+
+def test_the_page_is_made_of_the_results() -> None:
+    study = load(RESULTS / "survey.json")
+    assert (PAGES / "survey.md").read_text() == as_page(study)
+    assert study.summary == survey.SUMMARY
+    for part in study.parts:
+        for name, _ in part.pictures:
+            assert 5_000 < (PAGES / name).stat().st_size < 150_000

@@ -1,0 +1,230 @@
+"""Resamples: counts stand for repeated rows, groups stay whole, and many resamples at once are the same as one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.inference.pairdraws import Series, skce_draws
+from calibrant.inference.resampling import PredictionSampler, generator
+from calibrant.metrics.kernel import pairs
+from calibrant.metrics.kernel.pairs import Cloud, _median_distance, _middle_two
+
+Arrays = tuple[np.ndarray, np.ndarray]
+
+
+def vectors(n: int, k: int, seed: int = 0, sure: float = 1.5) -> Arrays:
+    rng = np.random.default_rng([n, k, seed])
+    p = np.exp(sure * rng.normal(size=(n, k)))
+    p /= p.sum(axis=1, keepdims=True)
+    return (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1), p
+
+
+def counted() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    p = rng.random(60)
+    return (rng.random(60) < p).astype(int), p, rng.integers(0, 6, 60), np.repeat(np.arange(20), 3)
+
+
+@pytest.mark.parametrize("words", [{"cluster": True}, {"stratify": True}], ids=["cluster", "stratify"])
+@pytest.mark.parametrize("metric", ["brier", "ece", "esce"])
+def test_counts_are_repeated_rows_to_the_last_bit(metric: str, words: dict[str, Any]) -> None:
+    y, p, counts, groups = counted()
+    draws: dict[str, Any] = {"metric": metric, "method": "percentile", "n_resamples": 200, "rng": 5, **words}
+    found = cal.interval(y, p, counts=counts, groups=groups, **draws)
+    y, p, groups = (np.repeat(values, counts) for values in (y, p, groups))
+    written = cal.interval(y, p, groups=groups, **draws)
+    assert found.sample is not None
+    assert found.sample.tolist() == written.sample.tolist()  # type: ignore[union-attr]
+    assert (found.low, found.high, found.n, found.note) == (written.low, written.high, written.n, written.note)
+    assert found.low < found.value < found.high
+
+
+def test_counts_are_repeated_rows_when_models_are_compared() -> None:
+    y, p, counts, groups = counted()
+    words: dict[str, Any] = {"n_resamples": 200, "rng": 1, "cluster": True}
+    found = cal.compare(y, {"a": p, "b": p**2}, counts=counts, groups=groups, **words)
+    y, p, groups = (np.repeat(values, counts) for values in (y, p, groups))
+    assert found == cal.compare(y, {"a": p, "b": p**2}, groups=groups, **words)
+    assert found.n == counts.sum()
+
+
+def test_one_group_cannot_be_drawn_again() -> None:
+    y, p = [0, 1, 0, 1] * 10, [0.2, 0.7, 0.4, 0.6] * 10
+    with pytest.raises(cal.GroupError, match="groups: all rows are of one group, and drawing whole groups needs"):
+        cal.interval(y, p, metric="brier", groups=[1] * 40, cluster=True)
+    with pytest.raises(cal.GroupError, match="of one group"):
+        cal.compare(y, {"a": p, "b": p}, groups=[1] * 40, cluster=True)
+    groups = np.repeat([1, 2], 20)
+    with pytest.raises(cal.GroupError, match="of one group"):
+        cal.interval(y, p, metric="brier", groups=groups, where=groups == 2, cluster=True)
+    with pytest.raises(cal.GroupError, match="are needed"):
+        cal.compare(y, {"a": p, "b": p}, cluster=True)
+
+
+@pytest.mark.parametrize(("groups", "few"), [(2, True), (19, True), (20, False)])
+def test_few_groups_carry_a_note(groups: int, few: bool) -> None:
+    y, p, _, _ = counted()
+    words: dict[str, Any] = {"groups": np.arange(60) % groups, "cluster": True, "rng": 0, "n_resamples": 200}
+    text = f"only {groups} groups, and intervals from few groups are too short"
+    assert (text in cal.interval(y, p, metric="brier", **words).note) is few
+    compared = cal.compare(y, {"a": p, "b": p**2}, **words)
+    assert compared.note.startswith(text) is few
+    assert (f"note: {text}" in repr(compared)) is few
+    assert compared.to_dict()["note"] == compared.note
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"bandwidth": 0.3},
+    {"kernel": "gaussian"},
+    {"kernel": "gaussian", "bandwidth": 0.05},
+    {"distance": "l2"},
+]
+
+
+def one_by_one(sampler: PredictionSampler, options: dict[str, Any], count: int, seed: int) -> np.ndarray:
+    return np.array([sampler.bootstrap(generator(seed, b)).value(cal.skce_uq, options) for b in range(count)])
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("weights", ["none", "counts", "sample_weight", "groups"])
+def test_all_resamples_at_once_are_as_one_by_one(weights: str, options: dict[str, Any]) -> None:
+    y, p = vectors(90, 3)
+    p[40:50] = p[30:40]  # equal predictions, not all with equal labels
+    rng = np.random.default_rng(3)
+    given = {"none": {}, "groups": {"groups": np.arange(90) // 3}, "counts": {"counts": rng.integers(0, 3, 90)}}
+    words = given.get(weights, {"sample_weight": rng.random(90)})
+    sampler = PredictionSampler(cal.Predictions(y, p, **words), cluster=weights == "groups")
+    found = skce_draws(cal.skce_uq, options, sampler, 25, 7, 1)
+    assert found is not None
+    np.testing.assert_allclose(found, one_by_one(sampler, options, 25, 7), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1001, 1500])
+@pytest.mark.parametrize("sure", [0.3, 1.5, 6.0])
+def test_widths_of_a_thousand_rows_and_more(n: int, sure: float) -> None:
+    y, p = vectors(n, 4, sure=sure)
+    sampler = PredictionSampler(cal.Predictions(y, p))
+    found = skce_draws(cal.skce_uq, {}, sampler, 6, 0, 1)
+    assert found is not None
+    np.testing.assert_allclose(found, one_by_one(sampler, {}, 6, 0), rtol=0, atol=1e-12)
+
+
+def test_two_classes_with_a_gaussian_kernel_and_soft_labels() -> None:
+    rng = np.random.default_rng(0)
+    p, soft = rng.random(80), rng.random(80)
+    sampler = PredictionSampler(cal.Predictions(soft, p, soft=True))
+    found = skce_draws(cal.skce_uq, {"kernel": "gaussian"}, sampler, 10, 0, 1)
+    assert found is not None
+    np.testing.assert_allclose(found, one_by_one(sampler, {"kernel": "gaussian"}, 10, 0), rtol=0, atol=1e-12)
+    # The sum along a line is quicker than any tile.
+    assert skce_draws(cal.skce_uq, {}, sampler, 10, 0, 1) is None
+
+
+def test_what_is_measured_one_by_one() -> None:
+    y, p = vectors(60, 3)
+    sampler = PredictionSampler(cal.Predictions(y, p))
+    assert skce_draws(cal.skce_b, {}, sampler, 5, 0, 1) is None
+    assert skce_draws(cal.skce_uq, {"lens": "top_label"}, sampler, 5, 0, 1) is None
+    few = PredictionSampler(cal.Predictions(np.tile(y[:5], 12), np.tile(p[:5], (12, 1))))
+    assert skce_draws(cal.skce_uq, {}, few, 5, 0, 1) is None
+
+
+def test_resamples_of_pairs_are_the_same_for_any_number_of_workers_and_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    y, p = vectors(300, 3)
+    words: dict[str, Any] = {"metric": "skce_uq", "rng": 2, "n_resamples": 200}
+    found = cal.interval(y, p, **words)
+    again = cal.interval(y, p, workers=3, **words)
+    assert found.sample is not None
+    assert again.sample is not None
+    assert found == again
+    assert found.sample.tolist() == again.sample.tolist()
+    monkeypatch.setattr("calibrant.inference.pairdraws.COUNT_ENTRIES", 1000)
+    monkeypatch.setattr("calibrant.inference.pairdraws.TILE", 64)
+    small = cal.interval(y, p, **words)
+    np.testing.assert_allclose(small.sample, found.sample, rtol=0, atol=1e-14)  # type: ignore[arg-type]
+
+
+def test_a_resample_without_pairs_has_no_value() -> None:
+    y, p = vectors(3, 3)
+    sampler = PredictionSampler(cal.Predictions(y, p, sample_weight=[1, 1e-14, 1e-14]))
+    found = skce_draws(cal.skce_uq, {"bandwidth": 1.0}, sampler, 40, 0, 1)
+    assert found is not None
+    plain = one_by_one(sampler, {"bandwidth": 1.0}, 40, 0)
+    assert np.isnan(plain).any()
+    np.testing.assert_allclose(found, plain, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("farthest", [1.0, 2.0])
+@pytest.mark.parametrize("centre", [0.5, 2.0, 80.0])
+@pytest.mark.parametrize("spread", [0.0, 0.01, 0.2])
+def test_the_series_is_the_exponential(centre: float, spread: float, farthest: float) -> None:
+    rates = centre * (1 + spread * np.linspace(-1, 1, 7))
+    series = Series.of(rates, farthest)
+    for reach in np.linspace(0, farthest, 11):
+        powers = np.exp(-series.middle * reach) * (reach - series.origin) ** np.arange(series.terms)
+        sums = series.sums(rates, np.tile(powers[:, None], 7))
+        np.testing.assert_allclose(sums, np.exp(-rates * reach), rtol=0, atol=5e-13)
+    assert series.terms == 1 if spread == 0 else 1 < series.terms <= 20
+
+
+@pytest.mark.parametrize("n", [2, 10, 9000, 20000])
+def test_the_two_in_the_middle(n: int) -> None:
+    rng = np.random.default_rng(n)
+    for values in (rng.random(n), rng.integers(0, 3, n) / 2, np.zeros(n), np.sort(rng.random(n)), rng.random(n) ** 9):
+        assert _middle_two(values).tolist() == np.sort(values)[n // 2 - 1 : n // 2 + 1].tolist()
+    tricky = np.ones(n)
+    tricky[:: max(1, n // 4000)] = 0.0  # what a part shows is not so of the rest
+    assert _middle_two(tricky).tolist() == np.sort(tricky)[n // 2 - 1 : n // 2 + 1].tolist()
+
+
+class Forgetful(dict[bytes, float]):
+    """Keeps nothing."""
+
+    def get(self, key: bytes, default: Any = None) -> Any:
+        return default
+
+
+@pytest.mark.parametrize("rows", [60, 1100])
+def test_draws_of_labels_share_the_width_of_the_kernel(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    distances = pairs._distances
+
+    def counting(points: np.ndarray, metric: str) -> np.ndarray:
+        asked.append(len(points))
+        return distances(points, metric)
+
+    monkeypatch.setattr(pairs, "_KNOWN", {})
+    monkeypatch.setattr(pairs, "_distances", counting)
+    rng = np.random.default_rng(rows)
+    p = rng.random((rows, 3))
+    y = (rng.random((rows, 3)) < p).astype(int)
+    words: dict[str, Any] = {"metric": "skce_uq", "multilabel": True, "n_resamples": 20, "rng": 0}
+    found = cal.assess(y, p, **words)
+    assert len(asked) == 3  # once for each label
+    assert found.null is not None
+    monkeypatch.setattr(pairs, "_KNOWN", Forgetful())
+    again = cal.assess(y, p, **words)
+    assert len(asked) == 3 + 3 * 21
+    assert again.null is not None
+    assert again.null.tobytes() == found.null.tobytes()
+
+
+def test_a_width_is_kept_for_the_same_question_only() -> None:
+    rng = np.random.default_rng(0)
+    points, share = rng.dirichlet(np.ones(3), 30), np.full(30, 1 / 30)
+    cloud = Cloud(points, share, points, share / 30, share, 30.0)
+    wanted = np.median([np.abs(a - b).sum() for i, a in enumerate(points) for b in points[i + 1 :]])
+    for _ in range(2):
+        assert _median_distance(cloud, "cityblock", 1.0) == pytest.approx(wanted)
+        assert _median_distance(cloud, "cityblock", 0.5) == pytest.approx(wanted / 2)
+        assert _median_distance(cloud, "euclidean", 1.0) < wanted
+        heavy = np.where(np.arange(30) < 2, 0.45, 0.1 / 28)
+        two = cloud._replace(share=heavy, own=heavy**2)
+        assert _median_distance(two, "cityblock", 1.0) == pytest.approx(np.abs(points[0] - points[1]).sum())
+        apart = cloud._replace(points=points[::-1] ** 2)
+        assert _median_distance(apart, "cityblock", 1.0) != pytest.approx(wanted)

@@ -1,0 +1,168 @@
+"""Calibration of continuous estimates: written values, a slow loop with explicit inverses, weights, and every refusal."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.metrics.continuous import ecd_density, ecd_gaussian, nees
+
+ONE = ([1, 2, 0], [0, 1, 1], [1, 4, 0.25])
+TWO = ([[1, 0]], [[0, 0]], [[2, 1], [1, 2]])
+
+
+def problem(n: int = 40, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(n, d, d))
+    return rng.normal(size=(n, d)), rng.normal(size=(n, d)), root @ root.transpose(0, 2, 1) + 0.1 * np.eye(d)
+
+
+def squared_errors(x: Any, mean: Any, cov: Any) -> list[float]:
+    return [float((a - b) @ np.linalg.inv(c) @ (a - b)) for a, b, c in zip(x, mean, cov, strict=True)]
+
+
+def test_checked_values() -> None:
+    assert nees(*ONE) == 1.75
+    assert ecd_gaussian(*ONE) == 0.375
+    assert nees(*TWO) == pytest.approx(2 / 3, abs=1e-15)
+    assert ecd_gaussian(*TWO) == pytest.approx(-2 / 3, abs=1e-15)
+    assert (cal.nees, cal.ecd_gaussian, cal.ecd_density) == (nees, ecd_gaussian, ecd_density)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_against_explicit_inverses(d: int) -> None:
+    data = problem(d=d)
+    slow = squared_errors(*data)
+    assert nees(*data) == pytest.approx(np.mean(slow), rel=1e-10)
+    assert ecd_gaussian(*data) == pytest.approx((np.mean(slow) - d) / 2, rel=1e-9)
+    x, mean, cov = data
+    shared = squared_errors(x, mean, [cov[0]] * len(x))
+    assert nees(x, mean, cov[0]) == pytest.approx(np.mean(shared), rel=1e-10)
+    assert nees(x, mean, cov[:1]) == nees(x, mean, cov[0])
+
+
+def test_one_dimension_in_every_form() -> None:
+    x, mean, variance = (np.array(part, float) for part in ONE)
+    for cov in (variance, variance[:, None, None], variance.tolist()):
+        assert nees(x, mean, cov) == 1.75
+    assert nees(x[:, None], mean[:, None], variance[:, None, None]) == 1.75
+    for cov in (2, [2], [[2]], np.float32(2)):
+        assert nees(x, mean, cov) == pytest.approx(0.5)
+
+
+def test_density_of_a_gaussian_gives_the_gaussian_difference() -> None:
+    x, mean, cov = problem()
+    d = x.shape[1]
+    log_determinant = np.linalg.slogdet(cov)[1]
+    squared = np.array(squared_errors(x, mean, cov))
+    log_density = -(squared + log_determinant + d * math.log(2 * math.pi)) / 2
+    entropy = (log_determinant + d * (1 + math.log(2 * math.pi))) / 2
+    assert ecd_density(log_density, entropy) == pytest.approx(ecd_gaussian(x, mean, cov), rel=1e-10)
+    assert ecd_density([-1.0, -3.0], 1.5) == 0.5
+    assert ecd_density([0.5], [-0.5]) == 0
+
+
+def test_calibrated_estimates_are_near_the_number_of_dimensions() -> None:
+    rng = np.random.default_rng(3)
+    _, mean, cov = problem(20_000)
+    x = mean + (np.linalg.cholesky(cov) @ rng.normal(size=(20_000, 3, 1)))[..., 0]
+    # N nees follows chi-square with 3 N degrees of freedom.
+    assert nees(x, mean, cov) == pytest.approx(3, abs=5 * math.sqrt(6 / 20_000))
+    assert ecd_gaussian(x, mean, cov / 4) == pytest.approx((12 - 3) / 2, abs=0.2)  # overconfident is positive
+    assert ecd_gaussian(x, mean, cov * 4) < 0
+
+
+def test_weights_of_both_kinds() -> None:
+    x, mean, cov = problem()
+    counts = np.random.default_rng(1).integers(0, 4, 40)
+    repeated = [np.repeat(part, counts, axis=0) for part in (x, mean, cov)]
+    for metric in (nees, ecd_gaussian):
+        assert metric(x, mean, cov, counts=counts) == pytest.approx(metric(*repeated), rel=1e-12)
+        assert metric(x, mean, cov, sample_weight=counts * 0.3) == pytest.approx(metric(*repeated), rel=1e-12)
+        assert metric(x, mean, cov, counts=np.ones(40, int)) == pytest.approx(metric(x, mean, cov), rel=1e-14)
+    assert ecd_density([-1, -2, -5], 1, counts=[2, 1, 0]) == pytest.approx(1 / 3)
+    assert ecd_density([-1, -2], [1, 1.5], sample_weight=[1, 3]) == pytest.approx(0.375)
+
+
+def test_infinite_surprise_is_a_value_unless_it_has_no_weight() -> None:
+    assert ecd_density([-math.inf, 0], 1) == math.inf
+    assert ecd_density([-math.inf, 0], 1, counts=[0, 2]) == -1
+    assert nees([1e200], [0], [1e-300]) == math.inf
+
+
+def test_rounding_does_not_make_a_covariance_crooked() -> None:
+    assert nees([[1, 0]], [[0, 0]], [[1, 0], [1e-20, 1]]) == 1
+    x, mean, cov = problem()
+    assert nees(x, mean, cov + 1e-14 * np.random.default_rng(0).normal(size=cov.shape)) == pytest.approx(
+        nees(x, mean, cov), rel=1e-9
+    )
+
+
+def test_every_singular_covariance_is_named() -> None:
+    """Eigenvalues of a singular matrix round to either side of 0; the row is found all the same."""
+    rng = np.random.default_rng(0)
+    refused = 0
+    for _ in range(200):
+        v = rng.normal(size=2)
+        cov = np.stack([np.eye(2), np.outer(v, v)])
+        try:
+            np.linalg.cholesky(cov)
+        except np.linalg.LinAlgError:
+            refused += 1
+            with pytest.raises(cal.InputError, match="row 1 is not positive definite") as caught:
+                nees([[1, 0], [1, 0]], [[0, 0], [0, 0]], cov)
+            assert caught.value.row == 1
+    assert refused > 50
+
+
+def test_other_containers() -> None:
+    pd, torch = pytest.importorskip("pandas"), pytest.importorskip("torch")
+    assert nees(*map(pd.Series, ONE)) == 1.75
+    assert nees(*(torch.tensor(part, dtype=torch.float32) for part in ONE)) == 1.75
+    assert nees([True, False], [0, 0], [1, 1]) == 0.5
+
+
+BAD: list[tuple[type[Exception], str, Any]] = [
+    (cal.ShapeError, "x: is ragged", lambda: nees([[1, 2], [3]], [0, 0], [1, 1])),
+    (cal.ShapeError, "x: is empty", lambda: nees([], [], [])),
+    (cal.ShapeError, "entropy: is empty", lambda: ecd_density([1], [])),
+    (cal.InputTypeError, "x: holds text", lambda: nees(["a"], [0], [1])),
+    (cal.InputTypeError, "mean: is missing", lambda: nees([1], [None], [1])),
+    (cal.InputTypeError, "x: has dtype complex", lambda: nees([1j], [0], [1])),
+    (cal.InputError, "x: row 1 holds a value that is not finite", lambda: nees([0, math.nan], [0, 0], [1, 1])),
+    (cal.InputError, "mean: row 0 holds a value that is not finite", lambda: nees([0], [math.inf], [1])),
+    (cal.InputError, "cov: row 1 holds a value", lambda: nees([0, 0], [0, 0], [1, math.nan])),
+    (cal.InputError, "cov: row 0 holds a value", lambda: nees([0], [0], math.nan)),
+    (cal.ShapeError, r"mean: has shape \(2,\) and x has \(1,\)", lambda: nees([1], [0, 0], [1])),
+    (cal.ShapeError, r"mean: has shape \(\) and x has \(\)", lambda: nees(1, 0, 1)),
+    (cal.ShapeError, "mean: has shape", lambda: nees(np.zeros((1, 1, 1)), np.zeros((1, 1, 1)), [1])),
+    (cal.ShapeError, r"cov: has shape \(3,\), and 2 rows of 1", lambda: nees([1, 2], [0, 0], [1, 1, 1])),
+    (cal.ShapeError, r"cov: has shape \(2,\), and 1 rows of 2", lambda: nees([[1, 2]], [[0, 0]], [1, 1])),
+    (cal.ShapeError, r"cov: has shape \(3, 3\)", lambda: nees([[1, 2]], [[0, 0]], np.eye(3))),
+    (cal.InputError, "cov: row 0 is not symmetric", lambda: nees([[1, 2]], [[0, 0]], [[1, 0.5], [0, 1]])),
+    (cal.InputError, "cov: row 1 is not positive definite", lambda: nees([1, 1], [0, 0], [1, 0])),
+    (cal.InputError, "cov: row 0 is not positive definite", lambda: nees([[1, 2]], [[0, 0]], [[1, 2], [2, 1]])),
+    (cal.InputError, "cov: row 0 is not positive definite", lambda: ecd_gaussian([1], [0], [-1])),
+    (cal.ShapeError, r"log_density: has shape \(\)", lambda: ecd_density(-1, 1)),
+    (cal.ShapeError, r"log_density: has shape \(1, 2\)", lambda: ecd_density([[-1, -1]], 1)),
+    (cal.InputError, "log_density: row 1 holds", lambda: ecd_density([0, math.inf], 1)),
+    (cal.InputError, "log_density: row 0 holds", lambda: ecd_density([math.nan], 1)),
+    (cal.InputError, "entropy: row 0 holds", lambda: ecd_density([0], -math.inf)),
+    (cal.ShapeError, r"entropy: has shape \(3,\)", lambda: ecd_density([0, 0], [1, 1, 1])),
+    (cal.ShapeError, "sample_weight: has shape", lambda: nees(*ONE, sample_weight=[1, 1])),
+    (cal.WeightError, "counts: is zero in every row", lambda: ecd_gaussian(*ONE, counts=[0, 0, 0])),
+    (cal.WeightError, "sample_weight: and counts were both given", lambda: nees(*ONE, sample_weight=[1], counts=[1])),
+    (cal.WeightError, "counts: row 0 is 0.5", lambda: ecd_density([0], 1, counts=[0.5])),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "call"), BAD, ids=[message for _, message, _ in BAD])
+def test_bad_input_is_named(error: type[Exception], message: str, call: Any) -> None:
+    with pytest.raises(error, match=message) as caught:
+        call()
+    assert type(caught.value) is error
+    assert "\n" not in str(caught.value)

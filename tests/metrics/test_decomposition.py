@@ -1,0 +1,456 @@
+"""decompose: checked values, sums and signs, weights, and two slow computations in exact arithmetic."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections import defaultdict
+from fractions import Fraction
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+
+T1 = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+T2 = ([0, 0, 1, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
+M3 = ([0, 1, 2, 0], [[0.7, 0.2, 0.1], [0.15, 0.55, 0.3], [0.2, 0.15, 0.65], [0.42, 0.48, 0.1]])
+# Two pairs of rows with the same forecast.
+PAIRS = ([0, 1, 1, 2], [[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.5, 0.25]])
+TERMS = ("miscalibration", "discrimination", "uncertainty")
+
+# Data, options, the three terms to the digits they were written with.
+CHECKED: list[tuple[Any, dict[str, Any], tuple[str, str, str]]] = [
+    (T1, {"method": "corp"}, (".105", ".1875", ".1875")),
+    (T2, {"method": "corp"}, (".0525", ".14", ".24")),
+    (T1, {"method": "corp", "score": "nll"}, ("0.3375388286", "0.5623351446", "0.5623351446")),
+    (T2, {"method": "corp", "score": "nll"}, ("0.1787593384", "0.3957527948", "0.6730116670")),
+    (T2, {"bins": 5}, (".03", ".14", ".24")),
+    (T2, {"bins": 5, "scale": "sum"}, (".06", ".28", ".48")),
+    (T1, {"method": "murphy"}, (".105", ".1875", ".1875")),
+    (M3, {"method": "murphy"}, ("0.3042", ".625", ".625")),
+    (M3, {"method": "murphy", "scale": "half"}, ("0.1521", ".3125", ".3125")),
+    (M3, {"method": "murphy", "score": "nll"}, ("0.5631988571", "1.0397207708", "1.0397207708")),
+]
+
+
+def sum_of(found: cal.metrics.Decomposition) -> float:
+    return found.miscalibration - found.discrimination + found.uncertainty
+
+
+def problem(seed: int, classes: int = 2, n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """Labels that half follow the forecast; few enough different forecasts that many tie, none of them sure."""
+    rng = np.random.default_rng(seed)
+    rows = (rng.multinomial(8, np.full(classes, 1 / classes), n) + 1) / (8 + classes)
+    labels = np.array([rng.choice(classes, p=row) if rng.random() < 0.5 else rng.integers(classes) for row in rows])
+    return labels, rows if classes > 2 else rows[:, 1].copy()
+
+
+@pytest.mark.parametrize(("data", "options", "written"), CHECKED)
+def test_checked_values(data: Any, options: dict[str, Any], written: tuple[str, ...]) -> None:
+    found = cal.decompose(*data, **options)
+    for term, text in zip(TERMS, written, strict=True):
+        digits = len(text.partition(".")[2])
+        assert getattr(found, term) == pytest.approx(float(text), abs=0.51 * 10.0**-digits if digits > 8 else 1e-14)
+    assert (found.reliability, found.resolution) == (found.miscalibration, found.discrimination)
+
+
+@pytest.mark.parametrize(("bins", "data", "value"), [(2, T1, 0.1675), (5, T2, 0.13)])
+def test_binned_value_is_the_score_of_the_mean_forecasts(bins: int, data: Any, value: float) -> None:
+    found = cal.decompose(*data, bins=bins)
+    assert found.value == pytest.approx(value, abs=1e-14)
+    assert found.total == pytest.approx(cal.brier(*data), abs=1e-14)
+    assert found.lens == "binary"
+
+
+SUMS: list[dict[str, Any]] = [
+    {},
+    {"lens": "top_label"},
+    {"method": "murphy"},
+    {"method": "murphy", "lens": "top_label"},
+    {"method": "murphy", "lens": "class:1"},
+    {"binning": cal.KDTree(0.3, 4), "lens": "canonical"},
+    {"bins": 5},
+    {"bins": [0, 0.3, 1]},
+    {"bins": 3, "binning": "equal_mass"},
+    {"binning": cal.EqualMass(4)},
+    {"method": "corp"},
+    {"method": "corp", "lens": "class:0"},
+]
+WEIGHTS: list[str | None] = [None, "counts", "sample_weight"]
+
+
+def weights_of(kind: str | None, n: int, seed: int = 1) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    return {} if kind is None else {kind: rng.integers(0, 4, n) if kind == "counts" else rng.exponential(size=n)}
+
+
+@pytest.mark.parametrize("score", ["brier", "nll", "spherical", "ranked_probability"])
+@pytest.mark.parametrize("options", SUMS, ids=str)
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("classes", [2, 4])
+def test_terms_add_up_and_are_not_negative(score: str, options: dict[str, Any], kind: str | None, classes: int) -> None:
+    data = problem(3, classes)
+    weights = weights_of(kind, 60)
+    found = cal.decompose(*data, score=score, **options, **weights)
+    assert sum_of(found) == pytest.approx(found.value, abs=1e-12)
+    lens = options.get("lens") or ("canonical" if options in ({}, {"method": "murphy"}) else "auto")
+    assert found.total == pytest.approx(cal.catalogue[score](*data, lens=lens, **weights), abs=1e-12)
+    assert found.miscalibration >= 0
+    assert found.discrimination >= 0
+    assert "bins" in options or "binning" in options or "k-d tree" in found.note or found.within == 0
+
+
+@pytest.mark.parametrize("score", ["brier", "nll"])
+@pytest.mark.parametrize("kind", WEIGHTS)
+def test_one_forecast_for_all_has_no_resolution(score: str, kind: str | None) -> None:
+    labels = problem(5)[0]
+    found = cal.decompose(labels, np.full(60, 0.3), score=score, **weights_of(kind, 60))
+    assert found.resolution == pytest.approx(0, abs=1e-15)
+    mean = np.average(labels, weights=next(iter(weights_of(kind, 60).values()), None))
+    expected = {
+        "brier": (0.3 - mean) ** 2,
+        "nll": mean * math.log(mean / 0.3) + (1 - mean) * math.log((1 - mean) / 0.7),
+    }
+    assert found.reliability == pytest.approx(expected[score], abs=1e-14)
+
+
+@pytest.mark.parametrize("score", ["brier", "nll", "spherical"])
+@pytest.mark.parametrize("classes", [2, 5])
+def test_all_forecasts_different(score: str, classes: int) -> None:
+    rng = np.random.default_rng(8)
+    rows = rng.dirichlet(np.ones(classes), 50)
+    data = rng.integers(0, classes, 50), rows if classes > 2 else rows[:, 1]
+    found = cal.decompose(*data, score=score, method="murphy")
+    assert found.note.startswith("50 of 50 forecasts differ, so reliability is nearly the whole score")
+    perfect = cal.catalogue[score].ideal
+    assert found.reliability == pytest.approx(cal.catalogue[score](*data) - perfect, abs=1e-14)
+    assert found.resolution == pytest.approx(found.uncertainty - perfect, abs=1e-14)
+
+
+@pytest.mark.parametrize("binning", ["equal_width", "equal_mass"])
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("lens", ["top_label", "class:2"])
+def test_reliability_is_the_squared_calibration_error(binning: Any, kind: str | None, lens: str) -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.dirichlet(np.ones(4), 300)
+    data = rng.integers(0, 4, 300), rows
+    options: dict[str, Any] = {"bins": 10, "binning": binning, "lens": lens, **weights_of(kind, 300)}
+    found = cal.decompose(*data, **options)
+    assert found.reliability == pytest.approx(cal.rmsce(*data, **options) ** 2, abs=1e-14)
+    assert found.value == pytest.approx(cal.smbs(*data, **options), abs=1e-14)
+
+
+def test_rows_with_the_same_forecast_are_grouped_whatever_their_dtype() -> None:
+    labels, rows = PAIRS
+    for dtype in (np.float64, np.float32, np.float16):
+        found = cal.decompose(labels, np.array(rows, dtype=dtype), method="murphy")
+        # Frequencies (1/2, 1/2, 0) and (0, 1/2, 1/2) against (1/4, 1/2, 1/4) overall.
+        assert found.reliability == pytest.approx((0.0625 + 0.0625 + 0.0625 + 0.0625) / 2, abs=1e-15)
+        assert found.resolution == pytest.approx(0.125, abs=1e-15)
+        assert found.uncertainty == pytest.approx(0.625, abs=1e-15)
+    assert cal.decompose([0, 1], [[-0.0, 1], [0.0, 1]], method="murphy").reliability == 0.25  # minus zero is zero
+
+
+def test_counts_are_repeated_rows_and_scaling_changes_nothing() -> None:
+    labels, scores = problem(11)
+    counts = np.random.default_rng(2).integers(0, 4, 60)
+    repeated = np.repeat(labels, counts), np.repeat(scores, counts)
+    for options in ({"method": "murphy"}, {"bins": 4}, {"method": "corp"}, {"method": "corp", "score": "nll"}):
+        once = cal.decompose(labels, scores, counts=counts, **options)
+        assert once.to_dict() == pytest.approx(cal.decompose(*repeated, **options).to_dict(), abs=1e-13)
+        real = cal.decompose(labels, scores, sample_weight=counts * 0.37, **options)
+        assert real.to_dict() == pytest.approx(once.to_dict(), abs=1e-13)
+
+
+def test_rates_of_0_and_1_stay_exact_under_real_weights() -> None:
+    """A rate a rounding away from 1 would give the log score of a sure forecast the wrong sign, or make it infinite."""
+    rng = np.random.default_rng(3)
+    weight = rng.exponential(size=400) * 10.0 ** rng.integers(-12, 3, 400)
+    scores = np.sort(rng.random(400)).round(2)
+    labels = (scores > 0.5).astype(int)
+    for options in ({"method": "murphy"}, {"method": "corp"}, {"bins": 4}):
+        found = cal.decompose(labels, scores, score="nll", sample_weight=weight, **options)
+        assert found.resolution == pytest.approx(found.uncertainty, abs=1e-15)
+    one_sided = cal.decompose(np.ones(400, int), scores + 0.001, score="nll", sample_weight=weight, clip=True)
+    assert (one_sided.uncertainty, one_sided.resolution) == (0, 0)
+
+
+# The same numbers once more, slowly: exact fractions, sums over groups as the papers print them.
+
+
+def murphy_exactly(labels: Any, rows: Any, weights: list[Fraction]) -> tuple[Fraction, Fraction, Fraction]:
+    classes = range(len(rows[0]))
+    total = sum(weights)
+    groups: dict[tuple[Fraction, ...], list[int]] = defaultdict(list)
+    for i, row in enumerate(rows):
+        groups[tuple(map(Fraction, row))].append(i)
+    overall = [sum(w for w, y in zip(weights, labels, strict=True) if y == k) / total for k in classes]
+    reliability = resolution = Fraction(0)
+    for forecast, members in groups.items():
+        size = sum(weights[i] for i in members)
+        if size == 0:
+            continue
+        seen = [sum(weights[i] for i in members if labels[i] == k) / size for k in classes]
+        reliability += size / total * sum((p - o) ** 2 for p, o in zip(forecast, seen, strict=True))
+        resolution += size / total * sum((o - m) ** 2 for o, m in zip(seen, overall, strict=True))
+    return reliability, resolution, sum((m * (1 - m) for m in overall), Fraction(0))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_murphy_against_exact_sums(seed: int) -> None:
+    classes = 2 + seed % 4
+    labels, probs = problem(seed, classes, 25)
+    rows = probs if classes > 2 else np.column_stack([1 - probs, probs])
+    counts = np.random.default_rng(seed).integers(0, 4, 25)
+    expected = murphy_exactly(labels.tolist(), rows.tolist(), [Fraction(int(count)) for count in counts])
+    found = cal.decompose(labels, probs, counts=counts, scale="sum", method="murphy")
+    assert [getattr(found, term) for term in TERMS] == pytest.approx([float(part) for part in expected], abs=1e-14)
+
+
+def isotonic_by_trying(scores: Any, labels: Any, weights: list[Fraction]) -> tuple[Fraction, Fraction, Fraction]:
+    """The best of all ways to cut the sorted tie groups into runs whose means rise: squared error of fit, forecast, base rate."""
+    values = sorted(set(scores))
+    weight = [sum(w for w, s in zip(weights, scores, strict=True) if s == v) for v in values]
+    hits = [sum(w * y for w, y, s in zip(weights, labels, scores, strict=True) if s == v) for v in values]
+    total, best = sum(weight), None
+    for number in range(len(values)):
+        for inner in combinations(range(1, len(values)), number):
+            cuts = [0, *inner, len(values)]
+            runs = [(sum(hits[a:b]), sum(weight[a:b])) for a, b in pairwise(cuts)]
+            means = [hit / size for hit, size in runs]
+            if means == sorted(means):
+                error = sum((size * m * (1 - m) for (_, size), m in zip(runs, means, strict=True)), Fraction(0)) / total
+                best = error if best is None else min(best, error)
+    assert best is not None
+    stated = sum(w * (Fraction(s) - y) ** 2 for w, s, y in zip(weights, scores, labels, strict=True)) / total
+    rate = sum(hits) / total
+    return best, stated, rate * (1 - rate)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_corp_against_every_monotone_fit(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(0, 9, 14) / 8
+    labels = rng.integers(0, 2, 14)
+    counts = rng.integers(1, 4, 14)
+    fit, stated, base = isotonic_by_trying(scores.tolist(), labels.tolist(), [Fraction(int(c)) for c in counts])
+    found = cal.decompose(labels, scores, method="corp", counts=counts)
+    expected = [float(stated - fit), float(base - fit), float(base)]
+    assert [getattr(found, term) for term in TERMS] == pytest.approx(expected, abs=1e-14)
+
+
+@pytest.mark.parametrize("score", ["brier", "nll"])
+def test_corp_of_an_isotonic_fit_is_calibrated(score: str) -> None:
+    labels, scores = problem(21, n=200)
+    from scipy.optimize import isotonic_regression
+
+    order = np.argsort(scores, kind="stable")
+    _, group = np.unique(scores[order], return_inverse=True)
+    rate = np.bincount(group, labels[order]) / np.bincount(group)
+    fitted = np.empty(200)
+    fitted[order] = isotonic_regression(rate, weights=np.bincount(group)).x[group]
+    assert cal.decompose(labels, fitted, method="corp", score=score).miscalibration < 1e-15
+
+
+# Soft labels, infinite scores, forms of input.
+
+
+def test_soft_labels_where_the_score_takes_them() -> None:
+    rng = np.random.default_rng(6)
+    soft, scores = rng.integers(0, 5, 40) / 4, rng.integers(1, 6, 40) / 6
+    for score in ("brier", "nll"):
+        for options in ({}, {"method": "corp"}, {"bins": 3}):
+            found = cal.decompose(soft, scores, score=score, soft=True, **options)
+            assert sum_of(found) == pytest.approx(found.value, abs=1e-12)
+            assert found.total == pytest.approx(cal.catalogue[score](soft, scores, soft=True), abs=1e-12)
+            assert min(found.reliability, found.resolution) >= 0
+    # The log score is linear in the label: shares are fractional rows.
+    split = np.repeat([0, 1], 40), np.tile(scores, 2)
+    weight = np.concatenate([1 - soft, soft])
+    for options in ({}, {"method": "corp"}):
+        whole = cal.decompose(*split, score="nll", sample_weight=weight, **options).to_dict()
+        assert cal.decompose(soft, scores, score="nll", soft=True, **options).to_dict() == pytest.approx(
+            whole, abs=1e-13
+        )
+    with pytest.raises(cal.UndefinedMetricError, match="hard labels"):
+        cal.decompose(soft, scores, score="ranked_probability", soft=True)
+
+
+def test_an_infinite_score_is_all_miscalibration() -> None:
+    for options in ({}, {"method": "corp"}):
+        found = cal.decompose([0, 1, 1], [0.2, 0.0, 0.9], score="nll", **options)
+        assert found.value == found.miscalibration == math.inf
+        assert math.isfinite(found.discrimination + found.uncertainty)
+        assert json.loads(json.dumps(found.to_dict()))["value"] == "inf"
+        assert "inf" in repr(found)
+    inside = cal.decompose([0, 1, 1], [0.2, 0.0, 0.9], score="nll", bins=2)
+    assert inside.within == math.inf
+    assert math.isfinite(inside.value)
+    with pytest.raises(cal.UndefinedMetricError, match="infinite with and without"):
+        cal.decompose([1, 0, 1], [0.0, 0.2, 0.9], score="nll", bins=10)
+
+
+def test_a_score_that_has_no_least_value_has_no_parts() -> None:
+    with pytest.raises(cal.UndefinedMetricError, match="scores -inf"):
+        cal.decompose(*T1, score="dawid_sebastiani", method="corp")
+    labels, scores = [0, 1, 0, 1], [0.3, 0.3, 0.6, 0.6]
+    found = cal.decompose(labels, scores, score="dawid_sebastiani", method="corp")
+    assert found.discrimination == 0
+    assert sum_of(found) == pytest.approx(cal.dawid_sebastiani(labels, scores), abs=1e-14)
+
+
+def test_logits_keep_what_probabilities_lose() -> None:
+    found = cal.decompose([1, 0, 1], [-800.0, 1.0, 2.0], score="nll", input="logit")
+    assert found.value == pytest.approx(cal.nll([1, 0, 1], [-800.0, 1.0, 2.0], input="logit"))
+    assert math.isfinite(found.reliability)
+
+
+def test_forms_of_input_agree() -> None:
+    labels, scores = problem(2)
+    expected = cal.decompose(labels, scores, bins=4)
+    two = np.column_stack([1 - scores, scores])
+    assert cal.decompose(labels, two, bins=4).to_dict() == pytest.approx(expected.to_dict())
+    predictions = cal.Predictions(labels, scores)
+    assert cal.decompose(predictions, bins=4) == expected
+    view = cal.views.View(scores, labels.astype(np.uint8))
+    assert cal.decompose(view, bins=4) == expected
+    assert cal.decompose(view, method="corp") == cal.decompose(labels, scores, method="corp")
+    keep = np.arange(60) < 40
+    assert cal.decompose(labels, scores, where=keep) == cal.decompose(labels[keep], scores[keep])
+    metric = cal.decompose(labels, scores, score=cal.nll, base=2)
+    assert metric.value == pytest.approx(cal.nll(labels, scores) / math.log(2))
+    confident = cal.decompose(labels, scores, input="confidence", method="corp")
+    assert (confident.lens, confident.value) == ("top_label", pytest.approx(cal.brier(labels, scores)))
+
+
+def test_result_reads_well() -> None:
+    found = cal.decompose(*T2, bins=5)
+    assert repr(found) == (
+        "brier (murphy, binary): 0.1300 = 0.03000 reliability - 0.1400 resolution + 0.2400 uncertainty; 0.02250 within bins"
+    )
+    assert "miscalibration" in repr(cal.decompose(*T1, method="corp"))
+    assert list(found.to_dict()) == ["score", "method", "lens", "value", *TERMS, "within", "note"]
+    assert found.to_frame().shape == (1, 9)
+    assert found.note == ""
+    assert "<td>reliability</td><td>0.03000</td>" in found._repr_html_()
+    alone = cal.decompose([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], method="murphy")
+    said = "4 of 4 forecasts differ, so reliability is nearly the whole score: give bins= or method='corp'"
+    assert repr(alone).endswith(f"0.1875 uncertainty ({said})")
+    assert "4 of 4 forecasts differ" in alone._repr_html_()
+    assert cal.decompose([0, 1, 1, 1], [0.1, 0.1, 0.8, 0.8], method="murphy").note == ""
+    assert cal.decompose([1], [0.8], method="murphy").note == ""
+    with pytest.raises(AttributeError):
+        found.value = 1  # type: ignore[misc]
+
+
+def test_fitted_bins_are_used_again() -> None:
+    labels, scores = problem(7)
+    table = cal.calibration_curve(labels, scores, bins=4, binning="equal_mass").table
+    again = cal.decompose(labels, scores, binning=table).to_dict()
+    assert again == pytest.approx(cal.decompose(labels, scores, bins=4, binning="equal_mass").to_dict(), abs=1e-14)
+
+
+BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
+    (cal.ArgumentError, "method: must be 'auto', 'murphy' or 'corp'", {"method": "kumar"}),
+    (cal.ArgumentError, "score: 'ece' is no strictly proper score", {"score": "ece"}),
+    (cal.ArgumentError, "score: 'root_brier' is no strictly proper score", {"score": "root_brier"}),
+    (cal.UnknownMetricError, "there is no metric", {"score": "brierr"}),
+    (cal.ArgumentError, "floor: nll with a floor is not proper", {"score": "nll", "floor": 1e-15}),
+    (cal.ArgumentError, "bins: has no place in method='corp'", {"method": "corp", "bins": 5}),
+    (cal.ArgumentError, "bins: is needed beside binning='equal_mass'", {"binning": "equal_mass"}),
+    (cal.ArgumentError, "bins: must be a whole number", {"bins": 0}),
+    (cal.ArgumentError, "scale: must be one of", {"scale": "quarter"}),
+    (cal.UnknownArgumentError, "n_bins: .*here it is bins", {"n_bins": 5}),
+    (cal.UnknownArgumentError, "combine: is no argument of decompose", {"combine": "mean"}),
+    (cal.LensError, "lens: asks 3 questions", {"lens": "classwise"}),
+    (cal.LensError, "lens: 'canonical' keeps the whole vector", {"lens": "canonical", "method": "corp"}),
+    (cal.LensError, "lens: 'canonical' keeps the whole vector", {"lens": "canonical", "bins": 4}),
+    (cal.LensError, "lens: there is no lens", {"lens": "tob_label"}),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "options"), BAD, ids=lambda value: str(value)[:60])
+def test_bad_options_are_named(error: type[Exception], message: str, options: dict[str, Any]) -> None:
+    with pytest.raises(error, match=message):
+        cal.decompose(*M3, **options)
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(cal.ProbabilityError, match="row 1"):
+        cal.decompose([0, 1], [0.5, 1.5])
+    with pytest.raises(cal.LensError, match="class:NAME"):
+        cal.decompose([[0, 1]], [[0.2, 0.9]], multilabel=True)
+    view = cal.views.View(np.array([0.1, 0.9]), np.array([0, 1], np.uint8))
+    for more in ({"lens": "binary"}, {"where": [True, False]}, {"counts": [1, 1]}):
+        with pytest.raises(cal.InputTypeError, match="is a view"):
+            cal.decompose(view, **more)
+
+
+def test_signatures_say_what_can_be_given() -> None:
+    for function in (cal.decompose, cal.skill_score):
+        names = list(inspect.signature(function).parameters)
+        assert names[:2] == ["y_true", "y_prob"]
+        assert "Examples" in (function.__doc__ or "")
+
+
+def test_a_sketch_is_decomposed_by_its_cells() -> None:
+    sketch = cal.Sketch.of(*T2)
+    for method in ("murphy", "corp"):
+        ours, rows = cal.decompose(sketch, method=method), cal.decompose(*T2, method=method)
+        assert [getattr(ours, term) for term in TERMS] == pytest.approx([getattr(rows, term) for term in TERMS])
+    assert cal.skill_score(sketch) == pytest.approx(cal.skill_score(*T2))
+
+
+def test_the_default_is_not_fooled_by_forecasts_that_differ() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.beta(0.5, 0.8, 2537).round(4)  # most of them differ, some tie
+    labels = (rng.random(2537) < scores**1.3).astype(int)
+    corp = cal.decompose(labels, scores, method="corp")
+    forms: list[tuple[Any, Any, dict[str, Any]]] = [
+        (labels, scores, {}),
+        (labels, np.column_stack([1 - scores, scores]), {}),
+        (labels, np.column_stack([1 - scores, scores]), {"lens": "canonical"}),
+        (np.where(labels, "yes", "no"), scores, {"pos_label": "yes"}),
+    ]
+    for y, p, words in forms:
+        found = cal.decompose(y, p, **words)
+        assert (found.method, found.lens, found.note) == ("corp", "binary", "")
+        assert [getattr(found, term) for term in TERMS] == pytest.approx([getattr(corp, term) for term in TERMS])
+    murphy = cal.decompose(labels, scores, method="murphy")
+    assert murphy.reliability > 0.08 > 0.015 > corp.reliability
+    assert "forecasts differ" in murphy.note
+    assert cal.decompose(labels, scores, bins=9).method == "murphy"
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("classes", [4, 30])
+def test_by_default_whole_rows_are_decomposed_over_cells_where_they_differ(classes: int, kind: str | None) -> None:
+    rng = np.random.default_rng(classes)
+    probs = rng.dirichlet(np.full(classes, 0.5), 1201)
+    labels = (probs.cumsum(axis=1) > rng.random((1201, 1))).argmax(axis=1)
+    weights = weights_of(kind, 1201)
+    for score in ("brier", "nll"):
+        found = cal.decompose(labels, probs, score=score, **weights)
+        whole = cal.catalogue[score](labels, probs, **weights)
+        assert (found.method, found.lens) == ("murphy", "canonical")
+        assert "of a k-d tree" in found.note
+        assert found.total == pytest.approx(whole, abs=1e-12)
+        assert found.reliability < whole / 5  # these are calibrated, and their cells small
+        again = cal.decompose(labels, probs, score=score, binning=cal.KDTree(), **weights)
+        assert again.reliability == found.reliability
+    repeated = (labels[:20], probs[:20]) if kind is None else (labels, np.repeat(probs[:20], 61, axis=0)[:1201])
+    if kind == "counts":
+        weights = {"counts": np.full(1201, 3)}
+    found = cal.decompose(*repeated, **({} if kind is None else weights))
+    assert (found.note == "") == (kind is not None)
+
+
+def test_rows_that_share_a_forecast_are_groups_of_their_own() -> None:
+    labels, rows = PAIRS
+    found = cal.decompose(labels * 10, rows * 10)
+    assert (found.method, found.note, found.within) == ("murphy", "", 0)
+    assert found.reliability == cal.decompose(labels, rows, method="murphy").reliability

@@ -1,0 +1,110 @@
+"""Distances of gece, and the deviation and interval that come with t_cal."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.metrics.bin.debiased import l2ce_bounds, t_cal_null_deviation
+from calibrant.views.resolve import views_of
+from calibrant.views.view import View
+
+P = np.array([[0.7, 0.2, 0.1], [0.15, 0.55, 0.3], [0.2, 0.15, 0.65], [0.42, 0.48, 0.1]])
+Y = [0, 1, 2, 0]
+GAP = P.mean(axis=0) - np.eye(3)[Y].mean(axis=0)  # the only cell of four rows
+T1 = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+T2 = ([0, 0, 1, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ({"distance": "tv"}, np.abs(GAP).sum() / 2),
+        ({"distance": "l1"}, np.abs(GAP).sum()),
+        ({"distance": "l2"}, np.linalg.norm(GAP)),
+        ({"distance": "lp", "norm": 3}, np.linalg.norm(GAP, 3)),
+        ({"distance": "lp", "norm": math.inf}, np.abs(GAP).max()),
+        ({"distance": "l2", "class_weight": [1, 0, 4]}, math.sqrt(GAP[0] ** 2 + 4 * GAP[2] ** 2)),
+        ({"distance": "mahalanobis", "matrix": np.diag([1, 2, 3])}, math.sqrt(GAP**2 @ [1, 2, 3])),
+        ({"distance": "mahalanobis", "matrix": np.eye(3)}, np.linalg.norm(GAP)),
+    ],
+)
+def test_distances_of_one_cell(words: dict[str, object], expected: float) -> None:
+    assert cal.gece(Y, P, **words) == pytest.approx(expected, rel=1e-12)
+
+
+def test_interval_distance_asks_whether_the_promise_is_kept() -> None:
+    y, p = [1, 1, 0, 1, 0], [0.62, 0.65, 0.7, 0.75, 0.79]
+    rate = 3 / 5
+    kept = cal.gece(y, p, lens="binary", distance="interval", interval=(0.6, 0.8), bins=1)
+    missed = cal.gece(y, p, lens="binary", distance="interval", interval=(0.65, 0.8), bins=1)
+    assert kept == 0
+    assert missed == pytest.approx(0.65 - rate)
+    with pytest.raises(cal.ArgumentError, match="one score per row"):
+        cal.gece(Y, P, distance="interval", interval=(0.6, 0.8))
+    with pytest.raises(cal.ArgumentError, match="low <= high"):
+        cal.gece(y, p, lens="binary", distance="interval")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ({"distance": "mahalanobis"}, "symmetric"),
+        ({"distance": "mahalanobis", "matrix": np.eye(2)}, r"\(3, 3\)"),
+        ({"distance": "mahalanobis", "matrix": np.diag([1, 1, -1])}, "least eigenvalue is -1"),
+        ({"distance": "mahalanobis", "matrix": [[1, 2, 0], [0, 1, 0], [0, 0, 1]]}, "symmetric"),
+        ({"distance": "tv", "class_weight": [1, 1, 1]}, "goes with distance='l2'"),
+        ({"distance": "l3"}, "must be one of"),
+    ],
+)
+def test_distances_that_are_none_are_refused(words: dict[str, object], text: str) -> None:
+    with pytest.raises(cal.ArgumentError, match=text):
+        cal.gece(Y, P, **words)
+
+
+def test_an_indefinite_matrix_is_taken_when_told() -> None:
+    matrix = np.diag([1.0, 1.0, -1e-3])
+    assert cal.gece(Y, P, distance="mahalanobis", matrix=matrix, indefinite=True) == pytest.approx(
+        math.sqrt(GAP**2 @ np.diag(matrix))
+    )
+    with pytest.raises(cal.UndefinedMetricError, match="negative squared distance"):
+        cal.gece(Y, P, distance="mahalanobis", matrix=-np.eye(3), indefinite=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "bins", "expected"),
+    [(T1, 2, 0.0474341649), (T2, 5, 0.0398348152), (T2, 2, 0.0292499573)],
+    ids=["T1-2", "T2-5", "T2-2"],
+)
+def test_null_deviation_of_t_cal(data: tuple[list[int], list[float]], bins: int, expected: float) -> None:
+    view = views_of(cal.Predictions(*data), "binary")[0]
+    assert isinstance(view, View)
+    assert t_cal_null_deviation(view, bins) == pytest.approx(expected, abs=1e-10)
+
+
+def test_null_deviation_by_enumeration_of_all_labels() -> None:
+    p = np.array(T2[1][:8])
+    moments = np.zeros(2)
+    for labels in product((0, 1), repeat=len(p)):
+        chance = np.prod(np.where(labels, p, 1 - p))
+        value = cal.t_cal(list(labels), p, bins=3)
+        moments += chance * np.array([value, value**2])
+    view = views_of(cal.Predictions([0] * 8, p), "binary")[0]
+    assert isinstance(view, View)
+    assert moments[0] == pytest.approx(0, abs=1e-15)
+    assert t_cal_null_deviation(view, 3) == pytest.approx(math.sqrt(moments[1]), rel=1e-12)
+
+
+def test_interval_of_the_squared_error_holds_the_value_and_is_cut_at_zero() -> None:
+    view = views_of(cal.Predictions(*T2), "binary")[0]
+    assert isinstance(view, View)
+    low, high = l2ce_bounds(view, 5)
+    assert low == 0
+    assert high > cal.l2ce_interval(*T2, bins=5)
+    # The half width is z times the root of both variances; the influence's is 0.001098 for these data.
+    half = high - cal.l2ce_interval(*T2, bins=5)
+    assert half == pytest.approx(1.959963985 * math.sqrt(0.0398348152**2 + 0.001098), rel=1e-6)

@@ -1,0 +1,382 @@
+"""The catalogue and its entries: looking up, searching, declaring, printing, pickling."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import inspect
+import json
+import math
+import pickle
+import subprocess
+import sys
+import weakref
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant import catalogue, errors
+from calibrant.metrics import Metric
+from calibrant.metrics import registry as _metric
+from calibrant.metrics.registry import Catalogue, metric, preset
+from calibrant.views import View
+
+EVERY = [pytest.param(m, id=m.id) for m in catalogue.values()]
+Y, P = [0, 1, 1, 0], [0.2, 0.8, 0.6, 0.3]
+
+
+def mean_gap(view: View, *, power: float = 1) -> float:
+    """Mean score minus mean outcome."""
+    return abs(view.mean(view.score) - view.mean(view.raw_outcome)) ** power
+
+
+def private_metric(id: str = "gap", **facts: Any) -> Metric:
+    facts = {"family": "own", "subfamily": "gaps", "range": (0, 1), "ideal": 0, "cite": "naeini2015", **facts}
+    return Metric(mean_gap, id, "Gap <b>of</b> means", takes="View", **facts)
+
+
+@pytest.mark.parametrize(
+    ("name", "id"),
+    [
+        ("ece", "ece"),
+        ("ECE", "ece"),
+        ("Expected calibration error", "ece"),
+        ("confidence-ECE", "ece"),
+        ("log loss", "nll"),
+        ("log_loss", "nll"),
+        ("Cross-Entropy", "nll"),
+        ("smCE", "smce"),
+        ("rmse", "root_brier"),
+        ("GECE", "gece"),
+    ],
+)
+def test_names_of_the_literature_find_their_metric(name: str, id: str) -> None:
+    assert catalogue[name].id == id
+    assert name in catalogue
+
+
+def test_an_id_wins_over_an_alias() -> None:
+    # "MCE" is an alias of two metrics, "mce" the id of one of them.
+    assert catalogue["mce"] is cal.mce
+    with pytest.raises(cal.AmbiguousMetricError, match=r"ce_p \(Kumar.*mce \(Naeini"):
+        catalogue["MCE"]
+    assert "MCE" not in catalogue
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("calibration intercept", {"cox_intercept", "fixed_slope_intercept"}),
+        ("CITL", {"calibration_in_the_large", "fixed_slope_intercept"}),
+        ("calibration-in-the-large", {"calibration_in_the_large", "fixed_slope_intercept"}),
+        ("CIS", {"cox_intercept", "cox_slope"}),
+        ("ECCE", {"ecce_mad", "ecce_r"}),
+        ("KS calibration error", {"ecce_mad", "ks_top_r"}),
+        ("kernel calibration error", {"mmce", "skce_b"}),
+    ],
+)
+def test_a_name_of_two_metrics_lists_both(name: str, meant: set[str]) -> None:
+    with pytest.raises(cal.AmbiguousMetricError) as caught:
+        catalogue[name]
+    assert all(f"{id} (" in caught.value.remedy and catalogue[id].name in caught.value.remedy for id in meant)
+    assert caught.value.problem == f"{name!r} names {len(meant)} metrics"
+
+
+def test_the_intercept_at_slope_1_is_that_of_the_log_odds() -> None:
+    y, p = [0, 1, 0, 0, 1, 0], [0.9, 0.8, 0.7, 0.95, 0.6, 0.5]  # far too high
+    found = catalogue["calibration intercept at slope 1"](y, p)
+    moved = 1 / (1 + np.exp(-found - np.log(np.divide(p, 1 - np.array(p)))))
+    assert moved.mean() == pytest.approx(np.mean(y), abs=1e-12)
+    assert found == cal.calibration_in_the_large(y, p, form="logit") < 0 < cal.calibration_in_the_large(y, p)
+
+
+def test_the_variation_ratio_is_freemans() -> None:
+    """Freeman's is 1 - max; Wilcox's is that times K / (K - 1)."""
+    y, p = [2, 2, 1, 0], [[0.5, 0.3, 0.2]] * 4
+    assert cal.vce(y, p, variation="variation_ratio", bins=1) == pytest.approx(abs((1 - 0.5) - (1 - 0.5)))
+    y = [0, 0, 0, 1]
+    assert cal.vce(y, p, variation="variation_ratio", bins=1) == pytest.approx(0.75 - 0.5)
+    assert "Freeman's ``'variation_ratio'``" in cal.vce.explain["variation"]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("eec", "'ece'"), ("breir", "'brier'"), ("log los", "'nll'"), ("classwise ece error", "'cwce'")]
+)
+def test_a_near_miss_is_told(name: str, near: str) -> None:
+    with pytest.raises(cal.UnknownMetricError, match=near):
+        catalogue[name]
+    assert name not in catalogue
+    assert catalogue.get(name) is None
+    assert catalogue.get(name, cal.ece) is cal.ece
+
+
+def test_the_catalogue_is_a_mapping_of_ids() -> None:
+    assert len(catalogue) == len(list(catalogue)) == len(set(catalogue))
+    assert all(catalogue[id].id == id for id in catalogue)
+    assert {"ece", "mce", "brier", "nll", "ecd", "gece", "vce"} <= set(catalogue)
+
+
+def test_find_by_facts_and_text() -> None:
+    strictly = catalogue.find(proper="strictly")
+    assert {"brier", "nll"} <= {m.id for m in strictly} < set(catalogue)
+    assert all(m.proper == "strictly" for m in strictly)
+    assert cal.esce in catalogue.find(signed=True, family="bin")
+    assert cal.ecd not in catalogue.find(signed=True, family="bin")
+    assert cal.mce in catalogue.find(use_cases="safety")
+    assert cal.ece in catalogue.find(aliases="ECE-EW")
+    assert cal.rmsce in catalogue.find(base="ece")
+    assert catalogue.find("BRIER") == [m for m in catalogue.values() if "brier" in str(m.to_dict()).lower()]
+    assert catalogue.find() == list(catalogue.values())
+    assert catalogue.find("no entry says this") == []
+    assert cal.root_brier in catalogue.find(range=(0, math.sqrt(2)))
+    assert cal.brier not in catalogue.find(range=(0, math.sqrt(2)))
+
+
+def test_tree_and_print_show_every_metric_once() -> None:
+    leaves = [m for subfamilies in catalogue.tree().values() for metrics in subfamilies.values() for m in metrics]
+    assert sorted(m.id for m in leaves) == sorted(catalogue)
+    text = repr(catalogue)
+    assert text.splitlines()[0] == f"{len(catalogue)} calibration metrics"
+    for m in catalogue.values():
+        assert sum(line.split()[:1] == [m.id] for line in text.splitlines()) == 1
+    assert repr(cal.ece) == "<metric ece: Expected calibration error>"
+
+
+class Tags(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.found.append(tag)
+
+
+def test_notebook_view_escapes_names() -> None:
+    mine = Catalogue()
+    mine.add(private_metric(family="<script>alert(1)</script>", subfamily="<img src=x onerror=y>"))
+    html = mine._repr_html_()
+    assert set(Tags(html).found) == {"p", "details", "summary", "ul", "li", "code"}
+    assert "Gap &lt;b&gt;of&lt;/b&gt; means" in html
+
+
+def test_declaring_a_metric_on_a_catalogue_of_ones_own() -> None:
+    mine = Catalogue()
+    gap = private_metric(aliases=("the gap",))
+    mine.add(gap)
+    assert mine["The Gap"] is gap
+    assert "gap" not in set(catalogue)
+    assert gap(Y, P) == pytest.approx(0.025)
+    assert gap(Y, P, power=2) == pytest.approx(0.025**2)
+    # Lens, selection and weights come with the declaration.
+    p3, y3 = [[0.7, 0.2, 0.1], [0.3, 0.6, 0.1]], [0, 2]
+    assert gap(y3, p3) == pytest.approx(0.65 - 0.5)
+    assert gap(y3, p3, lens="classwise", combine="max") == pytest.approx(0.4)
+    assert gap(Y, P, where=[True, True, False, False]) == pytest.approx(0)
+    assert gap(Y, P, counts=[1, 3, 0, 0]) == pytest.approx(0.1)
+    with pytest.raises(cal.ArgumentError, match="'gap' is taken"):
+        mine.add(private_metric())
+    with pytest.raises(cal.UnknownArgumentError, match="did you mean 'power'"):
+        gap(Y, P, powr=2)
+
+
+def test_a_formula_must_say_what_it_reads() -> None:
+    facts = {"family": "x", "subfamily": "x", "range": (0, 1), "ideal": 0, "cite": "naeini2015"}
+    for formula in (lambda view: 0.0, private_metric):
+        with pytest.raises(cal.ArgumentError, match="View, VectorView or Block"):
+            metric("Nothing", **facts)(formula)
+    with pytest.raises(cal.ArgumentError, match="'ece' is taken"):
+        preset(cal.brier, "ece", "Taken", summary="Taken.")
+
+
+@pytest.mark.parametrize("mixed", ["counts", "classes", "input"])
+def test_an_option_may_not_take_a_word_that_means_something_else(mixed: str) -> None:
+    with pytest.raises(cal.ArgumentError, match=f"'{mixed}' already means something"):
+        private_metric(defaults={mixed: 1})
+
+
+def test_what_a_formula_needs_and_refuses_is_checked_before_it_runs() -> None:
+    picky = private_metric(needs=("groups",))
+    with pytest.raises(cal.InputTypeError, match="groups: is needed by gap; pass groups="):
+        picky(Y, P)
+    assert picky(Y, P, groups=["a", "b", "a", "b"]) == pytest.approx(0.025)
+    with pytest.raises(cal.UndefinedMetricError, match="needs hard labels"):
+        private_metric(soft=False)([0.1, 0.2, 0.3, 0.4], P, soft=True)
+    with pytest.raises(cal.WeightsNotSupportedError, match="counts: gap has no meaning under counts"):
+        private_metric(counts=False)(Y, P, counts=[1, 2, 1, 1])
+    with pytest.raises(cal.WeightsNotSupportedError, match="sample_weight: gap has no meaning under real weights"):
+        private_metric(importance=False)(Y, P, sample_weight=[1, 2, 1, 1])
+    assert private_metric(counts=False)(Y, P, counts=[1, 1, 1, 1]) == pytest.approx(0.025)
+
+
+def test_not_a_number_is_never_returned() -> None:
+    hollow = Metric(
+        lambda view: math.nan,
+        "hollow",
+        "Hollow",
+        takes="View",
+        family="x",
+        subfamily="x",
+        range=(0, 1),
+        ideal=0,
+        cite="naeini2015",
+    )
+    with pytest.raises(cal.UndefinedMetricError, match="hollow: has no value for these data"):
+        hollow(Y, P)
+
+
+def test_a_preset_is_its_base_with_other_defaults() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1, 1, 1], 300)
+    y = rng.integers(0, 3, 300)
+    assert cal.rmsce(y, p) == cal.ece(y, p, norm=2)
+    assert cal.ece_em(y, p) == cal.ece(y, p, binning="equal_mass")
+    assert cal.cwce(y, p) == cal.ece(y, p, lens="classwise")
+    assert cal.ace(y, p, bins=7) == cal.ece(y, p, lens="classwise", binning="equal_mass", bins=7)
+    assert cal.root_brier(y, p) == pytest.approx(math.sqrt(cal.brier(y, p)), abs=1e-15)
+    assert (cal.cwce.base, cal.cwce.lens, cal.ece.base, cal.ece.lens) == ("ece", "classwise", None, "auto")
+    assert cal.rmsce.summary != cal.ece.summary
+
+
+def test_rows_are_what_the_mean_is_made_of() -> None:
+    expected = [0.04, 0.04, 0.16, 0.09]
+    assert cal.brier.rows(Y, P).tolist() == pytest.approx(expected)
+    assert cal.brier.rows(Y, P).mean() == pytest.approx(cal.brier(Y, P))
+    # Every row given is answered, also one without weight; the weights only say how much each counts.
+    weights = [1, 0, 2, 1]
+    assert cal.brier.rows(Y, P, sample_weight=weights).tolist() == pytest.approx(expected)
+    assert np.average(cal.brier.rows(Y, P), weights=weights) == pytest.approx(cal.brier(Y, P, sample_weight=weights))
+    assert cal.nll.rows(Y, P, base=2) == pytest.approx(-np.log2([0.8, 0.8, 0.6, 0.7]))
+    assert cal.ecd.rows(Y, P).mean() == pytest.approx(cal.ecd(Y, P))
+    assert cal.brier.rows([0, 2], [[0.7, 0.2, 0.1], [0.3, 0.6, 0.1]], lens="class:2") == pytest.approx([0.01, 0.81])
+
+
+@pytest.mark.parametrize("m", EVERY)
+class TestEveryEntry:
+    def test_is_complete(self, m: Metric) -> None:
+        entry = m.to_dict()
+        assert all(entry[field] for field in ("name", "family", "subfamily", "reference", "summary", "pros", "cons"))
+        assert m.range[0] < m.range[1]
+        assert m.ideal is None or m.range[0] <= m.ideal <= m.range[1]
+        assert getattr(cal, m.id) is m
+        assert json.loads(json.dumps(entry))["id"] == m.id
+        assert m.seconds(10**6, 10) > m.seconds(10**3, 10) > 0
+
+    def test_documents_every_option(self, m: Metric) -> None:
+        signature = inspect.signature(m)
+        assert list(signature.parameters)[:2] == ["y_true", "y_prob"]
+        for word in m.options:
+            assert signature.parameters[word].default == m.options[word]
+            explained = (m.__doc__ or "").split(f"{word} : default")[1].split("\n")[1]
+            assert explained.strip()
+        for section in ("Parameters", "Returns", "References", "Examples"):
+            assert f"\n{section}\n{'-' * len(section)}\n" in (m.__doc__ or "")
+        assert (m.__doc__ or "").startswith(m.summary)
+
+    def test_survives_pickling_and_copying(self, m: Metric) -> None:
+        assert pickle.loads(pickle.dumps(m)) is m
+        assert copy.deepcopy(m) is m
+
+    def test_direction_is_told_for_signed_metrics_only(self, m: Metric) -> None:
+        if m.sides is None:
+            assert m.direction(0.5) == m.direction(-0.5) == ""
+            return
+        assert m.ideal is not None
+        assert m.direction(m.ideal) == ""
+        words = {
+            "spread": ("too extreme", "too moderate"),
+            "midpoint": ("overconfident at 0.5", "underconfident at 0.5"),
+        }.get(m.sign_of, ("overconfident", "underconfident"))
+        assert (m.direction(m.ideal + 0.1), m.direction(m.ideal - 0.1)) == (words if m.above == "over" else words[::-1])
+
+
+def test_what_is_signed_is_positive_for_overconfidence() -> None:
+    for m in (cal.esce, cal.ecd):
+        assert m([0, 1, 0, 1], [0.9, 0.9, 0.9, 0.9]) > 0 > m([1, 1, 1, 1], [0.6, 0.6, 0.6, 0.6])
+        assert (m.direction(0.1), m.direction(-0.1)) == ("overconfident", "underconfident")
+
+
+@pytest.mark.parametrize("lens", ["binary", "class:2", "classwise", "pair:0,1", "top_label"])
+def test_a_sign_speaks_of_levels_or_of_confidence(lens: str) -> None:
+    for id in ("ecd", "nses", "spiegelhalter_z"):
+        m = cal.catalogue[id]
+        assert m.sign_of == m.to_dict()["sign_of"] == "confidence"
+        assert m.ideal is not None
+        assert m.direction(m.ideal + 1, lens) == "overconfident"
+    wanted = "underconfident" if lens == "top_label" else "underestimates"
+    for id in ("esce", "expected_observed_ratio", "calibration_in_the_large"):
+        m = cal.catalogue[id]
+        assert m.ideal is not None
+        assert m.direction(m.ideal - 0.1, lens) == wanted
+        assert m.direction(m.ideal - 0.1, lens, {"form": "mean"}) == wanted
+    assert cal.calibration_in_the_large.direction(0.1, lens, {"form": "logit"}) == wanted
+    assert cal.fixed_slope_intercept.direction(0.1, lens) == wanted
+    assert cal.cox_intercept.direction(0.1, lens) == f"{wanted} at 0.5"
+    assert cal.cox_slope.direction(0.9, lens) == "too extreme"
+
+
+def test_pickles_are_read_in_a_process_that_has_not_used_calibrant_yet() -> None:
+    code = f"import pickle; print(pickle.loads({pickle.dumps(cal.nll)!r}).id)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "nll\n"
+
+
+EVERY_ERROR = [getattr(errors, name) for name in errors.__all__ if name.endswith("Error")]
+
+
+@pytest.mark.parametrize("kind", EVERY_ERROR)
+def test_every_error_can_be_read_by_a_program_and_sent_to_another(kind: type[cal.CalibrantError]) -> None:
+    error = kind("y_prob", "row 3 is nan", "drop the row", row=3)
+    for one in (error, pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(one) is kind
+        assert str(one) == "y_prob: row 3 is nan; drop the row"
+        assert (one.argument, one.problem, one.remedy, one.row) == ("y_prob", "row 3 is nan", "drop the row", 3)
+    assert str(kind("bins", "must be whole")) == "bins: must be whole"
+    assert isinstance(error, cal.CalibrantError)
+    if kind is not cal.CalibrantError:
+        assert isinstance(error, (ValueError, TypeError, OSError, ImportError))
+
+
+@pytest.mark.parametrize("id", ["ece", "smece", "brier", "gece", "cwce", "vce"])
+def test_a_call_leaves_nothing_for_the_collector(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays that wait for it fill the memory of a loop over many data."""
+    made = []
+
+    def noted(maker: Any) -> Any:
+        def make(*arguments: Any) -> Any:
+            found = maker(*arguments)
+            made.append(weakref.ref(found))
+            return found
+
+        return make
+
+    for name in ("as_predictions", "parse_selection"):
+        monkeypatch.setattr(_metric, name, noted(getattr(_metric, name)))
+    rows = [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.4, 0.1]]
+    gc.disable()
+    try:
+        cal.catalogue[id]([0, 1, 2, 1, 0] * 20, rows * 20)
+        cal.catalogue[id]([0, 1, 2, 1, 0] * 20, rows * 20, where=cal.select.label(0))
+        assert len(made) == 4
+        assert all(reference() is None for reference in made)
+    finally:
+        gc.enable()
+
+
+# Names of the literature for a form that is an option here: as an alias they would return another number.
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Hosmer-Lemeshow H",  # equal-width bins, and the default is the C statistic
+        "Chebyshev error",  # the largest entry, and the default is the mean
+        "CORP calibration error",  # a difference of Brier scores, and the metric is a mean distance
+        "verified calibration error",  # a root, and the metric is its square
+        "marginal calibration error",  # a root mean square over classes, and the metric is a mean
+        "top-label calibration error",  # a root mean square too, or conditional on the predicted class
+    ],
+)
+def test_names_of_other_forms_are_not_aliases(name: str) -> None:
+    with pytest.raises(cal.UnknownMetricError):
+        catalogue[name]

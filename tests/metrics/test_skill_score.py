@@ -1,0 +1,170 @@
+"""skill_score: written values, every form of the reference, and what has no skill to speak of."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+
+T1 = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+T2 = ([0, 0, 1, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
+M3 = ([0, 1, 2, 0], [[0.7, 0.2, 0.1], [0.15, 0.55, 0.3], [0.2, 0.15, 0.65], [0.42, 0.48, 0.1]])
+WEIGHTS: list[str | None] = [None, "counts", "sample_weight"]
+
+
+def problem(seed: int, classes: int = 2, n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """Labels that half follow the forecast; few enough different forecasts that many tie, none of them sure."""
+    rng = np.random.default_rng(seed)
+    rows = (rng.multinomial(8, np.full(classes, 1 / classes), n) + 1) / (8 + classes)
+    labels = np.array([rng.choice(classes, p=row) if rng.random() < 0.5 else rng.integers(classes) for row in rows])
+    return labels, rows if classes > 2 else rows[:, 1].copy()
+
+
+def weights_of(kind: str | None, n: int, seed: int = 1) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    return {} if kind is None else {kind: rng.integers(0, 4, n) if kind == "counts" else rng.exponential(size=n)}
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "value"),
+    [
+        (T1, {}, 0.44),
+        (T2, {}, 0.3645833333),
+        (T1, {"score": "nll"}, 1 - 0.3375388286 / 0.5623351446),
+        (T1, {"reference": 0.5}, 1 - 0.105 / 0.25),
+        (T1, {"reference": [0.5, 0.5]}, 1 - 0.105 / 0.25),
+        (T1, {"reference": T1[1]}, 0),
+        (T1, {"reference": [0, 1, 1, 0.5]}, 1 - 0.105 / 0.0625),
+        (M3, {}, 1 - 0.3042 / 0.625),
+        (M3, {"reference": [1 / 3, 1 / 3, 1 / 3]}, 1 - 0.3042 * 1.5),
+        (M3, {"reference": M3[1]}, 0),
+        (([0, 2, 0, 2], [[0, 0, 1], [1, 0, 0], [0, 0, 1], [1, 0, 0]]), {}, -3),
+    ],
+)
+def test_skill(data: Any, options: dict[str, Any], value: float) -> None:
+    assert cal.skill_score(*data, **options) == pytest.approx(value, abs=2e-10)
+
+
+def test_skill_of_a_score_whose_best_value_is_not_0() -> None:
+    value, constant = cal.spherical(*T1), cal.spherical(T1[0], [0.75] * 4)
+    assert cal.skill_score(*T1, score="spherical") == pytest.approx((value - constant) / (-1 - constant))
+    assert cal.skill_score([0, 1], [0, 1], score="spherical") == 1
+    assert cal.skill_score([0, 1], [0, 1]) == 1
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("options", [{}, {"lens": "class:1"}, {"lens": "top_label"}, {"scale": "per_class"}], ids=str)
+def test_skill_compares_the_same_rows(kind: str | None, options: dict[str, Any]) -> None:
+    """Weights, a selection and a lens hold for the reference too."""
+    labels, rows = problem(13, 3)
+    weights = weights_of(kind, 60)
+    keep = rows[:, 0] > 0.2
+    part = {word: value[keep] for word, value in weights.items()}
+    share = np.bincount(labels[keep], next(iter(part.values()), None), 3)
+    reference = np.tile(share / share.sum(), (keep.sum(), 1))
+    ours = cal.brier(labels[keep], rows[keep], **part, **options)
+    theirs = cal.brier(labels[keep], reference, **part, **options)
+    expected = 1 - ours / theirs
+    assert cal.skill_score(labels, rows, where=keep, **weights, **options) == pytest.approx(expected, abs=1e-12)
+    whole = np.tile(share / share.sum(), (60, 1))
+    for given in (whole, share / share.sum()):
+        found = cal.skill_score(labels, rows, where=keep, reference=given, **weights, **options)
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_selection_by_output_looks_at_the_forecast_not_at_the_reference() -> None:
+    labels, scores = problem(17)
+    other = np.random.default_rng(1).random(60)
+    high = cal.select.output(low=0.6, of=1)
+    keep = scores >= 0.6
+    expected = 1 - cal.brier(labels[keep], scores[keep]) / cal.brier(labels[keep], other[keep])
+    assert cal.skill_score(labels, scores, where=high, reference=other) == pytest.approx(expected)
+
+
+def test_skill_of_every_kind_of_predictions() -> None:
+    rng = np.random.default_rng(3)
+    labels, scores = problem(19)
+    rate = labels.mean()
+    expected = 1 - cal.brier(labels, scores) / (rate * (1 - rate))
+    two = np.column_stack([1 - scores, scores])
+    logits = np.log(scores / (1 - scores))
+    forms: list[tuple[Any, Any, dict[str, Any]]] = [
+        (labels, two, {}),
+        (labels, two, {"reference": rate}),
+        (labels, scores, {"input": "confidence", "lens": "top_label"}),
+        (labels, scores, {"input": "confidence", "lens": "top_label", "reference": rate}),
+        (labels, logits, {"input": "logit"}),
+        (labels, logits, {"input": "logit", "reference": np.full(60, np.log(rate / (1 - rate)))}),
+        (np.where(labels, "yes", "no"), scores, {"classes": ["no", "yes"], "lens": "class:yes"}),
+        (np.eye(2)[labels], two, {"soft": True}),
+        (labels.astype(float), scores, {"soft": True}),
+        (labels[:, None], scores[:, None], {"multilabel": True}),
+        (cal.Predictions(labels, scores), None, {}),
+        (cal.views.View(scores, labels.astype(np.uint8)), None, {}),
+        (cal.Predictions(labels, two).take(slice(None)), None, {"reference": [1 - rate, rate]}),
+    ]
+    for first, second, options in forms:
+        assert cal.skill_score(first, second, **options) == pytest.approx(expected, abs=1e-12), options
+    many = rng.dirichlet(np.ones(3), 60)
+    soft = rng.dirichlet(np.ones(3), 60)
+    constant = np.tile(soft.mean(axis=0), (60, 1))
+    found = cal.skill_score(soft, many, soft=True)
+    assert found == pytest.approx(1 - cal.brier(soft, many, soft=True) / cal.brier(soft, constant, soft=True))
+    vector = cal.views.VectorView(many, labels, None)
+    assert cal.skill_score(vector) == pytest.approx(cal.skill_score(labels, many))
+
+
+def test_skill_reads_frames_and_drops_rows_without_weight() -> None:
+    pd = pytest.importorskip("pandas")
+    labels, scores = problem(23)
+    frame = pd.DataFrame({"y": labels, "p": scores, "old": scores[::-1]})
+    expected = cal.skill_score(labels, scores, reference=scores[::-1])
+    assert cal.skill_score(frame, label="y", prob="p", reference="old") == pytest.approx(expected)
+    counts = np.arange(60) % 2
+    keep = counts > 0
+    dropped = cal.skill_score(labels[keep], scores[keep], reference=scores[::-1][keep])
+    assert cal.skill_score(labels, scores, reference=scores[::-1], counts=counts) == pytest.approx(dropped)
+
+
+def test_infinite_and_perfect_references() -> None:
+    assert cal.skill_score([0, 1, 1], [0.1, 0.0, 0.9], score="nll") == -math.inf
+    with pytest.raises(cal.UndefinedMetricError, match="inf for the reference"):
+        cal.skill_score([0, 1, 1], [0.1, 0.8, 0.9], score="nll", reference=0)
+    with pytest.raises(cal.UndefinedMetricError, match="nothing can be gained"):
+        cal.skill_score([1, 1], [0.5, 0.9])
+    for labels, scores in (T1, problem(29)):  # a constant at the base rate has no calibration error
+        with pytest.raises(cal.UndefinedMetricError, match="use a proper score"):
+            cal.skill_score(labels, scores, score="ece")
+    assert cal.skill_score(*T1, score="ece", bins=2, reference=0.5) == pytest.approx(1 - 0.2 / 0.25)
+
+
+BAD_SKILL: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
+    (cal.ArgumentError, "score: 'uce' has no finite best value", M3, {"score": "uce"}),
+    (cal.ArgumentError, "score: 'dawid_sebastiani' has no finite", M3, {"score": "dawid_sebastiani"}),
+    (cal.UnknownMetricError, "there is no metric", T1, {"score": "skill"}),
+    (cal.ArgumentError, "reference: is one number, and there are 3 classes", M3, {"reference": 0.4}),
+    (cal.ArgumentError, r"reference: must lie in \[0, 1\]", T1, {"reference": 1.4}),
+    (cal.ProbabilityError, "reference: row 0", T1, {"reference": [2.0, 0.5, 0.5, 0.5]}),
+    (cal.ProbabilityError, "reference: row 0 sums to", M3, {"reference": [0.5, 0.5, 0.5]}),
+    (cal.ShapeError, r"reference: has shape \(3,\)", T1, {"reference": [0.1, 0.2, 0.7]}),
+    (cal.InputTypeError, "reference: .*str", T1, {"reference": "old"}),
+    (cal.UnknownArgumentError, "n_bins", T1, {"n_bins": 3}),
+    (cal.UnknownArgumentError, "is no argument of skill_score", T1, {"refernce": 0.5}),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "data", "options"), BAD_SKILL, ids=lambda value: str(value)[:50])
+def test_bad_references_are_named(error: type[Exception], message: str, data: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(error, match=message):
+        cal.skill_score(*data, **options)
+
+
+def test_a_view_takes_nothing_beside_it() -> None:
+    view = cal.views.View(np.array([0.1, 0.9]), np.array([0, 1], np.uint8))
+    for more in ({"where": [True, False]}, {"counts": [1, 1]}, {"reference": 0.5}):
+        with pytest.raises(cal.InputTypeError):
+            cal.skill_score(view, **more)

@@ -1,0 +1,565 @@
+"""A monitor gives the library's numbers for its windows, whatever the order, and however often rows and labels come."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import calibrant as cal
+from calibrant.errors import ArgumentError, GroupError, InputError, LabelError, LensError, ShapeError
+from calibrant.monitoring.detectors import start_detector
+from calibrant.monitoring.drift import score_drift
+from calibrant.monitoring.eprocess import start_eprocess
+from calibrant.monitoring.findings import find_calibration, gap_interval
+from calibrant.monitoring.labelfree import estimate_accuracy
+from calibrant.monitoring.monitor import Monitor
+from calibrant.monitoring.summaries import confidence_summary
+from calibrant.reporting.timeline import render_timeline, write_timeline
+from calibrant.util.results import number
+
+RNG = np.random.default_rng(11)
+N = 600
+SCORE = RNG.beta(2, 2, N)
+YES = (RNG.random(N) < SCORE).astype(int)
+WHEN = np.datetime64("2026-01-05T00:00") + (np.arange(N) * 720).astype("timedelta64[s]")  # 120 rows a day
+REFERENCE = RNG.beta(2, 2, 1500)
+TRUTH = (RNG.random(1500) < REFERENCE).astype(int)
+QUICK: dict[str, Any] = {"every": "1d", "n_resamples": 39, "drift_alpha": 0.3}
+
+
+def make(folder: Path, **words: Any) -> Monitor:
+    return Monitor.create(folder / "watch.db", reference=(TRUTH, REFERENCE), **{**QUICK, **words})
+
+
+def send(monitor: Monitor, rows: slice, labels: Any = YES, **words: Any) -> Any:
+    chosen = {"when": WHEN[rows], "ids": np.arange(N)[rows], **words}
+    return monitor.update(None if labels is None else labels[rows], SCORE[rows], **chosen)
+
+
+def gap_by_scipy(y: Any, p: Any) -> tuple[float, float]:
+    """Exact intervals of the surprises on both sides of one half; the distances to their ends add as squares."""
+    reach = {}
+    for name, side in (("below", p <= 0.5), ("above", p > 0.5)):
+        wrong, rows = int((y[side] != (p[side] > 0.5)).sum()), int(side.sum())
+        ends = stats.binomtest(wrong, rows).proportion_ci(0.95, "exact")
+        reach[name] = ((wrong / rows - ends.low) * rows / len(p), (ends.high - wrong / rows) * rows / len(p))
+    gap = p.mean() - y.mean()
+    low = gap - np.hypot(reach["below"][1], reach["above"][0])
+    return low, gap + np.hypot(reach["below"][0], reach["above"][1])
+
+
+def test_an_empty_monitor(tmp_path: Path) -> None:
+    status = make(tmp_path).status()
+    assert status.verdict == "No rows have come yet."
+    assert (status.windows, status.groups, status.alarms, status.n, status.clock) == ((), (), (), 0, None)
+    assert json.loads(status.to_json())["bets"]["e_value"] == pytest.approx(1.0)
+    assert "calibrant_rows 0\n" in status.to_prometheus()
+    assert len(status.to_frame()) == 0
+    assert "No rows have come yet." in render_timeline(status)
+
+
+def test_one_window_without_labels(tmp_path: Path) -> None:
+    monitor = make(tmp_path)
+    done = send(monitor, slice(0, 50), None)
+    assert (done.added, done.labelled) == (50, 0)
+    status = monitor.status()
+    window = status.windows[0]
+    assert (window.state, window.n, window.labelled, window.calibration, window.e_value) == ("open", 50, 0, None, None)
+    assert status.verdict == "No alarm. No window has been bet on yet, so nothing is known of calibration."
+    assert window.scores.accuracy[0].caveat in render_timeline(status)
+    assert json.loads(status.to_json())["windows"][0]["calibration"] is None
+    assert status.to_frame()["n"].tolist() == [50]
+
+
+def test_numbers_are_the_library_s(tmp_path: Path) -> None:
+    monitor = make(tmp_path)
+    send(monitor, slice(0, 480))
+    shown = monitor.status()
+    process, detector = start_eprocess(lens="binary"), start_detector(run_length=1000, lens="binary")
+    reference = cal.Sketch.of(TRUTH, REFERENCE)
+    for day, window in enumerate(shown.windows):
+        rows = slice(120 * day, 120 * day + 120)
+        sketch = cal.Sketch.of(YES[rows], SCORE[rows])
+        assert window.window == f"2026-01-0{5 + day}"
+        assert monitor.sketch(window.window) == sketch
+        c = window.calibration
+        assert c is not None
+        assert (c.ece, c.smece) == (cal.ece(sketch), cal.smece(sketch))
+        assert c.gap == pytest.approx(SCORE[rows].mean() - YES[rows].mean(), abs=1e-12)
+        assert c.ece_low == cal.interval(sketch, metric="ece", n_resamples=200, rng=0).low
+        assert c.accuracy == pytest.approx(((SCORE[rows] > 0.5) == YES[rows]).mean())
+        assert (c.gap_low, c.gap_high) == pytest.approx(gap_by_scipy(YES[rows], SCORE[rows]), abs=1e-12)
+        # Hardly wider than by the spread of the gaps, which needs many events.
+        half = 1.96 * np.std(SCORE[rows] - YES[rows]) / np.sqrt(120)
+        assert 2 * half < c.gap_high - c.gap_low < 2.3 * half
+        assert (c.bound_low, c.bound_high) == pytest.approx((c.gap, c.gap), abs=1e-12)
+        assert window.scores.confidence == confidence_summary(sketch)
+        drift = score_drift(
+            reference,
+            sketch,
+            statistics=("psi", "ks_2samp", "wasserstein", "jensen_shannon"),
+            alpha=0.3,
+            n_resamples=39,
+        )
+        assert window.scores.drift is not None
+        assert [r.value for r in window.scores.drift.results] == [r.value for r in drift.results]
+        if min(drift.adjusted) > 0.3:
+            assert window.scores.drift == drift
+        top = [cal.Sketch.of(*pair, lens="top_label") for pair in ((TRUTH, REFERENCE), (YES[rows], SCORE[rows]))]
+        wanted = estimate_accuracy(top[1], reference=top[0])
+        assert window.scores.accuracy[0].estimate == pytest.approx(wanted.estimate, abs=1e-12)
+        if day < 3:
+            process, detector = process.update(sketch), detector.update(sketch)
+            assert (window.e_value, window.detector) == pytest.approx(
+                (process.value, np.exp(detector.log_value)), rel=1e-12
+            )
+    assert [w.state for w in shown.windows] == ["judged"] * 3 + ["open"]
+    assert (shown.process.log_value, shown.detector.log_value) == (process.log_value, detector.log_value)
+
+
+def test_json_prometheus_and_page_show_the_same_numbers(tmp_path: Path) -> None:
+    monitor = make(tmp_path)
+    send(monitor, slice(0, 400), groups=np.where(np.arange(N) % 2, "a", "b")[:400])
+    status = monitor.status()
+    read = json.loads(status.to_json())
+    newest = status.last_closed
+    labelled = status.last_labelled
+    assert newest is not None
+    assert labelled is not None
+    assert newest.calibration is not None
+    assert labelled.calibration is not None
+    lines = dict(line.rsplit(" ", 1) for line in status.to_prometheus().splitlines() if not line.startswith("#"))
+    assert float(lines["calibrant_window_ece"]) == labelled.calibration.ece == read["windows"][2]["calibration"]["ece"]
+    assert float(lines['calibrant_window_confidence{statistic="p99"}']) == newest.scores.confidence.p99
+    for group, plain in zip(status.groups, read["groups"], strict=True):
+        assert float(lines[f'calibrant_group_e_value{{group="{group.group}"}}']) == group.e_value == plain["e_value"]
+    assert read["windows"][2]["confidence"]["median"] == newest.scores.confidence.median
+    assert float(lines["calibrant_window_end"]) * 1e6 == newest.end
+    page = render_timeline(status, title="Churn")
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", page)
+    for value in (newest.scores.confidence.mean, newest.calibration.smece, newest.e_value):
+        assert number(value) in cells
+    assert status.to_frame()["ece"].tolist() == [w.calibration.ece for w in status.windows if w.calibration]
+
+
+def test_delivered_twice_counts_once(tmp_path: Path) -> None:
+    monitor = make(tmp_path)
+    first = send(monitor, slice(0, 300))
+    before = monitor.status().to_dict()
+    again = send(monitor, slice(0, 300))
+    assert (first.added, again.added, again.repeated) == (300, 0, 300)
+    assert monitor.status().to_dict() == before
+
+
+@pytest.mark.parametrize("name", [None, "monday"])
+def test_rows_without_ids_come_once_by_delivery(tmp_path: Path, name: str | None) -> None:
+    monitor = make(tmp_path)
+    words = {"when": WHEN[:50], "delivery": name}
+    assert monitor.update(YES[:50], SCORE[:50], **words).added == 50
+    again = monitor.update(YES[:50], SCORE[:50], **words)
+    assert (again.added, again.repeated) == (0, 50)
+    assert repr(again) == "0 rows added, 50 had come before"
+    other = {**words, "delivery": None if name is None else "tuesday"}
+    assert monitor.update(YES[50:90], SCORE[50:90], when=WHEN[50:90], delivery=other["delivery"]).added == 40
+    assert monitor.status().n == 90
+
+
+def test_a_delivery_name_with_other_rows_is_refused(tmp_path: Path) -> None:
+    monitor = make(tmp_path)
+    monitor.update(YES[:5], SCORE[:5], when=WHEN[:5], delivery="d")
+    with pytest.raises(
+        InputError, match=r"delivery: 'd' came before with other rows \(5 then, 6 now\); give it a new name"
+    ):
+        monitor.update(YES[:6], SCORE[:6], when=WHEN[:6], delivery="d")
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.randoms(use_true_random=False))
+def test_any_order_of_rows_labels_and_corrections_gives_the_same_bytes(tmp_path: Path, random: Any) -> None:
+    """Rows with and without labels, labels later, wrong ones corrected, all of it repeated: the sketch is that of the final labels."""
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    monitor = make(folder, rows=10_000, every=None)
+    rows = list(range(40))
+    random.shuffle(rows)
+    cut = random.randint(1, 39)
+    wrong = 1 - YES
+    for part in (rows[:cut], rows[cut:]):
+        given = [random.choice([None, int(YES[i]), int(wrong[i])]) for i in part]
+        monitor.update(given, SCORE[part], ids=part)
+    random.shuffle(rows)
+    monitor.add_labels(rows, [int(random.choice([YES, wrong])[i]) for i in rows])
+    for _ in range(2):
+        random.shuffle(rows)
+        monitor.add_labels(rows, YES[rows])
+    assert monitor.sketch("rows 1-10000").to_bytes() == cal.Sketch.of(YES[:40], SCORE[:40]).to_bytes()
+    assert monitor.sketch("rows 1-10000", labelled=False).n == 40
+
+
+def test_labels_come_later_into_the_window_of_the_prediction(tmp_path: Path) -> None:
+    monitor = make(tmp_path)
+    send(monitor, slice(0, 360), None)
+    assert "waits for labels: 0 of 120 came, and 95% are needed" in monitor.status().waiting
+    # The second day first: bets wait for the first one.
+    done = monitor.add_labels(np.arange(120, 240), YES[120:240])
+    assert (done.labelled, done.bet) == (120, ())
+    done = monitor.add_labels(np.arange(0, 110), YES[:110])
+    assert done.bet == ()
+    done = monitor.add_labels([*range(100, 118), 9999], [*YES[100:118], 1])
+    assert (done.labelled, done.repeated, done.unknown, done.bet) == (8, 10, 1, ("2026-01-05", "2026-01-06"))
+    late = monitor.add_labels([118, 119], YES[118:120])
+    assert (late.labelled, late.late_labels) == (2, 2)
+    corrected = monitor.add_labels([0], [1 - YES[0]])
+    assert (corrected.revised, corrected.late_labels) == (1, 1)
+    status = monitor.status()
+    first = status.windows[0]
+    assert (first.labelled, first.late_labels, first.revised, first.changed_since_bet) == (120, 3, 1, True)
+    assert any("3 labels came or were corrected after the bet" in note for note in first.notes)
+    # The bets were made on what was known then.
+    process = start_eprocess(lens="binary").update(cal.Sketch.of(YES[:118], SCORE[:118]))
+    assert first.e_value == pytest.approx(process.value, rel=1e-12)
+    now = YES[:120].copy()
+    now[0] = 1 - now[0]
+    assert monitor.sketch("2026-01-05") == cal.Sketch.of(now, SCORE[:120])
+    assert first.calibration is not None
+    assert first.calibration.ece == cal.ece(cal.Sketch.of(now, SCORE[:120]))
+
+
+def test_bounds_hold_whatever_the_missing_labels_are(tmp_path: Path) -> None:
+    monitor = make(tmp_path)
+    labels = YES.astype(float)
+    labels[60:] = np.nan
+    send(monitor, slice(0, 100), labels)
+    c = monitor.status().windows[0].calibration
+    assert c is not None
+    for fill, bound in ((1, c.bound_low), (0, c.bound_high)):
+        full = np.append(YES[:60], np.full(40, fill))
+        assert bound == pytest.approx(SCORE[:100].mean() - full.mean(), abs=1e-12)
+
+
+@pytest.mark.parametrize("missing", ["ignore", "negative"])
+def test_after_the_horizon_a_window_is_judged_anyway(tmp_path: Path, missing: str) -> None:
+    monitor = make(tmp_path, horizon="2d", missing=missing)
+    send(monitor, slice(0, 120), np.where(YES == 1, 1.0, np.nan))
+    assert monitor.advance("2026-01-07T23:59").bet == ()
+    assert monitor.advance("2026-01-08").bet == ("2026-01-05",)
+    if missing == "ignore":
+        rows = cal.Sketch.of(np.ones(YES[:120].sum(), int), SCORE[:120][YES[:120] == 1])
+    else:
+        rows = cal.Sketch.of(YES[:120], SCORE[:120])
+    status = monitor.status()
+    assert status.windows[0].e_value == pytest.approx(start_eprocess(lens="binary").update(rows).value, rel=1e-12)
+    assert status.windows[0].calibration is not None
+    assert status.windows[0].calibration.ece == cal.ece(rows)
+    assert not status.windows[0].changed_since_bet
+
+
+def test_each_window_is_bet_on_once_in_order(tmp_path: Path) -> None:
+    monitor = make(tmp_path)
+    for rows in (slice(0, 200), slice(200, 300), slice(100, 300), slice(300, 600)):
+        send(monitor, rows)
+    status = monitor.status()
+    assert [w.state for w in status.windows] == ["judged"] * 4 + ["open"]
+    assert (status.process.windows, status.process.rows) == (4, 480)
+    assert Monitor.open(monitor.path).status().to_dict() == status.to_dict()
+
+
+def test_a_change_is_found_and_dated(tmp_path: Path) -> None:
+    monitor = make(tmp_path, run_length=200)
+    rng = np.random.default_rng(0)
+    raised = []
+    for day in range(14):
+        p = rng.beta(2, 2, 150)
+        y = rng.random(150) < (p if day < 7 else p**2)
+        when = np.datetime64("2026-02-01") + np.timedelta64(day, "D")
+        raised += monitor.update(y, p, when=when, ids=np.arange(150) + 150 * day).alarms
+    status = monitor.status()
+    kinds = {alarm.kind for alarm in raised}
+    assert kinds >= {"calibration", "change"}
+    assert status.alarms == tuple(raised)
+    first = next(alarm for alarm in raised if alarm.kind == "change")
+    assert (first.onset, first.window) == ("2026-02-07", "2026-02-08")  # the truth changed on the 8th
+    assert "scores too high" in first.words
+    assert next(alarm for alarm in raised if alarm.kind == "calibration").onset in ("2026-02-07", "2026-02-08")
+    assert status.verdict == "Alarm: the labels are no longer drawn from the scores."
+    assert monitor.acknowledge() == len(raised)
+    assert monitor.acknowledge() == 0
+    quiet = monitor.status()
+    assert quiet.open_alarms == ()
+    assert quiet.verdict.startswith("No new alarm. The bets had shown before")
+
+
+def test_a_change_among_outcomes_that_are_only_reported_when_they_happen(tmp_path: Path) -> None:
+    """Rows without a label count where the change is dated, as they did where it was bet on."""
+    rng = np.random.default_rng(0)
+    old = rng.beta(1, 9, 2000)
+    words: dict[str, Any] = {**QUICK, "horizon": "3d", "missing": "negative"}
+    monitor = Monitor.create(tmp_path / "w.db", reference=(rng.random(2000) < old, old), **words)
+    for day in range(10):
+        p = rng.beta(1, 9, 1000)
+        happened = np.flatnonzero(rng.random(1000) < (p if day < 4 else 0.4 * p)) + 1000 * day
+        monitor.update(None, p, when=f"2026-03-{day + 1:02d}", ids=np.arange(1000) + 1000 * day)
+        monitor.add_labels(happened, np.ones(len(happened), int))
+    monitor.advance("2026-04-01")
+    alarms = [alarm for alarm in monitor.status().alarms if alarm.kind != "scores"]
+    assert {alarm.kind for alarm in alarms} == {"calibration", "change"}
+    assert all("scores too high" in alarm.words for alarm in alarms)
+    for kind in ("calibration", "change"):
+        assert next(a for a in alarms if a.kind == kind).onset in ("2026-03-04", "2026-03-05", "2026-03-06")
+
+
+def test_an_impossible_outcome_is_named(tmp_path: Path) -> None:
+    monitor = make(tmp_path, every=None, rows=100)
+    score = SCORE[:400].copy()
+    score[250], label = 0.0, YES[:400].copy()
+    label[250] = 1
+    monitor.update(label, score, ids=np.arange(400))
+    alarms = [alarm for alarm in monitor.status().alarms if alarm.kind != "scores"]
+    assert [(alarm.kind, alarm.window) for alarm in alarms[:2]] == [
+        ("calibration", "rows 201-300"),
+        ("change", "rows 201-300"),
+    ]
+    for alarm in alarms[:2]:
+        assert alarm.onset == "rows 201-300"
+        assert "By estimate it began at rows 201-300: an outcome that a score of 0 or 1 rules out." in alarm.words
+        assert "logit" not in alarm.words
+    json.loads(monitor.status().to_json())
+
+
+@pytest.mark.parametrize(("law", "n"), [((1, 499), 300), ((2, 2), 1), ((2, 2), 40), ((0.05, 0.05), 60)])
+@pytest.mark.parametrize("warp", [lambda p: p, lambda p: 0.2 * p, lambda p: 0.3 * p + 0.1])
+def test_the_interval_of_the_gap_covers(law: tuple[float, float], n: int, warp: Any) -> None:
+    """Also where events are rare, rows are few, scores are nearly certain, and where the gap is not 0."""
+    rng = np.random.default_rng(4)
+    covered = 0
+    for _ in range(200):
+        p = rng.beta(*law, n)
+        q = warp(p)
+        sketch = cal.Sketch.of((rng.random(n) < q).astype(int), p)
+        low, high = gap_interval(sketch)
+        covered += low <= (p - q).mean() <= high
+        assert -1 <= low < high <= 1
+    assert covered >= 200 * 0.95 - 3 * np.sqrt(200 * 0.95 * 0.05)
+
+
+def test_the_interval_of_the_gap_of_one_row() -> None:
+    row = cal.Sketch.of([1], [0.7])
+    found = find_calibration(row, row, row)
+    assert found is not None
+    # No error in one row: the rate of errors lies between 0 and 1 - 0.025.
+    assert (found.gap_low, found.gap_high) == pytest.approx((-0.3, 0.675))
+
+
+def test_drift_of_scores_raises_an_alarm_without_labels(tmp_path: Path) -> None:
+    monitor = make(tmp_path, drift_alpha=0.01, groups=["a", "b"])
+    rng = np.random.default_rng(0)
+    groups = np.where(np.arange(200) % 2, "a", "b")
+    calm = monitor.update(None, rng.beta(2, 2, 200), when="2026-02-01", ids=range(200), groups=groups)
+    assert calm.alarms == ()
+    monitor.update(None, rng.beta(5, 2, 200), when="2026-02-02", ids=range(200, 400), groups=groups)
+    (alarm,) = monitor.advance("2026-02-03").alarms
+    assert (alarm.kind, alarm.group, alarm.window) == ("scores", None, "2026-02-02")
+    assert alarm.evidence <= 0.01
+    status = monitor.status()
+    assert status.verdict == "The scores have changed. That is a reason to look, not proof of miscalibration."
+    reading = status.windows[1].scores.reading
+    assert reading is not None
+    assert reading.direction == "rise"
+    assert "overconfident failure" in reading.words
+    assert "easier inputs" in reading.words
+    assert "The reference has no such group" in " ".join(monitor.status(group="a").notes)
+
+
+def test_groups_are_watched_and_may_join_later(tmp_path: Path) -> None:
+    reference = cal.Predictions(TRUTH, REFERENCE, groups=np.where(np.arange(1500) % 2, "north", "south"))
+    monitor = Monitor.create(tmp_path / "w.db", reference=reference, **QUICK)
+    rng = np.random.default_rng(1)
+    for day in range(8):
+        p = rng.beta(2, 2, 240)
+        g = np.array(["north", "south", "west"])[np.arange(240) % (3 if day > 2 else 2)]
+        y = rng.random(240) < np.where(g == "west", p**3, p)
+        monitor.update(y, p, when=np.datetime64("2026-02-01") + day, ids=np.arange(240) + 240 * day, groups=g)
+    status = monitor.status()
+    groups = {g.group: g for g in status.groups}
+    assert list(groups) == ["north", "south", "west"]
+    assert [g.declared for g in status.groups] == [True, True, False]
+    # Half of the level for those declared, evenly; half for the others, 1/(g (g+1)) each.
+    assert [g.needed for g in status.groups] == pytest.approx([2 * 2 / 0.05, 2 * 2 / 0.05, 2 * 12 / 0.05])
+    assert sum(1 / g.needed for g in status.groups) <= 0.05
+    assert [g.rejected for g in status.groups] == [False, False, True]
+    assert groups["west"].flagged
+    assert status.together == pytest.approx((groups["north"].e_value + groups["south"].e_value) / 2)
+    west = monitor.status(group="west")
+    assert [w.window for w in west.windows] == [f"2026-02-0{d}" for d in range(4, 9)]
+    assert west.n == groups["west"].n == sum(w.n for w in west.windows)
+    assert (groups["north"].drift_pvalue is None, groups["west"].drift_pvalue) == (False, None)
+    own = tuple(alarm for alarm in status.alarms if alarm.group == "west" and alarm.kind != "scores")
+    assert {alarm.kind for alarm in own} == {"calibration", "change"}
+    only = dataclasses.replace(status, alarms=own)
+    assert only.verdict == "Alarm in groups (west): their labels are no longer drawn from the scores."
+    total = sum(g.n for g in status.groups)
+    assert total == status.n == 8 * 240
+    with pytest.raises(GroupError, match="group: 'east' was never seen; the groups are north, south, west"):
+        monitor.status(group="east")
+
+
+def test_counted_windows(tmp_path: Path) -> None:
+    monitor = make(tmp_path, every=None, rows=100)
+    for rows in (slice(0, 130), slice(60, 130), slice(130, 305)):
+        monitor.update(YES[rows], SCORE[rows], ids=np.arange(N)[rows])
+    status = monitor.status()
+    assert [(w.window, w.n, w.state) for w in status.windows] == [
+        ("rows 1-100", 100, "judged"),
+        ("rows 101-200", 100, "judged"),
+        ("rows 201-300", 100, "judged"),
+        ("rows 301-400", 5, "open"),
+    ]
+    assert monitor.sketch("rows 101-200") == cal.Sketch.of(YES[100:200], SCORE[100:200])
+    assert (status.clock, status.every) == ("row 305", "100 rows")
+    with pytest.raises(ArgumentError, match="when: is for windows of time, and these are counted in rows"):
+        monitor.advance("2026-01-01")
+    assert "rows 301-400" in render_timeline(status)
+
+
+@pytest.mark.parametrize("lens", ["auto", "class:dog"])
+def test_several_classes_by_name(tmp_path: Path, lens: str) -> None:
+    names = np.array(["cat", "dog", "eel"])
+    probs = RNG.dirichlet([2, 2, 2], 300)
+    labels = names[(RNG.random(300)[:, None] > probs.cumsum(axis=1)).sum(axis=1)]
+    monitor = Monitor.create(
+        tmp_path / "w.db", reference=(labels[:100], probs[:100]), classes=list(names), lens=lens, **QUICK
+    )
+    some = labels[100:].astype(object)
+    some[::2] = None
+    monitor.update(some, probs[100:], when="2026-01-01", ids=range(200))
+    wanted = "top_label" if lens == "auto" else lens
+    words = {"lens": wanted, "classes": list(names)}
+    assert monitor.sketch("2026-01-01") == cal.Sketch.of(labels[101::2], probs[101::2], **words)
+    monitor.add_labels(range(200), np.roll(labels[100:], 1))
+    monitor.add_labels(range(200), labels[100:])
+    assert monitor.sketch("2026-01-01") == cal.Sketch.of(labels[100:], probs[100:], **words)
+    window = monitor.status().windows[0]
+    assert window.calibration is not None
+    assert window.calibration.ece == cal.ece(cal.Sketch.of(labels[100:], probs[100:], **words))
+    assert len(window.scores.accuracy) == (2 if lens == "auto" else 0)
+    with pytest.raises(LabelError, match="fox"):
+        monitor.add_labels([0], ["fox"])
+
+
+def test_confidences_and_sketches_as_reference(tmp_path: Path) -> None:
+    p = cal.Predictions(TRUTH, np.maximum(REFERENCE, 0.5), input="confidence")
+    monitor = Monitor.create(tmp_path / "w.db", reference=cal.Sketches.of(p), **QUICK)
+    monitor.update(YES[:50], SCORE[:50], when="2026-01-01", ids=range(50))
+    assert monitor.sketch("2026-01-01") == cal.Sketch.of(YES[:50], SCORE[:50], input="confidence")
+    assert monitor.settings.lens == "top_label"
+
+
+def test_labels_missing_in_every_form(tmp_path: Path) -> None:
+    import pandas as pd
+
+    forms = [
+        [1, None, 0],
+        np.array([1, np.nan, 0]),
+        pd.Series([1, None, 0], dtype="Int64"),
+        np.ma.masked_array([1, 0, 0], [False, True, False]),
+        [True, None, False],
+    ]
+    for place, form in enumerate(forms):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        monitor = make(folder)
+        assert monitor.update(form, [0.2, 0.3, 0.4], when="2026-01-01", ids=list("abc")).labelled == 2
+        assert monitor.sketch("2026-01-01") == cal.Sketch.of([1, 0], [0.2, 0.4])
+
+
+def test_what_cannot_be_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
+    monitor = make(tmp_path)
+    good = {"when": "2026-01-01", "ids": ["a", "b"]}
+    monitor.update([0, 1], [0.1, 0.2], groups=["x", "x"], **good)
+    before = monitor.status().to_dict()
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"y_prob": [0.1, 0.25]}, "row 1, id 'b', was predicted 0.25, and 0.2 before; a new prediction needs a new id"),
+        ({"when": ["2026-01-01", "2026-01-02"]}, "row 1, id 'b', lies in window 2026-01-02, and in 2026-01-01 before"),
+        ({"groups": ["x", "y"]}, "row 1, id 'b', belongs to group 'y', and to 'x' before"),
+        ({"ids": ["c", "c"]}, "row 1 has the id 'c' of row 0, and differs from it; one id, one row"),
+        ({"ids": ["c", None]}, "row 1 has no id"),
+        ({"ids": ["c"]}, r"ids: has shape \(1,\), and there are 2 rows"),
+        ({"y_true": [0, 1, 1]}, "y_true: has 3 entries, and there are 2 rows"),
+        ({"y_true": [0, 2]}, "y_true: row 1 is 2"),
+        ({"y_prob": [0.1, 1.2]}, "y_prob: row 1"),
+        (
+            {"y_prob": [[0.1, 0.2, 0.7]] * 2},
+            "holds multiclass predictions of 3 classes, and the monitor watches binary ones",
+        ),
+        ({"when": None}, "when: is missing, and windows are spans of time"),
+    ]
+    for change, message in cases:
+        words: dict[str, Any] = {"y_true": [0, 1], "y_prob": [0.1, 0.2], "groups": ["x", "x"], **good, **change}
+        with pytest.raises(cal.errors.CalibrantError, match=message):
+            monitor.update(words.pop("y_true"), words.pop("y_prob"), **words)
+    with pytest.raises(InputError, match="row 1 has the id 'a' of row 0, and another label"):
+        monitor.add_labels(["a", "a"], [0, 1])
+    assert monitor.status().to_dict() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"every": None}, "every: and rows are two ways to cut windows; give either every='1d' or rows=1000"),
+        ({"rows": 10}, "every: and rows are two ways to cut windows; give either every='1d' or rows=1000"),
+        ({"every": "1 month"}, "every: must be a whole number above 0"),
+        ({"alpha": 2}, "alpha"),
+        ({"mature": 0}, "mature: must lie above 0 and not above 1; got 0"),
+        ({"missing": "negative"}, "missing: 'negative' needs a horizon"),
+        ({"missing": "maybe"}, "missing: must be 'ignore' or 'negative'"),
+        ({"horizon": 3}, "horizon: must be a whole number above 0"),
+        ({"lens": "canonical"}, "lens"),
+        ({"reference": 3}, r"reference: must be \(y_true, y_prob\), Predictions or Sketches; got int"),
+        ({"run_length": 0.5}, "run_length: must be a finite number above 1"),
+    ],
+)
+def test_bad_options(tmp_path: Path, words: dict[str, Any], message: str) -> None:
+    with pytest.raises(cal.errors.CalibrantError, match=message):
+        Monitor.create(tmp_path / "w.db", **{"reference": (TRUTH, REFERENCE), **QUICK, **words})
+    assert not (tmp_path / "w.db").exists()
+
+
+def test_the_page_is_inert_and_the_same_each_time(tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>\"'{{7*7}}"
+    monitor = make(tmp_path)
+    send(monitor, slice(0, 300), groups=[hostile] * 300)
+    status = monitor.status()
+    path = write_timeline(tmp_path / "page.html", status, title=hostile)
+    page = path.read_text()
+    assert page == render_timeline(monitor.status(), title=hostile)
+    assert "<script" not in page
+    assert "{{7*7}}" in page
+    assert "&lt;script&gt;" in page
+    assert "default-src 'none'" in page
+    outside = [link for link in re.findall(r"(?:src|href|srcset)=\"([^\"]*)", page) if not link.startswith("data:")]
+    assert outside == []
+    assert 'group="<script>alert(1)</script>\\"' in status.to_prometheus()
+
+
+def test_last_windows_only(tmp_path: Path) -> None:
+    monitor = make(tmp_path)
+    send(monitor, slice(0, 600))
+    status = monitor.status(last=2)
+    assert [w.window for w in status.windows] == ["2026-01-08", "2026-01-09"]
+    assert status.total_windows == 5
+    assert "The last 2 of 5 windows." in render_timeline(status)
+    with pytest.raises(ArgumentError, match="window: there is no window 'x'"):
+        monitor.sketch("x")
+    with pytest.raises(LensError, match="the reference has no sketch of 'class:cat'"):
+        Monitor.create(tmp_path / "v.db", reference=cal.Sketches.of(TRUTH, REFERENCE), every="1d", lens="class:cat")
+    with pytest.raises(ShapeError, match="ids: has shape"):
+        monitor.update(None, SCORE[:2], when="2026-01-01", ids=[1])

@@ -1,0 +1,246 @@
+"""Inputs on which calibration packages are known to be wrong or to disagree: the right number here, or a clear error.
+
+The numbers in the names are those of the list these were collected in; what is not listed has no counterpart here yet.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import calibrant as cal
+
+Array = NDArray[Any]
+
+EVERY_METRIC = [pytest.param(metric, id=metric.id) for metric in cal.catalogue.values()]
+
+
+def by_definition(y: Any, p: Any, bins: int) -> float:
+    """Expected calibration error with right-closed bins, one bin at a time."""
+    y, p = np.asarray(y, float), np.asarray(p).astype(float)
+    total = 0.0
+    for k in range(bins):
+        inside = (p > k / bins) & (p <= (k + 1) / bins)
+        if k == 0:
+            inside |= p == 0
+        if inside.any():
+            total += inside.mean() * abs(p[inside].mean() - y[inside].mean())
+    return total
+
+
+def softmax_rows(n: int, k: int, dtype: type) -> tuple[Array, Array]:
+    """Labels, and softmax outputs computed in a low precision throughout, as a model would."""
+    rng = np.random.default_rng(5)
+    z = rng.normal(0, 2, (n, k)).astype(dtype)
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return rng.integers(0, k, n), (e / e.sum(axis=1, keepdims=True)).astype(dtype)
+
+
+def test_03_half_precision_is_summed_exactly() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(70_000).astype(np.float16)
+    y = (rng.random(70_000) < p).astype(int)
+    value = cal.ece(y, p)
+    assert value == pytest.approx(by_definition(y, p, 15), abs=1e-12)
+    assert 0.001 < value < 0.02
+
+
+def test_04_counts_beyond_single_precision() -> None:
+    value = cal.ece([1, 0], np.array([0.5, 0.5], np.float32), counts=[20_003_080, 19_996_920], bins=1)
+    assert value == pytest.approx(7.7e-5, rel=1e-10)
+
+
+def test_04_rows_beyond_single_precision() -> None:
+    n = 2**24 + 4096
+    y = np.zeros(n, np.uint8)
+    y[: n // 2 + 1000] = 1
+    p = np.full(n, 0.5, np.float32)
+    assert cal.ece(y, p) == pytest.approx(1000 / n, rel=1e-12)
+
+
+def test_05_certainty_is_in_the_last_bin() -> None:
+    assert cal.ece([1, 0], [0.95, 1.0], bins=10) == pytest.approx(0.475)
+    assert len(cal.calibration_curve([1, 0], [0.95, 1.0], bins=10)) == 10
+
+
+def test_06_one_entry_above_1_makes_no_logits() -> None:
+    y, p = [0, 1, 1, 0], np.array([0.2, 0.8, 0.99, 0.3])
+    spoiled = np.where(p == 0.99, 1.0000001, p)
+    with pytest.raises(cal.ProbabilityError, match=r"row 2 is 1\.0000001") as caught:
+        cal.ece(y, spoiled)
+    assert "clip=True" in caught.value.remedy
+    assert cal.ece(y, spoiled, clip=True) == pytest.approx(cal.ece(y, np.where(p == 0.99, 1.0, p)))
+
+
+def test_06_one_entry_below_0_makes_no_logits() -> None:
+    p = np.array([[0.7, 0.3 + 1e-9, -1e-9], [0.2, 0.3, 0.5]])
+    with pytest.raises(cal.ProbabilityError, match="row 0, column 2, is -1e-09") as caught:
+        cal.ece([0, 2], p)
+    assert "clip=True" in caught.value.remedy
+    assert cal.ece([0, 2], p, clip=True) == pytest.approx(0.4)
+
+
+def test_07_batches_are_never_judged_as_logits_on_their_own() -> None:
+    y, p = [0, 2, 1, 0], np.array([[0.7, 0.3 + 1e-9, -1e-9], [0.2, 0.3, 0.5], [0.1, 0.8, 0.1], [0.6, 0.2, 0.2]])
+    for rows in (slice(0, 4), slice(0, 2), slice(0, 1)):
+        with pytest.raises(cal.ProbabilityError, match="row 0, column 2"):
+            cal.brier(y[rows], p[rows])
+    halves = [cal.brier(y[:2], p[:2], clip=True), cal.brier(y[2:], p[2:])]
+    assert cal.brier(y, p, clip=True) == pytest.approx(np.mean(halves), abs=1e-15)
+
+
+def test_07_logits_that_look_like_probabilities_stay_logits() -> None:
+    y, z = [0, 1, 0, 1], np.array([0.2, 0.9, -3.0, 4.0])
+    halves = [cal.brier(y[:2], z[:2], input="logit"), cal.brier(y[2:], z[2:], input="logit")]
+    expected = np.square(1 / (1 + np.exp(-z)) - y).mean()
+    assert np.mean(halves) == pytest.approx(expected)
+    assert cal.brier(y, z, input="logit") == pytest.approx(expected)
+
+
+def test_08_values_are_fractions_not_percent() -> None:
+    assert cal.ece([0, 0], [0.125, 0.125]) == 0.125
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "expected"), [([1, 0], [0, 0.02], 0.49), ([0, 0, 1, 1, 0], [0, 0, 1, 1, 0.3], 0.06)]
+)
+def test_08_and_09_zero_is_in_the_first_bin(y: list[int], p: list[float], expected: float) -> None:
+    assert cal.ece(y, p, bins=10) == pytest.approx(expected)
+
+
+def test_10_ten_bins_are_ten_bins() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.random(200)
+    y = (rng.random(200) < p**2).astype(int)
+    curve = cal.calibration_curve(y, p, bins=10)
+    assert curve.table.edges.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
+    assert cal.ece(y, p, bins=10) == pytest.approx(by_definition(y, p, 10), abs=1e-14)
+    assert cal.ece(y, np.column_stack([1 - p, p]), bins=10) == pytest.approx(cal.ece(y, p, bins=10), abs=1e-14)
+
+
+def test_11_scores_on_edges_belong_to_the_bin_they_end() -> None:
+    y, p = [1, 1, 0, 0], [0.6, 0.7, 0.7, 0.4]
+    assert cal.ece(y, p, bins=5) == pytest.approx(0.3)
+    assert cal.ece(y, p, bins=5, binning=cal.EqualWidth(closed="left")) == pytest.approx(0.1)
+
+
+def test_12_edges_are_the_nearest_doubles() -> None:
+    # With edges of linspace, 0.3 and 0.7 fall one bin lower than k/10 puts them, and the value is 0.35.
+    y, p = [0, 1, 1, 0], [0.2, 0.8, 0.3, 0.7]
+    for closed in ("right", "left"):
+        assert cal.ece(y, p, binning=cal.EqualWidth(10, closed=closed)) == pytest.approx(0.45)
+
+
+def test_13_two_columns_ask_the_binary_question() -> None:
+    y, p = [0, 0], np.array([0.3, 0.7])
+    two = np.column_stack([1 - p, p])
+    assert cal.ece(y, two, bins=1) == pytest.approx(0.5)
+    assert cal.ece(y, p, bins=1) == pytest.approx(0.5)
+    for given in (p, two):
+        assert cal.ece(y, given, bins=1, lens="top_label") == pytest.approx(0.2)
+    assert cal.calibration_curve(y, two).lens == "binary"
+
+
+def test_14_classwise_on_edges() -> None:
+    y = np.array([0, 1, 2, 0])
+    p = np.array([[0.6, 0.2, 0.2], [0.4, 0.4, 0.2], [0.2, 0.2, 0.6], [0.2, 0.6, 0.2]])
+    expected = np.mean([by_definition(y == k, p[:, k], 5) for k in range(3)])
+    assert cal.cwce(y, p, bins=5) == pytest.approx(expected, abs=1e-14)
+
+
+@pytest.mark.parametrize("metric", EVERY_METRIC)
+class TestEveryMetricRefuses:
+    def test_15_nan(self, metric: cal.metrics.Metric) -> None:
+        with pytest.raises(cal.ProbabilityError, match="row 1 is nan"):
+            metric([0, 1, 1], [0.2, math.nan, 0.7])
+
+    def test_16_rows_that_sum_to_2(self, metric: cal.metrics.Metric) -> None:
+        with pytest.raises(cal.ProbabilityError, match="row 0 sums to 2"):
+            metric([0, 1, 2], 2 * np.array([[0.4, 0.3, 0.3], [0.1, 0.5, 0.4], [0.2, 0.3, 0.5]]))
+
+    def test_17_logits(self, metric: cal.metrics.Metric) -> None:
+        with pytest.raises(cal.ProbabilityError, match='input="logit"'):
+            metric([0, 1, 2], [[2.0, -1.0, 0.5], [0.1, 3.0, -2.0], [-1.0, 0.3, 0.2]])
+
+    @pytest.mark.parametrize("label", [3, -1])
+    def test_18_a_label_beyond_the_classes(self, metric: cal.metrics.Metric, label: int) -> None:
+        with pytest.raises(cal.LabelError, match=f"row 2 is {label}"):
+            metric([0, 1, label], [[0.4, 0.3, 0.3], [0.1, 0.5, 0.4], [0.2, 0.3, 0.5]])
+
+    def test_19_labels_1_and_2(self, metric: cal.metrics.Metric) -> None:
+        with pytest.raises(cal.LabelError, match=r"row 1 is 2.*pos_label="):
+            metric([1, 2, 2], [0.2, 0.6, 0.7])
+
+    @pytest.mark.parametrize("shape", [(0,), (0, 3)])
+    def test_20_nothing(self, metric: cal.metrics.Metric, shape: tuple[int, ...]) -> None:
+        with pytest.raises(cal.ShapeError, match="empty"):
+            metric([], np.empty(shape))
+
+
+def test_19_labels_1_and_2_when_said() -> None:
+    assert cal.ece([1, 2], [0.2, 0.9], pos_label=2) == pytest.approx(0.15)
+
+
+@pytest.mark.parametrize(("label", "expected"), [(1, 1.1 / 3), (0, 1.9 / 3)])
+def test_21_a_single_class_is_fine(label: int, expected: float) -> None:
+    assert cal.ece([label] * 3, [0.9, 0.6, 0.4]) == pytest.approx(expected)
+
+
+def test_22_single_precision_softmax_is_accepted() -> None:
+    y, p = softmax_rows(5000, 10, np.float32)
+    wide = p.astype(np.float64)
+    assert np.abs(wide.sum(axis=1) - 1).max() > 1e-8
+    assert cal.ece(y, p) == pytest.approx(by_definition(wide.argmax(axis=1) == y, wide.max(axis=1), 15), abs=1e-12)
+
+
+def test_23_half_precision_softmax_is_measured() -> None:
+    y, p = softmax_rows(5000, 10, np.float16)
+    wide = p.astype(np.float64)
+    expected = by_definition(wide.argmax(axis=1) == y, wide.max(axis=1), 15)
+    assert expected > 0.1
+    assert cal.ece(y, p) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("container", [list, tuple, np.array])
+def test_24_lists_are_read(container: Any) -> None:
+    assert cal.ece(container([0, 1, 1]), container([0.2, 0.6, 0.7])) == pytest.approx(0.9 / 3)
+    rows = [[0.7, 0.2, 0.1], [0.3, 0.6, 0.1]]
+    assert cal.ece(container([0, 1]), container([container(row) for row in rows])) == pytest.approx(0.7 / 2)
+
+
+def test_26_the_norm_belongs_to_the_name() -> None:
+    rng = np.random.default_rng(3)
+    p = rng.random(5000)
+    y = (rng.random(5000) < p**1.3).astype(int)
+    assert cal.rmsce(y, p) == cal.ece(y, p, norm=2) == cal.ce_p(y, p)
+    assert cal.ece(y, p) < cal.rmsce(y, p) < cal.mce(y, p)
+
+
+def test_27_the_default_is_15_bins_of_equal_width_and_is_shown() -> None:
+    rng = np.random.default_rng(4)
+    p = rng.random(5000)
+    y = (rng.random(5000) < p).astype(int)
+    assert cal.ece(y, p) == cal.ece(y, p, bins=15, binning="equal_width", norm=1, lens="binary")
+    assert cal.ece(y, p) != cal.ece(y, p, bins=10)
+    shown = inspect.signature(cal.ece).parameters
+    assert (shown["bins"].default, shown["binning"].default, shown["norm"].default) == (15, "equal_width", 1)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64, np.float16, np.float32, np.float64, object])
+def test_34_labels_of_any_number_type(dtype: Any) -> None:
+    assert cal.ece(np.array([0, 1, 1], dtype), [0.2, 0.6, 0.7]) == pytest.approx(0.9 / 3)
+
+
+def test_40_a_single_column_is_not_guessed_and_nothing_is_doubled() -> None:
+    y, p = [0, 1, 1], np.array([0.2, 0.6, 0.7])
+    with pytest.raises(cal.ShapeError, match=r"single column.*y_prob\[:, 0\]"):
+        cal.ece(y, p[:, None])
+    two = np.column_stack([1 - p, p])
+    for metric in (cal.ece, cal.gece, cal.brier):
+        assert metric(y, two) == pytest.approx(metric(y, p), abs=1e-15)
+    assert cal.gece(y, p, lens="binary") == pytest.approx(cal.ece(y, p), abs=1e-15)

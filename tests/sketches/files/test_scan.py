@@ -1,0 +1,481 @@
+"""scan: files of every kind give the bits that rows in memory give, by either engine; what is wrong with a file is named."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.cli.main import main
+from calibrant.sketches.files.sql import _slot
+from calibrant.sketches.grid import grid, slots
+
+ENGINES = ["arrow", "sql"]
+NAMES = np.array(["cat", "dog", "it's"])
+
+
+def table(path: Path, **columns: Any) -> Path:
+    """A Parquet or CSV file of columns."""
+    with duckdb.connect() as connection:
+        connection.register("t", {k: v.astype(object) if v.dtype.kind == "U" else v for k, v in columns.items()})
+        how = "(FORMAT parquet)" if path.suffix == ".parquet" else "(HEADER)"
+        connection.execute(f"COPY t TO '{path}' {how}")
+    return path
+
+
+def two_classes(n: int = 900, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([n, seed])
+    p = np.concatenate([rng.beta(0.2, 20, n // 3), rng.random(n // 3), 1 - rng.beta(0.2, 20, n - 2 * (n // 3))])
+    return (rng.random(n) < p).astype(np.int64), p
+
+
+def three_classes(n: int = 700) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(n)
+    p = rng.dirichlet([0.3, 0.7, 1.5], n)
+    y = (p.cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1).clip(0, 2)
+    return y, p, rng.choice(["a", "b"], n)
+
+
+def test_sql_finds_the_cell_of_every_score() -> None:
+    edges = grid().edges
+    around = [edges, np.nextafter(edges, 2).clip(0, 1), np.nextafter(edges, -1).clip(0)]
+    score = np.concatenate([*around, two_classes(30_000)[1], [5e-324, 1e-310, 1 - 2**-53]])
+    with duckdb.connect() as connection:
+        connection.register("t", {"score": score, "place": np.arange(len(score))})
+        found = connection.execute(f"SELECT {_slot('score')} AS slot FROM t ORDER BY place").fetchnumpy()["slot"]
+    assert np.array_equal(found, slots(score))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_two_classes(tmp_path: Path, engine: str, kind: Any) -> None:
+    y, p = two_classes()
+    p = p.astype(kind)
+    file = table(tmp_path / "p.parquet", y_true=y, score=p)
+    assert cal.scan(file, engine=engine) == cal.Sketches.of(y, p)
+    assert cal.scan(str(file), label="y_true", prob="score", lenses=["binary", "top_label"], engine=engine) == (
+        cal.Sketches.of(y, p, lenses=["binary", "top_label"])
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_two_classes_as_two_columns(tmp_path: Path, engine: str, kind: Any) -> None:
+    y, p = two_classes()
+    two = np.column_stack([1 - p, p]).astype(kind)
+    group = np.array(["a", "b"])[np.arange(len(y)) % 2]
+    columns = {f"p_{place}": two[:, place].copy() for place in (0, 1)}
+    file = table(tmp_path / "p.parquet", y_true=y, g=group, **columns)
+    found = cal.scan(file, by="g", engine=engine)
+    assert found == cal.Sketches.of(y, two, groups=group)
+    assert (found.kind, found.lenses) == ("binary", ("binary",))
+    assert cal.ece(found) == pytest.approx(cal.ece(y, two), abs=1e-12)
+    every = ["binary", "top_label", "classwise"]
+    assert cal.scan(file, lenses=every, engine=engine) == cal.Sketches.of(y, two, lenses=every)
+    for given in (["p_1", "p_0"], "p_1,p_0"):  # names that tell the positive class go before the order
+        assert cal.scan(file, prob=given, engine=engine).sketch() == cal.Sketch.of(y, two[:, 1])
+    turned = cal.scan(file, classes=[1, 0], engine=engine)
+    assert (turned.classes, turned.sketch()) == ((1, 0), cal.Sketch.of(1 - y, two[:, 0]))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_two_classes_in_lists_and_by_name(tmp_path: Path, engine: str) -> None:
+    y, p = two_classes(60)
+    two = np.column_stack([1 - p, p])
+    lines = [json.dumps({"label": int(a), "probs": row.tolist()}) for a, row in zip(y, two, strict=True)]
+    (tmp_path / "p.jsonl").write_text("\n".join(lines))
+    assert cal.scan(tmp_path / "p.jsonl", engine=engine) == cal.Sketches.of(y, two)
+    names = np.array(["default", "ok"])
+    file = table(tmp_path / "p.csv", label=names[y], p_default=two[:, 0].copy(), p_ok=two[:, 1].copy())
+    found = cal.scan(file, engine=engine)
+    assert (found.classes, found.sketch()) == (("default", "ok"), cal.Sketch.of(y, p))
+    turned = cal.scan(file, classes=["ok", "default"], engine=engine)
+    assert (turned.classes, turned.sketch()) == (("ok", "default"), cal.Sketch.of(1 - y, two[:, 0]))
+    with pytest.raises(cal.ArgumentError, match=r"classes: has another order than the columns.*default, ok"):
+        cal.scan(file, classes=["ok", "other"], engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_labels_that_are_truth_values(tmp_path: Path, engine: str, suffix: str) -> None:
+    y, p = two_classes(60)
+    two = {"p_yes": p, "p_no": 1 - p}
+    found = cal.scan(table(tmp_path / f"p{suffix}", label=y.astype(bool), **two), engine=engine)
+    assert (found.classes, found.sketch()) == (("no", "yes"), cal.Sketch.of(y, p))
+    file = table(tmp_path / f"q{suffix}", label=y.astype(bool), prob=p)
+    assert cal.scan(file, engine=engine) == cal.Sketches.of(y, p)
+    assert cal.scan(file, classes=["no", "yes"], engine=engine).sketch() == cal.Sketch.of(y, p)
+    with pytest.raises(cal.LabelError, match="none of the classes"):
+        cal.scan(file, classes=["bad", "good"], engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_labels_that_are_words_name_the_classes(tmp_path: Path, engine: str) -> None:
+    y, p = two_classes(60)
+    days = [table(tmp_path / "a.csv", label=np.where(y, "yes", "no"), prob=p)]
+    days.append(table(tmp_path / "b.csv", label=np.array(["no"] * 60), prob=p))  # a day without an event
+    days.append(table(tmp_path / "c.parquet", label=np.where(y, "yes", "no"), prob=p))
+    found = [cal.scan(day, engine=engine) for day in days]
+    assert [day.classes for day in found] == [("no", "yes")] * 3
+    assert (found[0] + found[1] + found[2]).n == 180
+    assert found[0] == found[2] == cal.Sketches.of(np.where(y, "yes", "no"), p, classes=["no", "yes"])
+    assert cal.evaluate(found[0], metrics=["ece"]).header.positive == "yes"
+
+
+def test_the_header_of_two_columns_has_shares(tmp_path: Path) -> None:
+    y, p = two_classes(60)
+    file = table(tmp_path / "p.parquet", y=y, p_0=1 - p, p_1=p)
+    whole = cal.evaluate(y, p, metrics=["ece"]).header
+    for lenses in (None, ["top_label", "classwise"]):
+        header = cal.evaluate(cal.scan(file, lenses=lenses), metrics=["nll"]).header
+        assert header.prevalence == pytest.approx(whole.prevalence)
+        assert header.event_says == pytest.approx(whole.event_says)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_several_files_classes_and_groups(tmp_path: Path, engine: str) -> None:
+    y, p, group = three_classes()
+    for name, part in (("a", slice(0, 100)), ("b", slice(100, 101)), ("c", slice(101, None))):
+        columns = {f"p_{label}": p[part, place].copy() for place, label in enumerate(NAMES)}
+        table(tmp_path / f"{name}.parquet", y=NAMES[y[part]], g=group[part], **columns)
+    whole = cal.Sketches.of(NAMES[y], p, classes=list(NAMES), groups=group)
+    assert cal.scan(tmp_path / "*.parquet", by="g", engine=engine) == whole
+    several = [tmp_path / "c.parquet", tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    assert cal.scan(several, prob="p_*", label="y", by="g", engine=engine) == whole
+    part = cal.scan(tmp_path / "*.parquet", where="g = 'a'", engine=engine)
+    assert part == cal.Sketches.of(NAMES[y[group == "a"]], p[group == "a"], classes=list(NAMES))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_column_of_lists(tmp_path: Path, engine: str) -> None:
+    y, p, _ = three_classes(50)
+    lines = [json.dumps({"label": int(a), "probs": row.tolist()}) for a, row in zip(y, p, strict=True)]
+    (tmp_path / "p.jsonl").write_text("\n".join(lines))
+    assert cal.scan(tmp_path / "p.jsonl", engine=engine) == cal.Sketches.of(y, p)
+    (tmp_path / "q.jsonl").write_text(lines[0] + '\n{"label": 1, "probs": [0.5, 0.5]}')
+    with pytest.raises(cal.ProbabilityError, match="lists of 2 to 3"):
+        cal.scan(tmp_path / "q.jsonl", engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_text_and_databases(tmp_path: Path, engine: str) -> None:
+    y, p = two_classes(200)
+    whole = cal.Sketches.of(y, p)
+    assert cal.scan(table(tmp_path / "p.csv", y=y, p=p), engine=engine) == whole
+    with duckdb.connect(str(tmp_path / "store.duckdb")) as connection:
+        connection.register("t", {"y": y, "p": p})
+        connection.execute("CREATE TABLE preds AS SELECT * FROM t")
+    assert cal.scan(tmp_path / "store.duckdb", engine=engine) == whole
+    with duckdb.connect(str(tmp_path / "store.duckdb")) as connection:
+        connection.execute("CREATE TABLE other AS SELECT * FROM preds")
+    with pytest.raises(cal.FileError, match=r"several tables.*other, preds"):
+        cal.scan(tmp_path / "store.duckdb", engine=engine)
+    assert cal.scan(tmp_path / "store.duckdb", table="preds", engine=engine) == whole
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_labels_with_names(tmp_path: Path, engine: str) -> None:
+    y, p = two_classes(120)
+    words = np.array(["no", "yes"])[y]
+    file = table(tmp_path / "p.parquet", label=words, prob=p)
+    assert cal.scan(file, classes=["no", "yes"], engine=engine).sketch() == cal.Sketch.of(y, p)
+    assert cal.scan(file, engine=engine) == cal.scan(file, classes=["no", "yes"], engine=engine)
+    other = table(tmp_path / "o.parquet", label=np.array(["cat", "dog"])[y], prob=p)
+    with pytest.raises(cal.LabelError, match="none of the classes"):
+        cal.scan(other, engine=engine)
+    signed = table(tmp_path / "s.parquet", label=2 * y - 1, prob=p)
+    assert cal.scan(signed, classes=[-1, 1], engine=engine).sketch() == cal.Sketch.of(y, p)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"prob": (7, 1.5)}, cal.ProbabilityError, r"p\.parquet: row 7: \"prob\" is 1.5"),
+        ({"prob": (7, -0.1)}, cal.ProbabilityError, "row 7"),
+        ({"label": (5, 3)}, cal.LabelError, "row 5: '3' is none of the classes"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path: Path, engine: str, change: dict[str, Any], error: Any, words: str) -> None:
+    y, p = two_classes(60)
+    columns = {"label": y, "prob": p}
+    for name, (row, value) in change.items():
+        columns[name][row] = value
+    with pytest.raises(error, match=words):
+        cal.scan(table(tmp_path / "p.parquet", **columns), engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_must_sum_to_one_and_have_a_group(tmp_path: Path, engine: str) -> None:
+    y, p, _ = three_classes(40)
+    p[11] *= 0.9
+    columns = {f"p_{place}": p[:, place].copy() for place in range(3)}
+    with pytest.raises(cal.ProbabilityError, match=r"row 11: the probabilities sum to 0\.9"):
+        cal.scan(table(tmp_path / "p.parquet", y=y, **columns), engine=engine)
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT 1 AS y, 0.5 AS p, NULL::TEXT AS g) TO '{tmp_path / 'g.parquet'}'")
+        connection.execute(f"COPY (SELECT 1 AS y, NULL::DOUBLE AS p) TO '{tmp_path / 'n.parquet'}'")
+    with pytest.raises(cal.GroupError, match='"g" is missing'):
+        cal.scan(tmp_path / "g.parquet", by="g", engine=engine)
+    with pytest.raises(cal.ProbabilityError, match='"p" is missing'):
+        cal.scan(tmp_path / "n.parquet", engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_damaged_file_and_row_group_are_named(tmp_path: Path, engine: str) -> None:
+    y, p = two_classes(6000)
+    table(tmp_path / "good.parquet", y=y, p=p)
+    with duckdb.connect() as connection:
+        connection.register("t", {"y": y, "p": p})
+        connection.execute(f"COPY t TO '{tmp_path / 'bad.parquet'}' (FORMAT parquet, ROW_GROUP_SIZE 2048)")
+        places = connection.execute(
+            f"SELECT min(data_page_offset), row_group_id FROM parquet_metadata('{tmp_path / 'bad.parquet'}') "
+            "GROUP BY row_group_id ORDER BY row_group_id"
+        ).fetchall()
+    content = bytearray((tmp_path / "bad.parquet").read_bytes())
+    start = places[1][0]
+    content[start : start + 40] = b"\xff" * 40
+    (tmp_path / "bad.parquet").write_bytes(bytes(content))
+    with pytest.raises(cal.FileError, match=r"bad\.parquet: cannot be read in row group 1 \(rows 2,048 to 4,095\)"):
+        cal.scan(tmp_path / "*.parquet", engine=engine)
+    (tmp_path / "bad.parquet").write_bytes(bytes(content[:-20]))
+    with pytest.raises(cal.FileError, match=r"bad\.parquet"):
+        cal.scan(tmp_path / "*.parquet", engine=engine)
+
+
+def test_mistakes_are_named(tmp_path: Path) -> None:
+    y, p = two_classes(30)
+    file = table(tmp_path / "p.parquet", y=y, p=p)
+    for words, error, match in (
+        ({"where": "nope > 1"}, cal.ArgumentError, r"nope.*the columns are y, p"),
+        ({"where": "1 = 1; DROP TABLE x"}, cal.ArgumentError, "no SQL expression"),
+        ({"where": "p > (SELECT 1)"}, cal.ArgumentError, "without queries inside"),
+        ({"where": "p > 2"}, cal.FileError, "no rows that fit"),
+        ({"label": "truth"}, cal.ColumnError, "no column 'truth'"),
+        ({"classes": [1, 2, 3]}, cal.ArgumentError, "names 3"),
+        ({"engine": "spark"}, cal.ArgumentError, "engine"),
+        ({"lenses": ["class:9"]}, cal.ArgumentError, "class:9"),
+        ({"table": "t"}, cal.ArgumentError, "DuckDB databases"),
+        ({"by": "region"}, cal.ColumnError, "region"),
+    ):
+        with pytest.raises(error, match=match):
+            cal.scan(file, **words)  # type: ignore[arg-type]
+    for source, match in (
+        (tmp_path / "none.parquet", "no such file"),
+        (tmp_path / "*.csv", "fits no file"),
+        (tmp_path, "is a folder"),
+        ([], "names no file"),
+    ):
+        with pytest.raises(cal.FileError, match=match):
+            cal.scan(source)
+    (tmp_path / "empty.csv").touch()
+    with pytest.raises(cal.FileError, match="0 bytes"):
+        cal.scan(tmp_path / "empty.csv")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_that_begin_with_a_hash_are_rows(tmp_path: Path, engine: str) -> None:
+    file = tmp_path / "tickets.csv"
+    rows = "".join(f"{'#' if i % 2 else ''}{i},{i % 2},{(i % 9 + 1) / 10}\n" for i in range(1000))
+    file.write_text("ticket,y,p\n" + rows)
+    i = np.arange(1000)
+    assert cal.scan(file, engine=engine) == cal.Sketches.of(i % 2, (i % 9 + 1) / 10)  # type: ignore[arg-type]
+    file.write_text("ticket,y,p\n" + rows[:60] + "# pause\n" + rows[60:])
+    with pytest.raises(cal.FileError, match="cannot be cut into columns"):
+        cal.scan(file, engine=engine)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_groups_keep_their_names(tmp_path: Path, engine: str) -> None:
+    file = tmp_path / "g.csv"
+    large = [str(2**64 - 1), str(2**64 - 2)]
+    rows = "".join(f"{i % 2},0.5,{large[i % 2]},0{i % 2 + 3}/05/2026\n" for i in range(10))
+    file.write_text("y,p,large,us\n" + rows)
+    for by, names in (("large", large), ("us", ["03/05/2026", "04/05/2026"])):
+        found = cal.scan(file, by=by, engine=engine)  # type: ignore[arg-type]
+        sizes = {name: part.lenses["binary"].n for name, part in found.parts.items() if name is not None}
+        assert sizes == dict.fromkeys(names, 5)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("7,0.5", "x.csv: row 30: '7' is none of the classes \\(0, 1\\)"),
+        ("x,0.5", "x.csv: row 30: 'x' is none of the classes"),
+        (",0.5", "x.csv: row 30: is missing"),
+        ("1,N/A", "it holds 'N/A' at row 30"),
+        ("1,1.5", 'x.csv: row 30: "p" is 1.5'),
+    ],
+)
+def test_printed_rows_are_named_by_number(tmp_path: Path, engine: str, row: str, words: str) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("y,p\n" + "0,0.2\n1,0.9\n" * 15 + row + "\n0,0.4\n")
+    with pytest.raises(cal.CalibrantError, match=words):
+        cal.scan(file, engine=engine)  # type: ignore[arg-type]
+
+
+def test_what_is_no_file_is_said(tmp_path: Path) -> None:
+    for source in (5, [5], pl.DataFrame({"y": [0, 1], "p": [0.1, 0.2]})):
+        with pytest.raises(cal.InputTypeError, match=r"source: must be a path, a pattern or a list.*Sketches\.of"):
+            cal.scan(source)  # type: ignore[arg-type]
+    name = os.fsencode(tmp_path) + b"/n\xe9.csv"
+    Path(os.fsdecode(name)).write_text("y,p\n0,0.5\n")
+    with pytest.raises(cal.FileError, match="has a name that is no UTF-8"):
+        cal.scan(os.fsdecode(name))
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    y, p = two_classes(300)
+    seen: list[int] = []
+    cal.scan(table(tmp_path / "p.parquet", y=y, p=p), progress=seen.append)
+    assert seen[-1] == 300
+
+
+def query_file(path: Path, query: str) -> Path:
+    """A file of the rows of a query."""
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({query}) TO '{path}'")
+    return path
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_columns_of_many_types(tmp_path: Path, engine: str) -> None:
+    rows = "SELECT i % 2 AS y, (i % 97) / 97.0 AS p, i FROM range(300) t(i)"
+    place = np.arange(300)
+    whole = cal.Sketches.of(place % 2, (place % 97) / 97.0)
+    for kind in ("HUGEINT", "BOOLEAN", "DOUBLE", "DECIMAL(3, 1)"):
+        file = query_file(tmp_path / "p.parquet", f"SELECT y::{kind} AS y, p::DOUBLE AS p FROM ({rows})")
+        assert cal.scan(file, engine=engine) == whole
+    decimal = query_file(tmp_path / "d.parquet", f"SELECT y, (i % 97 / 100)::DECIMAL(5, 2) AS p FROM ({rows})")
+    assert cal.scan(decimal, engine=engine) == cal.Sketches.of(place % 2, np.round((place % 97) / 100, 2))
+    date = query_file(
+        tmp_path / "t.parquet", f"SELECT y, p::DOUBLE AS p, DATE '2024-01-01' + y::INT AS day FROM ({rows})"
+    )
+    found = cal.scan(date, by="day", engine=engine)
+    assert found.groups == ("2024-01-01", "2024-01-02")
+    assert cal.Sketches.from_bytes(found.to_bytes()) == found
+    names = query_file(
+        tmp_path / "n.parquet", f"SELECT y, p::DOUBLE AS p, 'x.png' AS filename, 1 AS file_row_number FROM ({rows})"
+    )
+    assert cal.scan(names, by="filename", engine=engine).group("x.png") == whole
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("0.7 AS y, 0.5 AS p", "none of the classes"),
+        ("[1] AS y, 0.5 AS p", r"INTEGER\[\]"),
+        ("1 AS y, 'half' AS p", "it holds 'half'"),
+        ("1 AS y, {'a': 0.5} AS p", "STRUCT"),
+        ("1 AS y, [{'a': 0.5}, {'a': 0.5}] AS p", "STRUCT"),
+        ("1 AS y, 0.5 AS p WHERE false", "no rows"),
+        ("1 AS y, [0.5, 0.5] AS p WHERE false", "no rows"),
+    ],
+)
+def test_what_no_column_can_be_is_named(tmp_path: Path, engine: str, row: str, words: str) -> None:
+    with pytest.raises(cal.CalibrantError, match=words):
+        cal.scan(query_file(tmp_path / "p.parquet", f"SELECT {row}"), engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_names_of_files_are_no_patterns(tmp_path: Path, engine: str) -> None:
+    y, p = two_classes(40)
+    for name in ("a[1].parquet", "a*.parquet", "it is é.parquet"):
+        table(tmp_path / name, y=y, p=p)
+        assert cal.scan(tmp_path / name, engine=engine).n == 40
+    table(tmp_path / "a1.parquet", y=y[:7], p=p[:7])
+    assert cal.scan(tmp_path / "a[1].parquet", engine=engine).n == 40
+    assert cal.scan([tmp_path / "a1.parquet", tmp_path / "a?.parquet"], engine=engine).n == 47
+    with gzip.open(tmp_path / "z.csv.gz", "wt") as file:
+        file.write("y,p\n0,0.2\n1,0.4\n")
+    assert cal.scan(tmp_path / "z.csv.gz", engine=engine).n == 2
+    (tmp_path / "swapped.csv").write_text("p,y\n0.2,0\n")
+    (tmp_path / "usual.csv").write_text("y,p\n1,0.4\n")
+    both = cal.scan([tmp_path / "usual.csv", tmp_path / "swapped.csv"], engine=engine)
+    assert both == cal.Sketches.of([0, 1], [0.2, 0.4])
+    with pytest.raises(cal.FileError, match=r"usual\.csv: is csv, and .*a1\.parquet is parquet"):
+        cal.scan([tmp_path / "a1.parquet", tmp_path / "usual.csv"], engine=engine)
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["p > 0) LIMIT (3", "p > 0) GROUP BY ALL HAVING (1 = 1", "p > ?", " ", "p IN (SELECT 1)", "p > 0) USING SAMPLE (3"],
+)
+def test_a_condition_is_one_expression(tmp_path: Path, where: str) -> None:
+    y, p = two_classes(30)
+    with pytest.raises(cal.ArgumentError, match="one SQL expression"):
+        cal.scan(table(tmp_path / "p.parquet", y=y, p=p), where=where)
+
+
+def test_a_condition_that_fails_is_named(tmp_path: Path) -> None:
+    file = query_file(tmp_path / "p.parquet", "SELECT 1 AS y, [0.5, 0.5] AS p, 'SUBQUERY' AS g")
+    assert cal.scan(file, where="g = 'SUBQUERY' -- a word, no query").n == 1
+    for where in ("g::INTEGER = 1", "nope = 1"):
+        with pytest.raises(cal.ArgumentError, match=r"^where: "):
+            cal.scan(file, where=where)
+    y, p = two_classes(3000)
+    with pytest.raises(cal.ArgumentError, match="other rows each time"):
+        cal.scan(table(tmp_path / "r.parquet", y=y, p=p), where="random() < 0.5", engine="sql")
+
+
+def run_command(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    return (int(ended.value.code or 0), *capsys.readouterr())
+
+
+def test_the_command_line_speaks_of_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    y, p = two_classes(60)
+    file = table(tmp_path / "p.parquet", y=y, p=p, g=np.array(["a", "b"])[y], high=p + 1)
+    out = tmp_path / "p.sketch"
+    for words, message in (
+        (["--label", "z"], "error: --label: there is no column"),
+        (["--prob", "high"], "drop such rows with --where"),
+        (["--prob", "g"], "error: --prob:"),
+        (["--probs", "z_*"], "error: --probs: "),
+        (["--label", "g", "--prob", "p"], "pass --classes"),
+        (["--where", "z = 1"], "error: --where:"),
+        (["--where", "p > 2"], "loosen --where"),
+        (["--by", "z"], "error: --by:"),
+        (["--table", "z"], "error: --table:"),
+        (["--classes", "0,1,2"], "error: --classes:"),
+        (["--prob", "p", "--probs", "p*"], "error: --probs: was given beside --prob"),
+    ):
+        code, _, errors = run_command(capsys, "scan", file, *words, "--out", out)
+        assert code == 2
+        assert message in errors
+        assert errors.count("\n") == 1
+        assert not out.exists()
+
+
+def test_sketches_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    y, p = two_classes(60)
+    file = table(tmp_path / "p.parquet", y=y, p=p, g=np.array(["a", "b"])[y])
+    one, two = tmp_path / "one.sketch", tmp_path / "two.sketch"
+    assert run_command(capsys, "scan", file, "--by", "g", "--out", one)[0] == 0
+    assert run_command(capsys, "scan", one, one, "--out", two)[0] == 0
+    assert cal.Sketches.read(two).n == 120
+    code, shown, _ = run_command(capsys, "evaluate", two, "--metrics", "ece", "--json")
+    assert code == 0
+    assert json.loads(shown)["metrics"][0]["value"] == pytest.approx(cal.ece(y, p), abs=1e-12)
+    code, _, errors = run_command(capsys, "evaluate", one, "--metrics", "ece", "--fail-if", "ece > 0")
+    assert (code, "(group a)" in errors) == (1, True)
+    for words, message in (
+        (["--where", "p > 0"], "--where: is for rows"),
+        (["--by", "g"], "--by: is for rows"),
+        (["--fail-if", "vce > 1"], "cannot be judged"),
+    ):
+        code, _, errors = run_command(capsys, "evaluate", one, *words)
+        assert (code, message in errors) == (2, True)
+    code, _, errors = run_command(capsys, "scan", one, file, "--out", two)
+    assert (code, "is no .sketch file" in errors) == (2, True)

@@ -1,0 +1,591 @@
+"""On Spark: the same bits as in one process, whatever the partitions, retries and files; errors that name column and partition."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.errors import (
+    ArgumentError,
+    CalibrantError,
+    ColumnError,
+    FileError,
+    GroupError,
+    InputTypeError,
+    LabelError,
+    LensError,
+    MissingDependencyError,
+    NotFittedError,
+    ProbabilityError,
+    ShapeError,
+    WeightError,
+)
+
+pa = pytest.importorskip("pyarrow", reason="NO PYARROW: pip install 'calibrant[spark]' to test on Spark")
+pytest.importorskip("pyspark", reason="NO PYSPARK: pip install 'calibrant[spark]' to test on Spark")
+JAVA = shutil.which("java") or os.environ.get("JAVA_HOME")
+pytestmark = [
+    pytest.mark.skipif(not JAVA, reason="NO JAVA: install Java 17 to test on Spark"),
+    pytest.mark.xdist_group("spark"),
+    # PySpark says so at every Arrow call; nothing here goes through pandas.
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
+
+import calibrant.spark as cs  # noqa: E402
+from calibrant.spark import executors  # noqa: E402
+
+ROWS = 3000
+CLASSES = ["cat", "dog", "owl"]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    """One session of two cores, in which a task may fail twice."""
+    from pyspark.sql import SparkSession
+
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local[2,3]").appName("calibrant")
+    for name, value in {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
+        "spark.log.level": "OFF",
+    }.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+    monkeypatch.undo()
+
+
+@pytest.fixture(autouse=True)
+def few_mergers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each task costs a little, and most tests have few partitions."""
+    monkeypatch.setattr(cs.api, "MERGERS", 2)
+
+
+def frame(spark: Any, table: Any, sizes: list[int], crash: tuple[int, str] | None = None) -> Any:
+    """A DataFrame whose partitions hold so many rows of a table each.
+
+    With `crash`, the worker of that partition dies once, halfway, and leaves a file that says so.
+    """
+    assert sum(sizes) == table.num_rows
+    ends = np.cumsum([0, *sizes])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    content = sink.getvalue().to_pybytes()
+
+    def emit(batches: Any) -> Any:
+        import os
+
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        whole = pa.ipc.open_stream(content).read_all()
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                rows = whole.slice(ends[number], ends[number + 1] - ends[number])
+                for place, part in enumerate(rows.to_batches(max_chunksize=200)):
+                    if crash and number == crash[0] and place == 1 and TaskContext.get().attemptNumber() == 0:
+                        os.close(os.open(crash[1], os.O_CREAT))
+                        os._exit(1)
+                    yield part
+
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return spark.range(0, len(sizes), 1, len(sizes)).mapInArrow(emit, from_arrow_schema(table.schema))
+
+
+@pytest.fixture(scope="module")
+def binary() -> Any:
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 2, ROWS)
+    p[:3] = 0.0, 1.0, 1e-5
+    y = (rng.random(ROWS) < p).astype(np.int32)
+    return pa.table({"y": y, "p": p, "region": rng.choice(["north", "south", "östlich"], ROWS)})
+
+
+@pytest.fixture(scope="module")
+def several() -> Any:
+    rng = np.random.default_rng(1)
+    probs = rng.dirichlet([0.6, 0.6, 0.6], ROWS)
+    codes = (rng.random(ROWS)[:, None] > probs.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+    return pa.table(
+        {
+            "y": codes,
+            "name": np.array(CLASSES)[codes],
+            "probs": list(probs),
+            "narrow": list(probs.astype(np.float32)),
+            **{f"p_{c}": probs[:, c] for c in range(3)},
+            "shift": rng.integers(0, 3, ROWS),
+            "n": rng.integers(0, 4, ROWS),
+        }
+    )
+
+
+def rows_of(column: Any) -> np.ndarray:
+    return np.array(column.to_pylist())
+
+
+SPLITS = {
+    "1": [ROWS],
+    "2": [1000, 2000],
+    "7, one empty, one of one row": [400, 0, 1, 599, 1000, 700, 300],
+}
+
+
+@pytest.mark.parametrize("sizes", SPLITS.values(), ids=SPLITS)
+def test_partitions_change_no_bit(spark: Any, binary: Any, sizes: list[int]) -> None:
+    y, p, region = (rows_of(binary[name]) for name in ("y", "p", "region"))
+    expected = cal.Sketches.of(y, p, groups=region)
+    found = cs.sketch(frame(spark, binary, sizes), label="y", prob="p", by="region")
+    assert found == expected
+    assert found.to_bytes() == expected.to_bytes()
+    assert cal.ece(found) == pytest.approx(cal.ece(y, p), rel=1e-12)
+    assert found.groups == ("north", "south", "östlich")
+
+
+def test_many_partitions_go_through_all_mergers(spark: Any, binary: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert cs.MERGERS == 16
+    rows = []
+    monkeypatch.setattr(cs.api, "_collected", lambda merged: rows.extend(merged.collect()) or rows)
+    found = cs.sketch(frame(spark, binary, [150] * 20), label="y", prob="p")
+    assert found == cal.Sketches.of(rows_of(binary["y"]), rows_of(binary["p"]))
+    assert 1 < len(rows) <= 16  # 20 partitions, and no more rows than mergers reach the driver
+    assert all(set(row.asDict()) == {"partition", "state", "error"} for row in rows)
+
+
+def test_a_task_that_died_counts_once(spark: Any, binary: Any, tmp_path: Path) -> None:
+    expected = cal.Sketches.of(rows_of(binary["y"]), rows_of(binary["p"])).to_bytes()
+    df = frame(spark, binary, [1000, 1500, 500], crash=(1, str(tmp_path / "died")))
+    assert cs.sketch(df, label="y", prob="p").to_bytes() == expected
+    assert (tmp_path / "died").exists()
+
+
+FORMS = {
+    "array": ({"prob": "probs", "label": "y"}, {}),
+    "array of floats": ({"prob": "narrow", "label": "y"}, {}),
+    "pattern": ({"prob": "p_*", "label": "y", "by": "shift"}, {}),
+    "columns in another order": ({"prob": ["p_2", "p_0", "p_1"], "label": "name"}, {"classes": ["owl", "cat", "dog"]}),
+    "names": (
+        {"prob": "probs", "label": "name"},
+        {"classes": CLASSES, "lenses": ["class:dog", "rank:2"], "scores": False},
+    ),
+    "logits": ({"prob": "probs", "label": "y"}, {"input": "logit"}),
+    "counts": ({"prob": "probs", "label": "y", "counts": "n", "by": "shift"}, {}),
+}
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
+@pytest.mark.parametrize(("columns", "words"), FORMS.values(), ids=FORMS)
+def test_every_form_of_columns(spark: Any, several: Any, columns: dict[str, Any], words: dict[str, Any]) -> None:
+    prob = columns["prob"]
+    names = [f"p_{c}" for c in range(3)] if prob == "p_*" else prob
+    y_prob = (
+        rows_of(several[prob]) if isinstance(names, str) else np.stack([rows_of(several[n]) for n in names], axis=1)
+    )
+    if prob == "narrow":
+        y_prob = y_prob.astype(np.float32)
+    more = {role: rows_of(several[columns[c]]) for role, c in (("groups", "by"), ("counts", "counts")) if c in columns}
+    expected = cal.Sketches.of(rows_of(several[columns["label"]]), y_prob, **more, **words)
+    found = cs.sketch(frame(spark, several, [7, 2000, 993]), **columns, **words)
+    assert found == expected
+    assert found.to_bytes() == expected.to_bytes()
+
+
+def test_vectors_decimals_doubles_booleans_and_odd_names(spark: Any) -> None:
+    from decimal import Decimal
+
+    from pyspark.ml.linalg import Vectors
+
+    p = [0.125, 0.5, 0.875, 0.25]
+    rows = [
+        (float(i % 2), bool(i % 2), Vectors.dense([1 - q, q]), Decimal(str(q)), [1 - q, q], ("ja", "nein")[1 - i % 2])
+        for i, q in enumerate(p)
+    ]
+    df = spark.createDataFrame(rows, ["real", "flag", "vector", "exact", "a.b `c`", "word"]).withColumnRenamed(
+        "flag", "wahr?"
+    )
+    both = np.column_stack([1 - np.array(p), p])
+    for label, prob, y_prob in (("real", "vector", both), ("wahr?", "exact", np.array(p)), ("real", "a.b `c`", both)):
+        assert cs.sketch(df, label=label, prob=prob) == cal.Sketches.of([0, 1, 0, 1], y_prob), (label, prob)
+    named = cs.sketch(df, label="word", prob="exact", classes=iter(["nein", "ja"]))
+    assert named == cal.Sketches.of(["nein", "ja", "nein", "ja"], p, classes=["nein", "ja"])
+
+
+def bad(table: Any, column: str, row: int, value: Any) -> Any:
+    entries = table[column].to_pylist()
+    entries[row] = value
+    place = table.column_names.index(column)
+    return table.set_column(place, column, pa.array(entries, table.schema.field(column).type))
+
+
+# Column, row, value; the arguments; the error; what its message says.
+WRONG = {
+    "nan": ("p_1", 1500, float("nan"), {}, ProbabilityError, "row 300 of partition 2, column 'p_1', is nan"),
+    "null": ("p_1", 1500, None, {}, ProbabilityError, "row 300 of partition 2, column 'p_1', is null"),
+    "outside": ("probs", 5, [1.5, -0.5, 0.0], {"prob": "probs"}, ProbabilityError, "row 5 of partition 0, entry 0, is 1.5"),
+    "sum": ("probs", 5, [0.5, 0.25, 0.0], {"prob": "probs"}, ProbabilityError, "row 5 of partition 0 sums to 0.75"),
+    "entry": ("probs", 1500, [0.5, None, 0.5], {"prob": "probs"}, ProbabilityError, "row 300 of partition 2, entry 1, is null"),
+    "no array": ("probs", 1500, None, {"prob": "probs"}, ProbabilityError, "row 300 of partition 2 is null"),
+    "length": ("probs", 1500, [0.5, 0.5], {"prob": "probs"}, ShapeError, "row 300 of partition 2 has 2 entries, and the first has 3"),
+    "length of names": (
+        "probs", 1200, [0.5, 0.5], {"prob": "probs", "label": "name", "classes": CLASSES}, ShapeError,
+        "row 0 of partition 2 has 2 entries, and there are 3 classes",
+    ),
+    "label": ("y", 2999, 3, {}, LabelError, "row 1799 of partition 2 is 3, and labels are whole numbers from 0 to 2"),
+    "minus one": ("y", 2999, -1, {}, LabelError, "row 1799 of partition 2 is -1, and"),
+    "no label": ("y", 2999, None, {}, LabelError, "row 1799 of partition 2 is null"),
+    "unknown name": (
+        "name", 2999, "cow", {"label": "name", "classes": CLASSES}, LabelError,
+        "row 1799 of partition 2 is 'cow', which is not one of the classes ['cat', 'dog', 'owl']",
+    ),
+    "no group": ("shift", 1199, None, {"by": "shift"}, GroupError, "row 199 of partition 1 is null"),
+    "count": ("n", 1199, -2, {"counts": "n"}, WeightError, "row 199 of partition 1 is -2"),
+    "no count": ("n", 1199, None, {"counts": "n"}, WeightError, "row 199 of partition 1 is null"),
+}  # fmt: skip
+
+
+def filled(table: Any, sizes: list[int], monkeypatch: pytest.MonkeyPatch, **words: Any) -> Any:
+    """What the partitions leave, worked out here without Spark, in batches of 100 rows."""
+    words = {"label": "y", "prob": ["p_0", "p_1", "p_2"], **words}
+    single = {name: words.pop(name, None) for name in ("label", "by", "counts", "classes", "lenses")}
+    prob = words.pop("prob")
+    many = not isinstance(prob, str)
+    columns = executors.Columns(single["label"], tuple(prob) if many else (prob,), many, single["by"], single["counts"])
+    plan = {
+        "columns": vars(columns),
+        "classes": single["classes"],
+        "lenses": single["lenses"],
+        "scores": True,
+        "words": words,
+    }
+    chosen = table.select([name for _, name in columns.roles])
+    rows: list[Any] = []
+    nothing = chosen.slice(0, 1).to_batches()[0].slice(0, 0)
+    for number, start in enumerate(np.cumsum([0, *sizes[:-1]])):
+        monkeypatch.setattr(executors, "_partition", lambda number=number: number)
+        part = chosen.slice(start, sizes[number]).to_batches(max_chunksize=100)
+        rows += executors.fill(plan, iter([*part, nothing]))
+    return executors.added(executors.Partial.of_row(row) for batch in rows for row in batch.to_pylist())
+
+
+@pytest.mark.parametrize("chunk", [1, 1 << 20], ids=["chunks of one batch", "one chunk"])
+@pytest.mark.parametrize(("column", "row", "value", "words", "kind", "message"), WRONG.values(), ids=WRONG)
+def test_errors_name_column_row_and_partition(
+    several: Any, monkeypatch: pytest.MonkeyPatch, chunk: int, column: str, row: int, value: Any, words: dict[str, Any],
+    kind: type[CalibrantError], message: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(executors, "CHUNK_ENTRIES", chunk)
+    found = filled(bad(several, column, row, value), [1000, 200, 1800], monkeypatch, **words)
+    assert type(found.error) is kind
+    assert message in str(found.error)
+    assert repr(column) in str(found.error)
+    assert not re.search(r"y_true|y_prob|soft=|multilabel=|pos_label", str(found.error))
+    assert found.sketches is None
+
+
+def test_chunks_change_no_bit(several: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    words: dict[str, Any] = {"prob": "probs", "label": "name", "classes": tuple(CLASSES), "by": "shift", "counts": "n"}
+    whole = filled(several, [ROWS], monkeypatch, **words).sketches
+    monkeypatch.setattr(executors, "CHUNK_ENTRIES", 1)
+    assert filled(several, [1, 0, 1999, 1000], monkeypatch, **words).sketches.to_bytes() == whole.to_bytes()
+
+
+def test_confidences_and_words_of_predictions(monkeypatch: pytest.MonkeyPatch) -> None:
+    p, y = np.array([0.5, 0.75, 1.0000001, 0.25]), np.array([True, True, False, False])
+    table = pa.table({"y": y, "p": p})
+    words: dict[str, Any] = {"input": "confidence", "clip": True}
+    found = filled(table, [3, 1], monkeypatch, label="y", prob="p", **words).sketches
+    assert found == cal.Sketches.of(y, p, **words)
+    assert found.kind == "confidence"
+    error = filled(table, [3, 1], monkeypatch, label="y", prob="p").error
+    assert "row 2 of partition 0 is 1.0000001" in str(error)
+    assert "clip=True" in str(error)
+
+
+def test_groups_that_are_equal_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    from datetime import date
+
+    table = pa.table({"y": [0, 1, 1], "p": [0.1, 0.8, 0.9], "zero": [0.0, -0.0, 1.5], "day": [date(2024, 1, 1)] * 3})
+    found = filled(table, [2, 1], monkeypatch, label="y", prob="p", by="zero").sketches
+    assert found == cal.Sketches.of([0, 1, 1], [0.1, 0.8, 0.9], groups=[0.0, -0.0, 1.5])
+    assert found.group(0.0).n == 2
+    assert filled(table, [3], monkeypatch, label="y", prob="p", by="day").sketches.groups == ("2024-01-01",)
+    holes = bad(table, "zero", 1, float("nan"))
+    assert "row 1 of partition 0 is nan" in str(filled(holes, [3], monkeypatch, label="y", prob="p", by="zero").error)
+
+
+def test_rows_that_count_nothing_are_checked_too(several: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = several.set_column(several.column_names.index("n"), "n", pa.array([0] * ROWS))
+    assert filled(nothing, [ROWS], monkeypatch, counts="n") is None
+    found = filled(bad(nothing, "p_0", 4, 2.0), [ROWS], monkeypatch, counts="n")
+    assert isinstance(found.error, ProbabilityError)
+
+
+def test_the_error_of_the_lowest_partition_is_told(several: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = bad(bad(several, "p_0", 2500, 7.0), "p_0", 1500, 9.0)
+    for sizes in ([1000, 1000, 1000], [1400, 1600]):
+        assert "is 9.0" in str(filled(table, sizes, monkeypatch).error)
+
+
+def test_errors_reach_the_driver_as_they_are(spark: Any, several: Any) -> None:
+    df = frame(spark, bad(several, "p_1", 2500, float("nan")), [1000, 1000, 1000])
+    with pytest.raises(ProbabilityError) as caught:
+        cs.sketch(df, label="y", prob="p_*")
+    assert str(caught.value) == (
+        "prob (columns 'p_0' to 'p_2'): row 500 of partition 2, column 'p_1', is nan, "
+        "and every entry must be a number in [0, 1]; drop or fill the missing rows"
+    )
+    assert (caught.value.argument, caught.value.row) == ("prob (columns 'p_0' to 'p_2')", 500)
+
+
+def test_partitions_of_other_widths(spark: Any) -> None:
+    table = pa.table({"y": [0, 1, 0, 1], "q": [[0.5, 0.5], [0.25, 0.75], [0.5, 0.25, 0.25], [0.5, 0.25, 0.25]]})
+    with pytest.raises(ShapeError, match="partition 1 holds arrays of 3, and partition 0 of 2"):
+        cs.sketch(frame(spark, table, [2, 2]), label="y", prob="q")
+    with pytest.raises(ShapeError, match="row 0 of partition 1 has 3 entries, and there are 2 classes"):
+        cs.sketch(frame(spark, table, [2, 2]), label="y", prob="q", classes=[0, 1])
+
+
+def test_no_rows(spark: Any, binary: Any) -> None:
+    df = frame(spark, binary.slice(0, 0), [0, 0])
+    with pytest.raises(ShapeError, match="df: is empty, and at least one row is needed"):
+        cs.sketch(df, label="y", prob="p")
+    counted = frame(spark, pa.table({"y": [1], "p": [0.5], "n": [0]}), [1])
+    with pytest.raises(WeightError, match=r"counts \(column 'n'\): counts no row"):
+        cs.sketch(counted, label="y", prob="p", counts="n")
+
+
+def files(folder: Path, *tables: Any) -> str:
+    import pyarrow.parquet as pq
+
+    for number, table in enumerate(tables):
+        pq.write_table(table, folder / f"{number}.parquet")
+    return str(folder)
+
+
+def test_files_that_disagree(spark: Any, tmp_path: Path) -> None:
+    y, p = [0, 1, 1], np.array([0.1, 0.7, 0.9])
+    wide, narrow = pa.table({"y": y, "p": p}), pa.table({"p": p.astype(np.float32), "y": y})
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "c").mkdir()
+    expected = cal.Sketches.of(y + y, np.concatenate([p, p.astype(np.float32).astype(np.float64)]))
+    both = files(tmp_path / "a", wide, narrow)  # the columns of the second come in another order
+    assert cs.sketch(spark.read.parquet(both), label="y", prob="p") == expected
+    turned = files(tmp_path / "b", narrow, wide)
+    with pytest.raises(
+        ColumnError, match=r"df \(column 'p'\): is float in the schema, and double in file:.*1\.parquet; read"
+    ):
+        cs.sketch(spark.read.parquet(turned), label="y", prob="p")
+    assert cs.sketch(spark.read.schema("y long, p double").parquet(turned), label="y", prob="p") == expected
+    lacking = spark.read.parquet(files(tmp_path / "c", wide, pa.table({"y": y})))
+    with pytest.raises(
+        ProbabilityError, match=r"prob \(column 'p'\): row 0 of partition \d is null.*file without the column"
+    ):
+        cs.sketch(lacking, label="y", prob="p")
+    with pytest.raises(ColumnError, match="prob: there is no column 'q'; the columns are 'y'"):
+        cs.sketch(spark.read.parquet(str(tmp_path / "c" / "1.parquet")), label="y", prob="q")
+
+
+CALLS = {
+    "label": ({"label": "why"}, ColumnError, "label: there is no column 'why'"),
+    "near": ({"label": "nam"}, ColumnError, "did you mean 'name'?"),
+    "by": ({"by": 3}, ColumnError, "by: must be the name of a column; got 3"),
+    "prob": ({"prob": []}, ColumnError, "prob: must be the name of a column, or a list of names; got []"),
+    "pattern": ({"prob": "z_*"}, ColumnError, "prob: there is no column 'z_*'"),
+    "one": ({"prob": ["p_1"]}, ShapeError, "prob: is a list of the single column 'p_1'"),
+    "text": ({"label": "name"}, LabelError, "label (column 'name'): holds text"),
+    "type": ({"prob": "name"}, InputTypeError, "prob (column 'name'): is of type string, which holds no probabilities"),
+    "group": (
+        {"by": "probs"},
+        InputTypeError,
+        "by (column 'probs'): is of type array<double>, which holds no names of groups",
+    ),
+    "input": ({"input": "logits"}, ArgumentError, "input: must be"),
+    "lens": ({"lenses": ["class:cow"], "label": "name", "classes": CLASSES}, ArgumentError, "there is no class 'cow'"),
+    "lenses": ({"lenses": ["canonical"]}, LensError, "keeps whole vectors"),
+    "classes": ({"classes": ["a", "b"]}, LabelError, "classes: has 2 names"),
+    "twice": ({"classes": ["a", "b", "a"]}, LabelError, "classes: names 'a' twice"),
+    "set": ({"classes": {"a", "b"}}, InputTypeError, "classes: is of type set"),
+    "tolerance": ({"sum_tolerance": -1}, ArgumentError, "sum_tolerance: must be"),
+}
+
+
+def test_wrong_calls_start_no_job(spark: Any, several: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cs.api, "_collected", lambda merged: pytest.fail("a job was started"))
+    df = frame(spark, several, [ROWS])
+    for name, (words, kind, message) in CALLS.items():
+        with pytest.raises(kind) as caught:
+            cs.sketch(df, **{"label": "y", "prob": "p_*", **words})
+        assert message in str(caught.value), name
+    twice = df.select("y", "p_0", df["p_1"].alias("p_0"))
+    with pytest.raises(ColumnError, match="df: has two columns called 'p_0'"):
+        cs.sketch(twice, label="y", prob="p_0")
+    with pytest.raises(InputTypeError, match="df: must be a Spark DataFrame; got list"):
+        cs.sketch([1, 2], label="y", prob="p")
+
+
+def test_executors_without_calibrant_or_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+    task = cloudpickle.dumps(cs._task("fill", {"columns": {}}))
+    monkeypatch.setitem(sys.modules, "calibrant.spark", None)  # what travels must not ask for it
+    monkeypatch.setitem(sys.modules, "calibrant.spark.executors", None)
+    monkeypatch.delattr(cal, "_sparkwork")
+    (batch,) = cloudpickle.loads(task)(iter([]))
+    monkeypatch.undo()
+    error = executors.Partial.of_row(batch.to_pylist()[0]).error
+    assert isinstance(error, MissingDependencyError)
+    assert "calibrant: cannot be imported on the executors" in str(error)
+    monkeypatch.setattr(cal, "__version__", "0.0.1")
+    (batch,) = cloudpickle.loads(task)(iter([]))
+    error = executors.Partial.of_row(batch.to_pylist()[0]).error
+    assert "has version 0.0.1 on the executors and" in str(error)
+    with pytest.raises(ImportError, match=r"calibrant: has version 0\.0\.1"):
+        list(cs._task("calibrate", {"map": ""})(iter([])))
+
+
+@pytest.fixture(scope="module")
+def maps(several: Any, binary: Any) -> dict[str, Any]:
+    probs, y = rows_of(several["probs"]), rows_of(several["y"])
+    p, y2 = rows_of(binary["p"]), rows_of(binary["y"])
+    half = slice(0, ROWS // 2)
+    return {
+        "temperature": cal.TemperatureScaling().fit(probs[half], y[half]),
+        "dirichlet": cal.DirichletCalibration().fit(probs[half], y[half]),
+        "isotonic": cal.IsotonicCalibration().fit(p[half], y2[half]),
+        "platt of logits": cal.PlattScaling(input="logit").fit(p[half], y2[half]),
+        "groups": cal.GroupCalibration(cal.PlattScaling()).fit(
+            p[half], y2[half], groups=rows_of(binary["region"])[half]
+        ),
+    }
+
+
+def test_a_map_gives_what_it_gives_here(
+    spark: Any, several: Any, binary: Any, maps: dict[str, Any], tmp_path: Path
+) -> None:
+    p, probs = rows_of(binary["p"]), rows_of(several["probs"])
+    path = cal.save(maps["isotonic"], tmp_path / "map.json")
+    two = frame(spark, binary, [1, 0, 1999, 1000])
+    for map in (maps["isotonic"], str(path), path):
+        found = cs.apply(map, two, prob="p").toArrow()
+        assert found.column_names == ["y", "p", "region", "calibrated"]
+        assert found["calibrated"].type == pa.float64()
+        assert (rows_of(found["calibrated"]) == maps["isotonic"].predict_proba(p)[:, 1]).all()
+        assert found.select(["y", "p", "region"]).to_pylist() == binary.to_pylist()
+    grouped = cs.apply(maps["groups"], two, prob="p", by="region", out="q").toArrow()
+    expected = maps["groups"].predict_proba(p, rows_of(binary["region"]))[:, 1]
+    np.testing.assert_allclose(rows_of(grouped["q"]), expected, rtol=1e-14)
+    raw = cs.apply(maps["platt of logits"], two, prob="p").toArrow()
+    np.testing.assert_allclose(rows_of(raw["calibrated"]), maps["platt of logits"].predict_proba(p)[:, 1], rtol=1e-14)
+    many = frame(spark, several, [2000, 1000])
+    for name, columns in (("temperature", "probs"), ("dirichlet", ["p_0", "p_1", "p_2"])):
+        found = cs.apply(maps[name], many, prob=columns).toArrow()
+        assert pa.types.is_list(found["calibrated"].type)
+        np.testing.assert_allclose(rows_of(found["calibrated"]), maps[name].predict_proba(probs), rtol=1e-13)
+
+
+def test_what_recalibrate_chose_and_scores_that_need_converting(spark: Any) -> None:
+    from decimal import Decimal
+
+    from pyspark.ml.linalg import Vectors
+
+    p = np.array([0.125, 0.5, 0.875])
+    df = spark.createDataFrame([(Decimal(str(q)), Vectors.dense([1 - q, q])) for q in p.tolist()], ["d", "v"])
+    drawn = cal.make_miscalibrated(400, warp=cal.simulate.temperature(2.0), rng=0)
+    chosen = cal.recalibrate(drawn.y_true, drawn.y_prob, method="platt")
+    for prob in ("d", "v"):
+        rows = cs.apply(chosen, df, prob=prob).collect()
+        assert [row.calibrated for row in rows] == pytest.approx(chosen.predict_proba(p)[:, 1], rel=1e-14)
+        assert rows[1].d == Decimal("0.5")
+        assert rows[1].v == Vectors.dense([0.5, 0.5])
+
+
+def test_rows_without_a_score_stay_without(spark: Any, maps: dict[str, Any]) -> None:
+    two = spark.createDataFrame([(0.2,), (None,), (0.4,)], "p double").coalesce(1)
+    found = [row.calibrated for row in cs.apply(maps["isotonic"], two, prob="p").collect()]
+    low, high = maps["isotonic"].predict_proba([0.2, 0.4])[:, 1]
+    assert found == [low, None, high]
+    many = spark.createDataFrame([([0.2, 0.3, 0.5],), (None,)], "q array<double>").coalesce(1)
+    rows = cs.apply(maps["temperature"], many, prob="q").collect()
+    assert rows[0].calibrated == pytest.approx(maps["temperature"].predict_proba([[0.2, 0.3, 0.5]])[0], rel=1e-14)
+    assert rows[1].calibrated is None
+    wrong = spark.createDataFrame([(None,), (0.2,), (1.5,)], "p double").coalesce(1)
+    with pytest.raises(Exception, match=r"ProbabilityError: prob \(column 'p'\): row 2 of partition 0 is 1.5"):
+        cs.apply(maps["isotonic"], wrong, prob="p").collect()
+
+
+def test_wrong_maps(spark: Any, binary: Any, maps: dict[str, Any], tmp_path: Path) -> None:
+    df = frame(spark, binary, [ROWS])
+    with pytest.raises(InputTypeError, match="map: must be a fitted map or the path of a saved one; got int"):
+        cs.apply(3, df, prob="p")
+    with pytest.raises(NotFittedError, match="PlattScaling: is not fitted yet"):
+        cs.apply(cal.PlattScaling(), df, prob="p")
+    with pytest.raises(FileError, match="cannot be read"):
+        cs.apply(tmp_path / "none.json", df, prob="p")
+    with pytest.raises(ColumnError, match="out: must be the name of a new column; got 'Region'"):
+        cs.apply(maps["isotonic"], df, prob="p", out="Region")
+    with pytest.raises(ArgumentError, match="by: is needed: GroupCalibration asks for the group"):
+        cs.apply(maps["groups"], df, prob="p")
+    with pytest.raises(ArgumentError, match="by: is given, and IsotonicCalibration knows no groups"):
+        cs.apply(maps["isotonic"], df, prob="p", by="region")
+    with pytest.raises(ShapeError, match="prob: names 2 columns, and the map was fitted on 3 classes"):
+        cs.apply(maps["temperature"], df, prob=["p", "y"])
+
+
+def test_docstrings_and_page_run_as_shown(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their examples need a session, so that they are run here and not with the others."""
+    tests = [test for test in doctest.DocTestFinder().find(cs, globs={**vars(cs), "spark": spark}) if test.examples]
+    assert len(tests) == 2
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for test in tests:
+        for example in test.examples:
+            example.options.pop(doctest.SKIP, None)
+        runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parent.parent.parent / "docs" / "spark.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```py\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert blocks
+    exec("\n".join(blocks), {"spark": spark})
+
+
+def test_listed_columns_are_read_by_their_names(spark: Any) -> None:
+    rng = np.random.default_rng(4)
+    p, q = rng.uniform(size=200), rng.dirichlet([1, 1, 1], 200)
+    y, z = (rng.uniform(size=200) < p).astype(int), rng.integers(0, 3, 200)
+    rows = np.column_stack([p, 1 - p, q, y, z]).tolist()
+    frame = spark.createDataFrame(rows, ["p_yes", "p_no", "prob_0", "prob_1", "prob_2", "y", "z"])
+    for prob in (["p_yes", "p_no"], ["p_no", "p_yes"], "p_*"):
+        assert cs.sketch(frame, label="y", prob=prob) == cal.Sketches.of(y, np.column_stack([1 - p, p]))
+    turned = cs.sketch(frame, label="z", prob=["prob_2", "prob_0", "prob_1"])
+    assert turned == cal.Sketches.of(z, q)
+
+    map = cal.PlattScaling().fit(p[:150], y[:150])
+    expected = map.predict_proba(p)[:, 1]
+    found = [row.calibrated for row in cs.apply(map, frame, prob=["p_yes", "p_no"]).collect()]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    named = cal.VectorScaling().fit(q[:150], np.array(CLASSES)[z[:150]])
+    other = frame.selectExpr("prob_2 AS p_owl", "prob_0 AS p_cat", "prob_1 AS p_dog")
+    found = [row.calibrated for row in cs.apply(named, other, prob="p_*").collect()]
+    np.testing.assert_allclose(found, named.predict_proba(q), rtol=1e-9)

@@ -1,0 +1,138 @@
+"""What metric objects and collections are made with: options, words of torchmetrics, whole numbers, names and rows already seen."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="NO TORCH: pip install 'calibrant[torch]' to test the metric objects")
+
+import calibrant as cal  # noqa: E402
+from calibrant.errors import ArgumentError, InputTypeError, UnknownArgumentError  # noqa: E402
+from calibrant.torch.accumulating import SketchMetric  # noqa: E402
+from calibrant.torch.collection import MetricCollection  # noqa: E402
+from calibrant.torch.metrics import BinaryCalibrationError, CalibrationMetric, MulticlassCalibrationError  # noqa: E402
+
+PROBS = torch.tensor([[0.9, 0.05, 0.05]]).repeat(10, 1)
+RIGHT, WRONG = torch.zeros(10, dtype=torch.int64), torch.ones(10, dtype=torch.int64)
+
+
+@pytest.mark.parametrize(
+    "word", ["normalize", "sample_weight", "counts", "groups", "clip", "soft", "classes", "where", "rng"]
+)
+def test_options_that_sums_cannot_use_are_refused_when_made(word: str) -> None:
+    with pytest.raises(UnknownArgumentError, match=rf"{word}: is no argument of CalibrationMetric\('ece'\)"):
+        CalibrationMetric("ece", 3, **{word: True})
+
+
+def test_the_automatic_lens_may_be_said() -> None:
+    assert [CalibrationMetric("ece", k, lens="auto").lens for k in (None, 2, 3)] == ["binary", "binary", "top_label"]
+
+
+def test_options_that_sums_can_use_are_taken() -> None:
+    rng = np.random.default_rng(0)
+    probs, labels = rng.dirichlet([1, 1, 1], 400), rng.integers(0, 3, 400)
+    metric = CalibrationMetric("cwce", 3, bins=10, combine="max")
+    metric.update(torch.as_tensor(probs), torch.as_tensor(labels))
+    assert float(metric.compute()) == pytest.approx(cal.cwce(labels, probs, bins=10, combine="max"), abs=1e-12)
+    weighed = CalibrationMetric("cwce", 3, class_weight=[0, 0, 1])
+    weighed.update(torch.as_tensor(probs), torch.as_tensor(labels))
+    assert float(weighed.compute()) == pytest.approx(cal.ece(labels == 2, probs[:, 2]), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ({"foo": 1}, "takes num_classes, n_bins, norm, ignore_index, validate_args, input, num_groups"),
+        ({"bins": 10}, "did you mean 'n_bins'"),
+        ({"lens": "classwise"}, r"use CalibrationMetric\('ece', ..., lens=\)"),
+        ({"cells": None}, "is no argument of MulticlassCalibrationError"),
+        ({"binning": "equal_mass"}, "is no argument of MulticlassCalibrationError"),
+    ],
+)
+def test_words_that_the_binned_errors_do_not_know(words: dict[str, Any], text: str) -> None:
+    with pytest.raises(UnknownArgumentError, match=text):
+        MulticlassCalibrationError(3, **words)
+
+
+def test_words_of_torchmetrics() -> None:
+    base: dict[str, Any] = {
+        "compute_on_cpu": True,
+        "compute_with_cache": False,
+        "dist_sync_on_step": False,
+        "dist_sync_fn": None,
+        "distributed_available_fn": None,
+        "process_group": None,
+        "sync_on_compute": True,
+    }
+    metric = BinaryCalibrationError(10, **base)
+    assert float(metric(torch.tensor([0.2, 0.9]), torch.tensor([0, 1]))) == pytest.approx(0.15)
+    tm = pytest.importorskip("torchmetrics.classification", reason="NO TORCHMETRICS to compare with")
+    tm.BinaryCalibrationError(10, **{**base, "process_group": None})
+    with pytest.raises(ArgumentError, match="dist_sync_on_step: must be False"):
+        BinaryCalibrationError(dist_sync_on_step=True)
+    with pytest.raises(ArgumentError, match="dist_sync_fn: must be None"):
+        MulticlassCalibrationError(3, dist_sync_fn=print)
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
+    metric = MulticlassCalibrationError(np.int64(3), np.int64(10), ignore_index=np.int64(-1), num_groups=np.int32(2))
+    assert (metric.num_classes, metric.n_bins, metric.ignore_index, metric.num_groups) == (3, 10, -1, 2)
+    assert all(type(n) is int for n in (metric.num_classes, metric.n_bins, metric.ignore_index, metric.num_groups))
+    for word in ("n_bins", "ignore_index", "num_groups"):
+        with pytest.raises(ArgumentError, match=f"{word}: must be a whole number.*got True"):
+            BinaryCalibrationError(**{word: True})
+    with pytest.raises(ArgumentError, match="num_classes: must be a whole number from 2 up; got True"):
+        SketchMetric(True)
+
+
+# Collections.
+
+
+def seen(target: Any, metric: Any = None) -> Any:
+    metric = metric or CalibrationMetric("ece", 3)
+    metric.update(PROBS, target)
+    return metric
+
+
+def test_rows_that_metrics_have_seen_are_never_exchanged() -> None:
+    first, second = seen(RIGHT), seen(WRONG)
+    before = float(second.compute())
+    for others in ((first, second), (CalibrationMetric("ece", 3), second), (second, CalibrationMetric("ece", 3))):
+        with pytest.raises(ArgumentError, match=r"'b' and 'a' share .* have already seen other rows; reset\(\)"):
+            MetricCollection(dict(zip("ab", others, strict=True)))
+    assert float(second.compute()) == before == pytest.approx(0.9)
+    assert float(first.compute()) == pytest.approx(0.1)
+
+
+def test_metrics_that_saw_the_same_rows_go_together() -> None:
+    first = seen(RIGHT)
+    both = MetricCollection({"a": first, "b": seen(RIGHT, CalibrationMetric("smece", 3)), "c": copy.deepcopy(first)})
+    both.update(PROBS, WRONG)
+    assert both["b"].sketch().n == both["c"].sketch().n == 20
+    # What does not share may have seen anything.
+    apart = MetricCollection({"a": seen(RIGHT), "b": seen(WRONG, CalibrationMetric("cwce", 3))})
+    assert apart["b"].sketch("class:1").positives == 10
+
+
+def test_one_metric_is_a_collection() -> None:
+    alone = MetricCollection(CalibrationMetric("ece", 3))
+    alone.update(PROBS, RIGHT)
+    assert {name: round(float(value), 6) for name, value in alone.compute().items()} == {"ece": 0.1}
+    assert len(MetricCollection(torch.nn.ModuleList([CalibrationMetric("ece", 3), CalibrationMetric("smece", 3)]))) == 2
+    with pytest.raises(InputTypeError, match="must be metrics, or a mapping to them; got int"):
+        MetricCollection(3)  # type: ignore[arg-type]
+    with pytest.raises(InputTypeError, match="must be a metric of calibrant; got Linear"):
+        MetricCollection(torch.nn.Linear(1, 1))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["val.ece", "update", "keys", "training", "", 3])
+def test_names_that_a_module_cannot_keep(name: Any) -> None:
+    with pytest.raises(ArgumentError, match=f"metrics: {name!r} cannot be a name.*prefix="):
+        MetricCollection({name: CalibrationMetric("ece", 3)})
+    fine = MetricCollection({"ece": CalibrationMetric("ece", 3)}, prefix="val.")
+    fine.update(PROBS, RIGHT)
+    assert list(fine.compute()) == ["val.ece"]

@@ -1,0 +1,731 @@
+"""Metric objects: the same bits as the library for the same probabilities, torchmetrics' verbs, and none of its faults."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="NO TORCH: pip install 'calibrant[torch]' to test the metric objects")
+
+import calibrant as cal  # noqa: E402
+from calibrant.errors import (  # noqa: E402
+    ArgumentError,
+    GroupError,
+    InputTypeError,
+    LabelError,
+    LensError,
+    ProbabilityError,
+    ShapeError,
+    UndefinedMetricError,
+)
+from calibrant.sketches.grid import grid  # noqa: E402
+from calibrant.torch import accumulating, sketching  # noqa: E402
+from calibrant.torch import fused as fused_kernel  # noqa: E402
+from calibrant.torch.accumulating import SketchMetric  # noqa: E402
+from calibrant.torch.collection import MetricCollection  # noqa: E402
+from calibrant.torch.fused import can_fuse  # noqa: E402
+from calibrant.torch.metrics import BinaryCalibrationError, CalibrationMetric, MulticlassCalibrationError  # noqa: E402
+
+DEVICE = os.environ.get("CALIBRANT_TEST_DEVICE", "cpu")
+ON_GPU = DEVICE.startswith("cuda")
+# With the kernel where there is one, and without.
+ways = pytest.mark.parametrize("fused", [True, False] if ON_GPU else [False])
+single_and_double = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def drawn(n: int = 3000, k: int = 5, seed: int = 0, dtype: Any = np.float32) -> tuple[Any, Any]:
+    """Probabilities, some of them sharp, and labels."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, k)) * rng.choice([1.0, 4.0, 15.0], (n, 1))
+    probs = np.exp(logits - logits.max(axis=1, keepdims=True))
+    probs = (probs / probs.sum(axis=1, keepdims=True)).astype(dtype)
+    return probs, rng.integers(0, k, n)
+
+
+def put(*arrays: Any) -> Any:
+    """Arrays as tensors on the device under test."""
+    found = [torch.as_tensor(array, device=DEVICE) for array in arrays]
+    return found if len(found) > 1 else found[0]
+
+
+def filled(metric: Any, *arrays: Any) -> Any:
+    metric.update(*put(*arrays))
+    return metric
+
+
+# Scores that lie on edges, beside them, and at the ends of what floats can say.
+
+
+def hard_scores(dtype: Any) -> Any:
+    edges = grid().edges.astype(dtype)
+    tiny = np.finfo(dtype)
+    ends = np.array([0.0, tiny.smallest_subnormal, tiny.tiny, 1e-6, 0.5, 1.0], dtype)
+    around = [edges, np.nextafter(edges, dtype(0)), np.nextafter(edges, dtype(1)), ends]
+    return np.unique(np.clip(np.concatenate(around), 0, 1).astype(dtype))
+
+
+@ways
+@single_and_double
+def test_scores_on_and_beside_every_edge_fall_into_the_cells_of_the_library(dtype: Any, fused: bool) -> None:
+    scores = hard_scores(dtype)
+    labels = np.arange(len(scores)) % 2
+    assert len(scores) > 40_000
+    assert filled(SketchMetric(fused=fused), scores, labels).sketch() == cal.Sketch.of(labels, scores)
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
+@ways
+@single_and_double
+@pytest.mark.parametrize("bins", [7, 15, 19_200])
+def test_edges_of_bins(dtype: Any, bins: int, fused: bool) -> None:
+    edges = (np.arange(bins + 1) / bins).astype(dtype)
+    scores = np.unique(np.clip([edges, np.nextafter(edges, dtype(0)), np.nextafter(edges, dtype(1))], 0, 1))
+    labels = np.arange(len(scores)) % 3 % 2
+    metric = filled(BinaryCalibrationError(bins, fused=fused), scores.astype(dtype), labels)
+    assert float(metric.compute()) == pytest.approx(cal.ece(labels, scores, bins=bins), abs=1e-14)
+
+
+@ways
+@single_and_double
+@pytest.mark.parametrize("k", [2, 5, 33, 2500])
+def test_top_labels_give_the_bits_of_the_library(dtype: Any, k: int, fused: bool) -> None:
+    probs, labels = drawn(k=k, n=400 if k > 100 else 3000, dtype=dtype)
+    metric = filled(SketchMetric(k, lenses="top_label", fused=fused), probs, labels)
+    assert metric.sketch("top_label") == cal.Sketch.of(labels, probs, lens="top_label")
+
+
+@ways
+@single_and_double
+def test_of_two_classes_the_second_is_asked_about_as_everywhere(dtype: Any, fused: bool) -> None:
+    probs, labels = drawn(k=2, dtype=dtype)
+    probs[:50] = [0, 1]  # certain rows have places of their own
+    metric = filled(SketchMetric(2, fused=fused), probs, labels)
+    assert metric.lenses == ("binary",)
+    assert metric.sketch() == cal.Sketch.of(labels, probs)
+    assert metric.sketches() == cal.Sketches.of(labels, probs, lenses=["binary"], scores=False)
+    assert cal.ece(metric.sketches()) == cal.ece(metric.sketch())
+    both = filled(SketchMetric(2, lenses=("binary", "classwise"), fused=fused), probs, labels)
+    assert both.lenses == ("binary", "class:0", "class:1")
+    assert both.sketch() == metric.sketch()
+    logits = np.log(np.maximum(probs, 1e-30)).astype(dtype)
+    soft = filled(SketchMetric(2, input="logit", fused=fused), logits, labels)
+    assert soft.sketch() == cal.Sketch.of(labels, put(logits).softmax(dim=1).cpu().numpy())
+    with pytest.raises(LensError, match="both binary and top_label; make a metric for each"):
+        SketchMetric(2, lenses=("binary", "top_label"))
+    with pytest.raises(LensError, match="must be of top_label, classwise"):
+        SketchMetric(3, lenses="binary")
+
+
+@ways
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ([math.nan, 0.5], "1 hold NaN"),
+        ([0.5, math.nan], "1 hold NaN"),
+        ([1.2, -0.2], "outside 0 and 1"),
+        ([1.00005, 0.0], "outside 0 and 1"),
+        ([0.2, 0.2], "1 do not sum to 1"),
+    ],
+)
+def test_of_two_classes_both_columns_are_checked(row: Any, text: str, fused: bool) -> None:
+    probs, labels = drawn(n=20, k=2)
+    probs[13] = row
+    metric = filled(SketchMetric(2, fused=fused), probs, labels)
+    with pytest.raises(ProbabilityError, match=f"{text}.*the first is row 13"):
+        metric.compute()
+
+
+@ways
+def test_metrics_of_two_classes_are_those_of_the_library(fused: bool) -> None:
+    rng = np.random.default_rng(0)
+    score = rng.random(2000).astype(np.float32)
+    labels = (rng.random(2000) < score**2).astype(int)  # said too high
+    probs = np.stack([1 - score, score], axis=1)
+    for name in ("ece", "esce", "smece", "ace", "cwce"):
+        value = float(filled(CalibrationMetric(name, 2, fused=fused), probs, labels).compute())
+        assert value == pytest.approx(cal.catalogue[name](labels, probs), abs=2e-3), name
+    assert float(filled(CalibrationMetric("esce", 2), probs, labels).compute()) > 0.1
+    for lens in ("binary", "top_label"):
+        value = float(filled(CalibrationMetric("ece", 2, lens=lens, fused=fused), probs, labels).compute())
+        assert value == pytest.approx(cal.ece(labels, probs, lens=lens), abs=1e-12)
+    theirs = filled(MulticlassCalibrationError(2, fused=fused), probs, labels)
+    assert theirs.lens == "top_label"
+    assert float(theirs.compute()) == pytest.approx(cal.ece(labels, probs, lens="top_label"), abs=1e-12)
+    grouped = filled(CalibrationMetric("ece", 2, num_groups=2, fused=fused), probs, labels, labels)
+    assert float(grouped.compute_by("groups")[1]) == pytest.approx(cal.ece(labels[labels == 1], score[labels == 1]))
+
+
+@pytest.mark.parametrize("name", ["ace", "cwce", "tace"])
+def test_one_event_is_binary_whatever_the_lens_of_the_metric(name: str) -> None:
+    rng = np.random.default_rng(1)
+    score, labels = rng.random(500), rng.integers(0, 2, 500)
+    metric = filled(CalibrationMetric(name), score, labels)
+    assert metric.lens == "binary"
+    assert float(metric.compute()) == cal.catalogue[name](cal.Sketch.of(labels, score), lens="binary")
+
+
+@ways
+def test_ties_go_to_the_lowest_class(fused: bool) -> None:
+    probs = np.array([[0.4, 0.4, 0.2], [0.4, 0.4, 0.2], [0.2, 0.4, 0.4], [0.2, 0.4, 0.4]], np.float32)
+    labels = np.array([0, 1, 1, 2])
+    metric = filled(SketchMetric(3, fused=fused), probs, labels)
+    assert metric.sketch().positives == 2
+    assert metric.sketch() == cal.Sketch.of(labels, probs)
+
+
+@ways
+@single_and_double
+@pytest.mark.parametrize("k", [3, 5, 33, 300])
+def test_every_class_gives_the_bits_of_the_library(dtype: Any, k: int, fused: bool) -> None:
+    probs, labels = drawn(k=k, n=200 if k > 100 else 2000, dtype=dtype)
+    probs[:100] = np.eye(k)[np.arange(100) % k]  # all and nothing
+    both = ("top_label", "classwise")
+    metric = filled(SketchMetric(k, lenses=both, fused=fused), probs, labels)
+    assert metric.sketches() == cal.Sketches.of(labels, probs, lenses=both, scores=False)
+    assert metric.compute() == metric.sketches()
+    alone = filled(SketchMetric(k, lenses="classwise", fused=fused), probs, labels)
+    assert alone.sketch("class:2") == cal.Sketch.of(labels, probs, lens="class:2")
+
+
+@ways
+@pytest.mark.parametrize("k", [3, 40])
+@pytest.mark.parametrize("dense", [False, True])
+def test_every_class_in_groups(k: int, dense: bool, fused: bool) -> None:
+    flat, labels = drawn(n=4 * 6 * 7, k=k)
+    flat[:80] = np.eye(k)[np.arange(80) % k]
+    groups = np.random.default_rng(3).integers(0, 5, len(flat))
+    expected = cal.Sketches.of(labels, flat, lenses=["top_label", "classwise"], scores=False, groups=groups)
+    preds, target, of_row = put(flat, labels, groups)
+    if dense:
+        preds = preds.reshape(4, 6, 7, k).permute(0, 3, 1, 2).contiguous()
+        target, of_row = target.reshape(4, 6, 7), of_row.reshape(4, 6, 7)
+    metric = SketchMetric(k, lenses=("top_label", "classwise"), num_groups=5, fused=fused)
+    metric.update(preds, target, of_row)
+    assert metric.sketches() == expected
+
+
+@ways
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_half_precision_is_widened_exactly(name: str, fused: bool) -> None:
+    probs, labels = drawn(k=4)
+    half = torch.as_tensor(probs).to(getattr(torch, name))
+    metric = SketchMetric(4, lenses=("top_label", "classwise"), fused=fused)
+    metric.update(half.to(DEVICE), put(labels))
+    for lens in ("top_label", "class:1"):
+        assert metric.sketch(lens) == cal.Sketch.of(labels, half.float().numpy(), sum_tolerance=1e-2, lens=lens)
+
+
+@ways
+def test_batches_orders_and_chunks_change_no_bit(fused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    probs, labels = drawn(n=5000)
+    whole = filled(SketchMetric(5, fused=fused), probs, labels).sketch()
+    parts = SketchMetric(5, fused=fused)
+    order = np.random.default_rng(1).permutation(5000)
+    for rows in np.array_split(order, [1, 17, 17, 900]):
+        filled(parts, probs[rows], labels[rows])
+    assert parts.sketch() == whole
+    monkeypatch.setattr(sketching, "CHUNK_ROWS", 128)
+    monkeypatch.setattr(sketching, "CHUNK_ENTRIES", 512)
+    assert filled(SketchMetric(5, fused=fused), probs, labels).sketch() == whole
+    both = ("top_label", "classwise")
+    assert filled(SketchMetric(5, lenses=both, fused=fused), probs, labels).sketches() == cal.Sketches.of(
+        labels, probs, lenses=both, scores=False
+    )
+
+
+@ways
+def test_low_parts_are_carried_before_they_overflow(fused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accumulating, "CARRY_ROWS", 1000)
+    score = np.full(700, np.nextafter(1.0, 0))  # the largest low part
+    metric = SketchMetric(fused=fused)
+    for _ in range(5):
+        filled(metric, score, np.ones(700, np.int64))
+        assert int(metric.sums[2].max()) < 1001 << sketching.HALF_BITS
+    assert metric.sketch().n == 3500
+    assert metric.sketch().mean_score == np.nextafter(1.0, 0)
+    # What fits: the rows between two carries in the low parts, and the most rows in the high ones.
+    assert (sketching.CARRY_ROWS + 1) << sketching.HALF_BITS < 1 << 63
+    assert sketching.MOST_ROWS << (62 - sketching.HALF_BITS) < 1 << 63
+
+
+@ways
+@pytest.mark.parametrize("layout", ["contiguous", "channels_last", "sliced", "turned"])
+def test_dense_outputs(layout: str, fused: bool) -> None:
+    flat, labels = drawn(n=2 * 6 * 7, k=3)
+    probs = np.moveaxis(flat.reshape(2, 6, 7, 3), -1, 1)
+    dense, target = put(probs.copy(), labels.reshape(2, 6, 7))
+    if layout == "channels_last":
+        dense = dense.contiguous(memory_format=torch.channels_last)
+    if layout == "sliced":
+        wide = torch.zeros(2, 3, 6, 14, device=DEVICE)
+        wide[..., ::2] = dense
+        dense = wide[..., ::2]
+    if layout == "turned":
+        dense = dense.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0)
+    metric = SketchMetric(3, lenses=("top_label", "classwise"), fused=fused)
+    metric.update(dense, target)
+    assert metric.sketches() == cal.Sketches.of(labels, flat, lenses=["top_label", "classwise"], scores=False)
+
+
+@ways
+def test_volumes_larger_than_a_chunk(fused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sketching, "CHUNK_ROWS", 50)
+    flat, labels = drawn(n=2 * 3 * 5 * 7, k=3)
+    dense, target = put(np.moveaxis(flat.reshape(2, 3, 5, 7, 3), -1, 1).copy(), labels.reshape(2, 3, 5, 7))
+    metric = SketchMetric(3, fused=fused)
+    metric.update(dense, target)
+    assert metric.sketch() == cal.Sketch.of(labels, flat)
+    dense[1, 0, 2, 3, 4] = math.nan
+    metric.reset()
+    metric.update(dense, target)
+    with pytest.raises(ProbabilityError, match=r"the first is row 200") as caught:
+        metric.compute()
+    assert caught.value.row == 200 == np.ravel_multi_index((1, 2, 3, 4), (2, 3, 5, 7))
+
+
+@ways
+def test_groups_are_kept_apart(fused: bool) -> None:
+    flat, labels = drawn(n=4 * 6 * 7, k=3)
+    dense, target = put(np.moveaxis(flat.reshape(4, 6, 7, 3), -1, 1).copy(), labels.reshape(4, 6, 7))
+    images = np.array([2, 0, 2, 5])
+    metric = SketchMetric(3, num_groups=7, fused=fused)
+    metric.update(dense, target, put(images))
+    expected = cal.Sketches.of(labels, flat, lenses=["top_label"], scores=False, groups=np.repeat(images, 42))
+    assert metric.sketches() == expected
+    error = MulticlassCalibrationError(3, num_groups=7, fused=fused)
+    error.update(dense, target, put(np.repeat(images, 42).reshape(4, 6, 7)))
+    by_image = error.compute_by("groups")
+    assert list(by_image) == [0, 2, 5]
+    for image, value in by_image.items():
+        rows = np.repeat(images == image, 42)
+        assert float(value) == pytest.approx(cal.ece(labels[rows], flat[rows]), abs=1e-14)
+    assert float(error.compute()) == pytest.approx(cal.ece(labels, flat), abs=1e-14)
+
+
+def test_values_by_class_and_group() -> None:
+    probs, labels = drawn(k=4)
+    metric = filled(CalibrationMetric("cwce", 4), probs, labels)
+    by_class = metric.compute_by("classes")
+    for k, value in by_class.items():
+        assert float(value) == pytest.approx(cal.ece(labels == k, probs[:, k]), abs=1e-12)
+    assert float(metric.compute()) == pytest.approx(np.mean([float(value) for value in by_class.values()]), abs=1e-12)
+    grouped = filled(CalibrationMetric("ece", 4, num_groups=2), probs, labels, labels % 2)
+    assert float(grouped.compute_by("groups")[1]) == pytest.approx(
+        cal.ece(labels[labels % 2 == 1], probs[labels % 2 == 1])
+    )
+    with pytest.raises(ArgumentError, match="lens='classwise'"):
+        grouped.compute_by("classes")
+    with pytest.raises(ArgumentError, match="groups"):
+        MulticlassCalibrationError(4).compute_by("classes")
+
+
+SCORE_METRICS = [name for name in cal.catalogue if cal.catalogue[name].takes == "View" and cal.catalogue[name].sketch]
+
+
+@pytest.mark.parametrize("name", SCORE_METRICS)
+def test_every_score_metric_of_the_catalogue(name: str) -> None:
+    found = cal.catalogue[name]
+    if found.needs:
+        with pytest.raises(ArgumentError, match="reads every row"):
+            CalibrationMetric(name, 3)
+        return
+    probs, labels = drawn(n=600, k=3, dtype=np.float64)
+    lens = "top_label" if found.lens == "auto" else found.lens
+    if lens not in ("top_label", "classwise"):
+        with pytest.raises(LensError):
+            CalibrationMetric(name, 3)
+        return
+    metric = filled(CalibrationMetric(name, 3), probs, labels)
+    sketches = cal.Sketches.of(labels, probs, lenses=["top_label", "classwise"], scores=False)
+    words: dict[str, Any] = {"rng": 0} if "rng" in found.options else {}
+    if words:
+        metric = filled(CalibrationMetric(name, 3, **words), probs, labels)
+    assert float(metric.compute()) == found(sketches, lens=lens, **words)
+
+
+def test_a_metric_of_whole_rows_is_refused_when_made() -> None:
+    with pytest.raises(ArgumentError, match="brier reads every row"):
+        CalibrationMetric("brier", 3)
+    with pytest.raises(TypeError, match="bin"):
+        CalibrationMetric("ece", 3, bin=20)
+
+
+# The binned error under the names of torchmetrics.
+
+
+def by_hand(probs: Any, labels: Any, bins: int, norm: str) -> float:
+    """The error by its definition, bin after bin, in exact sums."""
+    score, hit = probs.max(axis=1), probs.argmax(axis=1) == labels
+    gaps, shares = [], []
+    for k in range(bins):
+        inside = (score > k / bins) & (score <= (k + 1) / bins)
+        if inside.any():
+            gaps.append(abs(math.fsum(score[inside]) - hit[inside].sum()) / inside.sum())
+            shares.append(inside.mean())
+    if norm == "max":
+        return max(gaps)
+    power = 1 if norm == "l1" else 2
+    return math.fsum(share * gap**power for share, gap in zip(shares, gaps, strict=True)) ** (1 / power)
+
+
+@ways
+@pytest.mark.parametrize("norm", ["l1", "l2", "max"])
+@pytest.mark.parametrize("bins", [4, 7, 15, 40])
+def test_the_numbers_of_torchmetrics(norm: Any, bins: int, fused: bool) -> None:
+    # Off the edges and below 1, where no fault of theirs shows.
+    probs, labels = drawn(n=4000, k=5, seed=3, dtype=np.float64)
+    probs = 0.9 * probs + 0.02
+    tm = pytest.importorskip("torchmetrics.functional.classification", reason="NO TORCHMETRICS to compare with")
+    preds, target = put(probs, labels)
+    ours = MulticlassCalibrationError(5, bins, norm, fused=fused)
+    theirs = tm.multiclass_calibration_error(preds, target, 5, bins, norm)
+    assert float(ours(preds, target)) == pytest.approx(float(theirs), abs=1e-5)  # they add up in float32
+    assert float(ours.compute()) == pytest.approx(by_hand(probs, labels, bins, norm), abs=1e-13)
+    assert float(ours.compute()) == float(ours(preds, target))
+    event = BinaryCalibrationError(bins, norm, fused=fused)
+    theirs = tm.binary_calibration_error(preds[:, 0].contiguous(), (target == 0).long(), bins, norm)
+    assert float(event(preds[:, 0], target == 0)) == pytest.approx(float(theirs), abs=1e-9)
+
+
+@ways
+def test_what_is_theirs_to_mend(fused: bool) -> None:
+    def error(p: Any, y: Any, bins: int = 10, dtype: Any = torch.float64) -> float:
+        metric = BinaryCalibrationError(bins, fused=fused)
+        return float(metric(torch.tensor(p, dtype=dtype, device=DEVICE), torch.tensor(y, device=DEVICE)))
+
+    assert error([0.95, 1.0], [1, 0]) == pytest.approx(0.475)  # 1 is in the last bin
+    assert error([0.6, 0.7, 0.7, 0.4], [1, 0, 1, 0], 5) == pytest.approx(
+        cal.ece([1, 0, 1, 0], [0.6, 0.7, 0.7, 0.4], bins=5)
+    )
+    rng = np.random.default_rng(0)
+    p = torch.as_tensor(rng.random(70_000)).half()
+    y = torch.as_tensor(rng.random(70_000)) < p
+    assert error(p.tolist(), y.long().tolist(), 15, torch.float16) == pytest.approx(
+        cal.ece(y.numpy(), p.double().numpy()), abs=1e-14
+    )
+
+
+def test_one_entry_outside_never_turns_a_batch_into_logits() -> None:
+    metric = filled(BinaryCalibrationError(), np.array([0.2, 1.0000001, 0.4]), np.array([0, 1, 1]))
+    with pytest.raises(ProbabilityError, match=r"1 hold entries outside 0 and 1; the first is row 1; .*input='logit'"):
+        metric.compute()
+    filled(metric, np.array([0.3]), np.array([1]))
+    with pytest.raises(ProbabilityError, match="first is row 1"):
+        metric.compute()
+    metric.reset()
+    assert float(filled(metric, np.array([0.3]), np.array([1])).compute()) == pytest.approx(0.7)
+
+
+def test_logits_are_said() -> None:
+    logits = torch.randn(500, 4, generator=torch.Generator().manual_seed(0)) * 3
+    labels = torch.arange(500) % 4
+    for dtype, wide in ((torch.float16, torch.float32), (torch.float32, torch.float32), (torch.float64, torch.float64)):
+        given = logits.to(DEVICE, dtype)
+        said = SketchMetric(4, input="logit")
+        said.update(given, labels.to(DEVICE))
+        known = SketchMetric(4)
+        known.update(given.to(wide).softmax(dim=1), labels.to(DEVICE))
+        assert said.sketch() == known.sketch()
+    event = CalibrationMetric("ece", input="logit")
+    event.update(logits[:, 0].to(DEVICE), (labels == 0).to(DEVICE))
+    assert float(event.compute()) == pytest.approx(
+        cal.ece((labels == 0).numpy(), logits[:, 0].sigmoid().numpy()), abs=1e-6
+    )
+    with pytest.raises(ArgumentError, match="never guessed"):
+        SketchMetric(4, input="auto")  # type: ignore[arg-type]
+
+
+@ways
+@pytest.mark.parametrize(
+    ("row", "label", "kind", "text"),
+    [
+        ([math.nan, 0.5, 0.5], 0, ProbabilityError, "1 hold NaN"),
+        ([0.5, 0.5, math.nan], 0, ProbabilityError, "1 hold NaN"),
+        ([0.6, 0.6, -0.2], 0, ProbabilityError, "outside 0 and 1"),
+        ([math.inf, 0.0, 0.0], 0, ProbabilityError, "outside 0 and 1"),
+        ([0.2, 0.2, 0.2], 0, ProbabilityError, "1 do not sum to 1"),
+        ([0.6, 0.2, 0.2], 3, LabelError, "1 have a label that is no class"),
+        ([0.6, 0.2, 0.2], -1, LabelError, "1 have a label that is no class"),
+    ],
+)
+def test_rows_that_cannot_be_counted(row: Any, label: int, kind: Any, text: str, fused: bool) -> None:
+    probs, labels = drawn(n=20, k=3)
+    probs[13], labels[13] = row, label
+    both = SketchMetric(3, lenses=("top_label", "classwise"), fused=fused)
+    for metric in (SketchMetric(3, fused=fused), SketchMetric(3, lenses="classwise", fused=fused), both):
+        filled(metric, probs, labels)
+        with pytest.raises(kind, match=f"{text}.*the first is row 13") as caught:
+            metric.compute()
+        assert caught.value.row == 13
+
+
+@ways
+def test_groups_out_of_range(fused: bool) -> None:
+    probs, labels = drawn(n=20, k=3)
+    for lenses in ("top_label", "classwise"):
+        metric = SketchMetric(3, num_groups=2, lenses=lenses, fused=fused)
+        filled(metric, probs, labels, np.arange(20) // 9)
+        with pytest.raises(GroupError, match="2 have a group that is none; the first is row 18"):
+            metric.compute()
+
+
+@ways
+@pytest.mark.parametrize("ignore_index", [-100, 255, 1])
+def test_rows_to_ignore(ignore_index: int, fused: bool) -> None:
+    probs, labels = drawn(n=1000, k=3)
+    probs[labels == 2] = math.nan
+    labels[labels == 2] = ignore_index
+    kept = labels != ignore_index
+    metric = filled(SketchMetric(3, ignore_index=ignore_index, fused=fused), probs, labels)
+    assert metric.sketch() == cal.Sketch.of(labels[kept], probs[kept], lens="top_label", classes=[0, 1, 2])
+    every = filled(SketchMetric(3, ignore_index=ignore_index, lenses="classwise", fused=fused), probs, labels)
+    assert every.sketch("class:0") == cal.Sketch.of(labels[kept], probs[kept], lens="class:0", classes=[0, 1, 2])
+
+
+@pytest.mark.parametrize("kind", ["bool", "uint8", "int32", "int64"])
+@ways
+def test_kinds_of_labels(kind: str, fused: bool) -> None:
+    probs, labels = drawn(k=2)
+    metric = SketchMetric(fused=fused)
+    metric.update(put(probs[:, 1].copy()), put(labels).to(getattr(torch, kind)))
+    assert metric.sketch() == cal.Sketch.of(labels, probs[:, 1])
+
+
+def test_no_rows_is_undefined() -> None:
+    for metric in (BinaryCalibrationError(), CalibrationMetric("smece", 3)):
+        with pytest.raises(UndefinedMetricError, match="no row was counted"):
+            metric.compute()
+    empty = filled(SketchMetric(3), np.zeros((0, 3), np.float32), np.zeros(0, np.int64))
+    assert empty.sketch() == cal.Sketch.empty("top_label")
+
+
+@pytest.mark.parametrize(
+    ("preds", "target", "kind", "text"),
+    [
+        (np.zeros((4, 2), np.float32), np.zeros(4, int), ShapeError, r"preds: must have shape \(N, 3, ...\)"),
+        (np.zeros((4, 3), np.float32), np.zeros(5, int), ShapeError, r"target: must have shape \(4,\)"),
+        (np.zeros((4, 3), int), np.zeros(4, int), InputTypeError, "preds: must be floating point"),
+        (np.zeros((4, 3), np.float32), np.zeros(4), InputTypeError, "target: must hold whole numbers"),
+    ],
+)
+def test_shapes_and_types(preds: Any, target: Any, kind: Any, text: str) -> None:
+    with pytest.raises(kind, match=text):
+        filled(SketchMetric(3), preds, target)
+
+
+def test_messages_about_arguments() -> None:
+    with pytest.raises(InputTypeError, match="must be a torch tensor; got list"):
+        SketchMetric(3).update([[0.1, 0.9]], [1])  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="num_classes"):
+        SketchMetric(1)
+    with pytest.raises(ArgumentError, match="num_classes"):
+        MulticlassCalibrationError(None)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="n_bins"):
+        BinaryCalibrationError(0)
+    with pytest.raises(ArgumentError, match="norm"):
+        BinaryCalibrationError(norm="l3")  # type: ignore[arg-type]
+    with pytest.raises(LensError, match="must be of top_label, classwise; got 'rank:2'"):
+        SketchMetric(3, lenses="rank:2")
+    with pytest.raises(LensError, match="must be of binary; got 'classwise'; use lens='binary', or num_classes="):
+        CalibrationMetric("cwce", lens="classwise")
+    with pytest.raises(ArgumentError, match="which of the 4 groups"):
+        filled(SketchMetric(num_groups=4), np.array([0.5]), np.array([1]))
+    with pytest.raises(ArgumentError, match="keeps bins here"):
+        filled(BinaryCalibrationError(7), np.array([0.5]), np.array([1])).sketch()
+
+
+# The verbs of a metric.
+
+
+def test_forward_gives_the_batch_and_adds_it() -> None:
+    probs, labels = drawn(n=1000)
+    metric = MulticlassCalibrationError(5)
+    for rows in (slice(0, 300), slice(300, 1000)):
+        value = metric(*put(probs[rows], labels[rows]))
+        assert float(value) == pytest.approx(cal.ece(labels[rows], probs[rows]), abs=1e-14)
+        assert value.dtype == torch.float64
+        assert value.device.type == torch.device(DEVICE).type
+    assert metric.sketch() == cal.Sketch.of(labels, probs)
+
+
+def test_merge_and_state(tmp_path: Any) -> None:
+    probs, labels = drawn(n=1000)
+    whole = filled(SketchMetric(5), probs, labels)
+    first, second = filled(SketchMetric(5), probs[:1], labels[:1]), filled(SketchMetric(5), probs[1:], labels[1:])
+    by_state = copy.deepcopy(first)
+    by_state.merge_state(second.state_dict())
+    first.merge_state(second)
+    assert first.sketch() == by_state.sketch() == whole.sketch()
+    torch.save(whole.state_dict(), tmp_path / "state.pt")
+    again = SketchMetric(5)
+    again.load_state_dict(torch.load(tmp_path / "state.pt", map_location="cpu"))
+    filled(again, probs, labels)
+    assert again.sketch() == whole.sketch().merge(whole.sketch())
+    with pytest.raises(InputTypeError, match="merge like with like"):
+        whole.merge_state(SketchMetric(5, input="logit"))
+    with pytest.raises(InputTypeError, match="another size"):
+        whole.merge_state(SketchMetric(5, lenses="classwise").state_dict())
+    for wrong, got in (([second], "list"), ({}, "a mapping without sums")):
+        with pytest.raises(InputTypeError, match=rf"incoming: must be a metric or its state_dict\(\); got {got}"):
+            whole.merge_state(wrong)  # type: ignore[arg-type]
+
+
+def test_inference_mode_and_gradients_leave_no_trace() -> None:
+    probs, labels = drawn(n=500)
+    metric = SketchMetric(5)
+    preds, target = put(probs, labels)
+    with torch.inference_mode():
+        metric.update(preds * 1.0, target)
+        metric(preds * 1.0, target)
+    metric.update(preds.clone().requires_grad_(), target)
+    assert not metric.sums.requires_grad
+    assert metric.sketch().n == 1500
+
+
+def test_half_and_double_leave_the_sums_alone() -> None:
+    metric = filled(SketchMetric(), np.array([0.25]), np.array([1])).half().double()
+    assert metric.sums.dtype == torch.int64
+    assert metric.sketch().mean_score == 0.25
+
+
+def test_a_collection_fills_shared_sums_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    probs, labels = drawn(n=1000, k=3)
+    both = MetricCollection(
+        {
+            "ece": MulticlassCalibrationError(3),
+            "rms": MulticlassCalibrationError(3, norm="l2"),
+            "smece": CalibrationMetric("smece", 3),
+            "cwce": CalibrationMetric("cwce", 3),
+        },
+        prefix="val/",
+    )
+    calls = []
+    kept = SketchMetric.update
+    monkeypatch.setattr(SketchMetric, "update", lambda self, *a: (calls.append(1), kept(self, *a))[1])
+    both.to(DEVICE)
+    both.update(*put(probs[:600], labels[:600]))
+    assert len(calls) == 2
+    batch = both(*put(probs[600:], labels[600:]))
+    assert float(batch["val/ece"]) == pytest.approx(cal.ece(labels[600:], probs[600:]), abs=1e-14)
+    found = both.compute()
+    expected = {"ece": cal.ece(labels, probs), "rms": cal.ece(labels, probs, norm=2), "cwce": cal.cwce(labels, probs)}
+    for name, value in expected.items():
+        assert float(found[f"val/{name}"]) == pytest.approx(value, abs=1e-12)
+    assert both["smece"].sketch() == cal.Sketch.of(labels, probs)
+    other = copy.deepcopy(both)
+    other.merge_state(both)
+    assert other["rms"].sketch().n == 2000
+    again = copy.deepcopy(both)
+    again.reset()
+    again.load_state_dict(other.state_dict())
+    assert again.compute() == other.compute()
+    both.reset()
+    with pytest.raises(UndefinedMetricError):
+        both.compute()
+    with pytest.raises(ArgumentError, match="two named 'ece'"):
+        MetricCollection([CalibrationMetric("ece", 3), CalibrationMetric("ece", 3, bins=20)])
+    with pytest.raises(InputTypeError, match="must be a metric of calibrant"):
+        MetricCollection([torch.nn.Linear(1, 1)])  # type: ignore[list-item]
+
+
+# The device.
+
+
+@pytest.mark.skipif(not ON_GPU, reason="NO GPU: set CALIBRANT_TEST_DEVICE=cuda to see that update never waits")
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
+@ways
+@pytest.mark.parametrize("lenses", ["top_label", "classwise"])
+@pytest.mark.parametrize("input", ["prob", "logit"])
+def test_update_does_not_wait_for_the_device(lenses: str, input: Any, fused: bool) -> None:
+    probs, labels = put(*drawn(k=4))
+    metric = SketchMetric(4, lenses=lenses, input=input, ignore_index=1, num_groups=4, fused=fused)
+    metric.update(probs, labels, labels)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        metric.update(probs, labels, labels)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert metric.sketches().n > 0
+
+
+@pytest.mark.skipif(not ON_GPU, reason="NO GPU: set CALIBRANT_TEST_DEVICE=cuda to move between devices")
+def test_sums_follow_the_first_batch_and_stay() -> None:
+    metric = filled(SketchMetric(), np.array([0.5]), np.array([1]))
+    assert metric.device.type == "cuda"
+    with pytest.raises(ArgumentError, match=r"metric.to\('cpu'\)"):
+        metric.update(torch.tensor([0.5]), torch.tensor([1]))
+    metric.to("cpu").update(torch.tensor([0.5]), torch.tensor([1]))
+    assert metric.sketch().n == 2
+
+
+@pytest.mark.skipif(not ON_GPU, reason="NO GPU: set CALIBRANT_TEST_DEVICE=cuda to watch its memory")
+@ways
+def test_memory_beside_the_tensors_is_constant(fused: bool) -> None:
+    def beside(rows: int) -> int:
+        metric = SketchMetric(10, fused=fused).to(DEVICE)
+        probs = torch.rand(rows, 10, device=DEVICE).softmax(dim=1)
+        target = torch.zeros(rows, dtype=torch.int64, device=DEVICE)
+        metric.update(probs, target)
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        metric.update(probs, target)
+        return torch.cuda.max_memory_allocated() - before
+
+    assert beside(16 << 20) <= 1.01 * beside(5 << 20) + (1 << 20)
+
+
+def test_where_the_kernel_is_used() -> None:
+    assert not can_fuse(torch.zeros(1))
+    if ON_GPU:
+        assert can_fuse(torch.zeros(1, device=DEVICE))
+
+
+def test_without_a_compiler_plain_operations_count_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> None:
+        raise RuntimeError("Failed to find C compiler.\nPlease specify via CC environment variable")
+
+    monkeypatch.setattr(fused_kernel, "KERNEL", fused_kernel.Kernel())
+    monkeypatch.setattr(fused_kernel, "_launch_there", fails)
+    monkeypatch.setattr(accumulating, "can_fuse", lambda preds: fused_kernel.KERNEL.works is not False)
+    probs, labels = drawn()
+    metric = SketchMetric(5)
+    with pytest.warns(cal.errors.CalibrantWarning, match=r"compiled here \(Failed to find C compiler\.\); plain"):
+        filled(metric, probs[:2000], labels[:2000])
+    filled(metric, probs[2000:], labels[2000:])  # said once
+    assert metric.sketch() == cal.Sketch.of(labels, probs)
+    fused_kernel.KERNEL.works = True
+    with pytest.raises(RuntimeError, match="C compiler"):  # what worked before has failed for another reason
+        filled(metric, probs, labels)
+
+
+@pytest.mark.parametrize(("rows", "classes"), [(500, 3), (200, 50)])
+def test_promised_rows_are_counted_the_same_without_the_checks(rows: int, classes: int) -> None:
+    p = torch.softmax(torch.randn(rows, classes, generator=torch.Generator().manual_seed(0)), 1).to(DEVICE)
+    y = torch.arange(rows, device=DEVICE) % classes
+    checked, promised = (
+        MulticlassCalibrationError(classes, fused=False, validate_args=checks).to(DEVICE) for checks in (True, False)
+    )
+    checked.update(p, y)
+    promised.update(p, y)
+    assert torch.equal(checked.sums, promised.sums)
+    for bad in (torch.full_like(p[:1], math.nan), p[:1] * 0 + 2):
+        promised.reset()
+        promised.update(bad, y[:1])
+        with pytest.raises(cal.errors.ProbabilityError, match="1 rows hold NaN or an entry above 1"):
+            promised.compute()
+    promised.reset()
+    promised.update(p[:1], y[:1] + classes)  # a wrong prediction, as was promised
+    assert (promised.sketch().n, promised.sketch().positives) == (1, 0)
+    half = p[:1] / 2
+    promised.reset()
+    promised.update(half, y[:1])
+    assert promised.sketch().n == 1
+    checked.update(half, y[:1])
+    with pytest.raises(cal.errors.CalibrantError, match="sum"):
+        checked.compute()

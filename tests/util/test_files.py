@@ -1,0 +1,98 @@
+"""Writing leaves the old file or the new one; reading has limits and runs nothing."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from calibrant.errors import FileError
+from calibrant.util.files import make_folder, read_npz, write_atomic
+from tests.killing import kill_while_writing
+
+
+def test_a_killed_writer_leaves_a_whole_file(tmp_path: Path, deep: bool) -> None:
+    target = tmp_path / "out"
+    target.write_bytes(b"a" * 3_000_000)
+    setup = "from calibrant.util.files import write_atomic\ncontent = [b'a' * 3_000_000, b'b' * 3_000_000]"
+    for seed in range(200 if deep else 20):
+        kill_while_writing(setup, "write_atomic(path, content[turn % 2])", str(target), 3_000_000, seed)
+        assert target.read_bytes() in (b"a" * 3_000_000, b"b" * 3_000_000)
+
+
+def test_a_failed_write_keeps_the_old_file_and_no_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "out"
+    target.write_bytes(b"old")
+
+    def broken(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(FileError, match="No space left"):
+        write_atomic(target, b"new")
+    assert target.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("place", ["missing/out", "."])
+def test_an_impossible_place_is_named(tmp_path: Path, place: str) -> None:
+    with pytest.raises(FileError, match="cannot be written") as caught:
+        write_atomic(tmp_path / place, b"x")
+    assert isinstance(caught.value, OSError)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_is_missing_is_named_and_can_be_made(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"out\.html: cannot be written \(its folder does not exist\); make the folder"):
+        write_atomic(tmp_path / "a" / "b" / "out.html", b"x")
+    assert write_atomic(make_folder(tmp_path / "a" / "b") / "out.html", b"x").read_bytes() == b"x"
+    with pytest.raises(FileError, match="cannot be made a folder"):
+        make_folder(tmp_path / "a" / "b" / "out.html" / "c")
+
+
+def test_npz_round_trip(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", labels=[1, 2], probs=[[0.5, 0.5]])
+    arrays = read_npz(tmp_path / "a.npz")
+    assert set(arrays) == {"labels", "probs"}
+    assert arrays["labels"].tolist() == [1, 2]
+
+
+def test_npz_that_would_run_code_is_refused(tmp_path: Path) -> None:
+    class Bomb:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return (os.system, (f"touch {tmp_path / 'ran'}",))
+
+    with zipfile.ZipFile(tmp_path / "bad.npz", "w") as archive:
+        archive.writestr("labels.npy", pickle.dumps(Bomb()))
+    with pytest.raises(FileError, match=r"no readable \.npz"):
+        read_npz(tmp_path / "bad.npz")
+    np.savez(tmp_path / "objects.npz", labels=np.array([Bomb()], dtype=object))
+    with pytest.raises(FileError, match=r"no readable \.npz"):
+        read_npz(tmp_path / "objects.npz")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_npz_that_unpacks_to_too_much_is_refused_before_reading(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "bomb.npz", labels=np.zeros(10_000_000))
+    with pytest.raises(FileError, match="would unpack"):
+        read_npz(tmp_path / "bomb.npz", max_bytes=1_000_000)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more", b"not an archive"])
+def test_damaged_npz_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.npz").write_bytes(content)
+    with pytest.raises(FileError, match=r"x\.npz"):
+        read_npz(tmp_path / "x.npz")
+
+
+def test_truncated_npz_is_named(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", probs=np.random.default_rng(0).random(1000))
+    whole = (tmp_path / "x.npz").read_bytes()
+    for part in (0.2, 0.5, 0.99):
+        (tmp_path / "x.npz").write_bytes(whole[: int(len(whole) * part)])
+        with pytest.raises(FileError, match=r"no readable \.npz"):
+            read_npz(tmp_path / "x.npz")
