@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..metrics.registry import catalogue
-from ..util.results import frame_of, html_lines, html_table, json_values, number, pvalue_text, text_table
+from ..util.results import Result, number, plain_value, pvalue_text
 from .resampling import not_used
 
 __all__ = ["SignificanceResult", "SignificanceTable"]
@@ -20,9 +20,11 @@ __all__ = ["SignificanceResult", "SignificanceTable"]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class SignificanceResult:
+@dataclass(frozen=True, repr=False)
+class SignificanceResult(Result):
     """Whether a metric's value could be chance: `pvalue` is how often chance alone gives such a value if the scores are right."""
+
+    _hidden = ("null", "detail", "unused")
 
     metric: str
     statistic: float
@@ -81,42 +83,40 @@ class SignificanceResult:
         return " or ".join(number(value) if len(sides) == 1 else f"{side} {number(value)}" for side, value in sides)
 
     def _fields(self) -> dict[str, Any]:
-        names = [name for name in self.__dataclass_fields__ if name not in ("null", "detail", "unused")]
-        return {**{name: getattr(self, name) for name in names}, "verdict": self.verdict}
+        return {**super()._fields(), "verdict": self.verdict}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON knows them: what is infinite is the text ``"inf"``; the drawn sample is left out."""
-        return {**json_values(self._fields()), "detail": json_values(self.detail), "unused": list(self.unused)}
-
-    def to_frame(self) -> Any:
-        """One row, as a frame of the library at hand."""
-        return frame_of({name: [value] for name, value in self._fields().items()})
+        """Plain values, as JSON knows them; the simulated sample is left out."""
+        return {**super().to_dict(), "detail": plain_value(self.detail), "unused": list(self.unused)}
 
     def _cells(self) -> list[str]:
         return [self.metric, number(self.statistic), pvalue_text(self.pvalue), self._limits(), self.method, self.lens]
 
     def __repr__(self) -> str:
+        return "\n".join([self._title(), *self._notes()])
+
+    def _title(self) -> str:
         lines = [
             self.verdict,
             f"  statistic {number(self.statistic)}, p-value {pvalue_text(self.pvalue)}, alternative {self.alternative}",
             f"  threshold at {self.alpha:g}: {self._limits() or 'unknown'}",
             f"  method {self.method}: {self.law}",
         ]
-        note = self._note()
-        return "\n".join([*lines, *([f"  note: {note}"] if note else [])])
+        return "\n".join(lines)
 
-    def _note(self) -> str:
-        return not_used(self.unused, f"the test by {self.method!r} does not simulate with them")
+    def _table(self) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+        return HEADINGS, [self._cells()]
 
-    def _repr_html_(self) -> str:
-        return html_lines(repr(self)) + html_table(HEADINGS, [self._cells()])
+    def _notes(self) -> list[str]:
+        note = not_used(self.unused, f"the test by {self.method!r} does not simulate with them")
+        return [f"  note: {note}"] if note else []
 
 
 HEADINGS = ["metric", "value", "p-value", "threshold", "method", "lens"]
 
 
-@dataclass(frozen=True)
-class SignificanceTable:
+@dataclass(frozen=True, repr=False)
+class SignificanceTable(Result):
     """Several metrics assessed on the same draws; `adjusted` are p-values corrected for their number."""
 
     results: tuple[SignificanceResult, ...]
@@ -145,17 +145,10 @@ class SignificanceTable:
         rows = [{**r.to_dict(), "adjusted": a} for r, a in zip(self.results, self.adjusted, strict=True)]
         return {"correction": self.correction, "alpha": self.alpha, "results": rows}
 
-    def to_frame(self) -> Any:
-        """One row for each metric, as a frame of the library at hand."""
+    def _columns(self) -> dict[str, list[Any]]:
         rows = [{**r._fields(), "adjusted": a} for r, a in zip(self.results, self.adjusted, strict=True)]
-        return frame_of({name: [row[name] for row in rows] for name in rows[0]})
+        return {name: [row[name] for row in rows] for name in rows[0]}
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = [[*r._cells(), pvalue_text(a)] for r, a in zip(self.results, self.adjusted, strict=True)]
         return [*HEADINGS, self.correction], rows
-
-    def __repr__(self) -> str:
-        return "\n".join(text_table(*self._table()))
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._table())

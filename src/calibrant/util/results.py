@@ -1,16 +1,18 @@
-"""What all results share: records as a frame of the library at hand, numbers as text, a table for the notebook."""
+"""The base of all results: fields as plain values, as a frame of the library at hand, as text and as a table in a notebook."""
 
 from __future__ import annotations
 
 import math
 import sys
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import MissingDependencyError
 
 __all__ = [
+    "Result",
     "decimals",
     "frame_of",
     "html_lines",
@@ -18,9 +20,90 @@ __all__ = [
     "json_values",
     "number",
     "percent",
+    "plain_value",
     "pvalue_text",
     "text_table",
 ]
+
+
+class Result:
+    """Base of results. Subclasses are ``@dataclass(frozen=True, repr=False)``; their fields give every export.
+
+    A subclass lists in `_hidden` the fields that are not exported, such as resamples, and states its `_title` and `_table`
+    (headings and rows of text); `_columns` where its frame has more than the one row of its scalar fields.
+    """
+
+    _hidden: ClassVar[tuple[str, ...]] = ()
+    _numeric: ClassVar[Container[int]] = ()
+    """The columns of `_table` that are set to the right."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as JSON knows them: an infinite number is the text ``"inf"``, and NaN is None."""
+        return {name: plain_value(value) for name, value in self._fields().items()}
+
+    def to_frame(self) -> Any:
+        """A table of pandas, polars or pyarrow, whichever is in use."""
+        return frame_of(self._columns())
+
+    def _fields(self) -> dict[str, Any]:
+        """The exported fields as they are; properties can be added."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in self._hidden}  # type: ignore[arg-type]
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """The columns of the frame: one row of the fields that hold one value."""
+        held = {name: value for name, value in self._fields().items() if not _holds_many(value)}
+        return {name: [value] for name, value in held.items()}
+
+    def _title(self) -> str:
+        """The first lines of the text, and the caption in a notebook."""
+        return ""
+
+    def _table(self) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+        """Headings and rows; without headings there is no table."""
+        return (), ()
+
+    def _notes(self) -> Sequence[str]:
+        """Lines below the table."""
+        return ()
+
+    def __repr__(self) -> str:
+        headings, rows = self._table()
+        cells = [[str(cell) for cell in row] for row in rows]
+        table = text_table(headings, cells, self._numeric) if headings else []
+        title = self._title()
+        return "\n".join([*([title] if title else []), *table, *self._notes()])
+
+    def _repr_html_(self) -> str:
+        headings, rows = self._table()
+        title = html_lines(self._title())
+        return title + (html_table(headings, rows) if headings else "") + html_lines(*self._notes())
+
+
+def _holds_many(value: Any) -> bool:
+    return (isinstance(value, Mapping | Sequence) and not isinstance(value, str)) or (
+        hasattr(value, "ndim") and value.ndim > 0
+    )
+
+
+def plain_value(value: Any) -> Any:
+    """A value as JSON knows it: arrays and tuples are lists, results and records are mappings.
+
+    >>> plain_value((1.5, math.inf, math.nan))
+    [1.5, 'inf', None]
+    """
+    if isinstance(value, Result):
+        return value.to_dict()
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, float):
+        return _json_value(value)
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    elif is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): plain_value(inner) for name, inner in value.items()}
+    return [plain_value(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 # P-values below this are lost in rounding.
@@ -105,13 +188,13 @@ def decimals(size: float, least: int, more: int) -> int:
     return least if not 1e-9 < size < 1 else max(least, more - math.floor(math.log10(size)))
 
 
-def json_values(fields: Mapping[str, Any]) -> dict[str, Any]:
+def json_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Fields as JSON knows them: an infinite number is text, and NaN is None.
 
     >>> json_values({"value": math.inf, "low": math.nan, "n": 10})
     {'value': 'inf', 'low': None, 'n': 10}
     """
-    return {name: _json_value(value) for name, value in fields.items()}
+    return {name: _json_value(value) for name, value in values.items()}
 
 
 def _json_value(value: Any) -> Any:
