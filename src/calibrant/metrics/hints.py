@@ -15,7 +15,7 @@ from ..curves.logistic_regression import CLIP
 from ..errors import EdgeRoundingWarning, SureScoresWarning, warn_caller
 from ..views.view import VectorView, View
 
-__all__ = ["hint_at_edges", "hint_at_places", "warn_of_sure_scores"]
+__all__ = ["hint_at_edges", "warn_of_sure_scores"]
 
 Array = NDArray[Any]
 AnyView = View | VectorView
@@ -37,15 +37,6 @@ READS_LOG_ODDS: dict[str, Callable[[AnyView, Mapping[str, Any]], bool]] = {
 SAMPLED = 100
 # From this share of the rows on, and this many, scores on an edge are worth a word.
 SHARE, FEWEST = 0.05, 10
-
-
-def hint_at_places(name: str, view: AnyView, options: Mapping[str, Any]) -> None:
-    """Warn where a metric reads log-odds of scores that are 0 or 1, or cuts scores in float32 that lie on the edges."""
-    reads = READS_LOG_ODDS.get(name)
-    if reads is not None and reads(view, options):
-        warn_of_sure_scores(view, name)
-    if isinstance(view, View) and "binning" in options:
-        hint_at_edges(view, options["binning"], options["bins"])
 
 
 def warn_of_sure_scores(view: AnyView, who: str) -> None:

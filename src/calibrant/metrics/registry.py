@@ -30,7 +30,7 @@ from ..views.lenses import Lens
 from ..views.resolve import are_kept, as_predictions, combine_values, views_of
 from ..views.selections import parse_selection
 from ..views.view import VectorView, View
-from .hints import hint_at_places
+from .hints import READS_LOG_ODDS, hint_at_edges, warn_of_sure_scores
 from .references import REFERENCES
 from .signature import build_doc, build_signature, check_class_weight, check_option, formula_options
 
@@ -47,6 +47,7 @@ __all__ = [
     "Takes",
     "catalogue",
     "metric",
+    "norm_root",
     "preset",
 ]
 
@@ -326,7 +327,7 @@ class Metric:
             predictions = as_predictions(y_true, y_prob, words)
             if lens == "canonical" == self.lens and predictions.kind in ("multilabel", "confidence"):
                 lens = "auto"  # a metric of whole distributions reads what there is, unless the lens was asked for
-            views = views_of(parse_selection(where, predictions), lens)
+            views = views_of(predictions if where is None else parse_selection(where, predictions), lens)
         for view in views:
             self._check_view(view, options)
         return views
@@ -376,7 +377,11 @@ class Metric:
                 raise WeightsNotSupportedError(
                     "sample_weight", f"{self.id} has no meaning under real weights", "pass counts= for whole numbers"
                 )
-        hint_at_places(self.formula.__name__, view, options)
+        reads = READS_LOG_ODDS.get(self.formula.__name__)
+        if reads is not None and reads(view, options):
+            warn_of_sure_scores(view, self.formula.__name__)
+        if "binning" in options and isinstance(view, View) and view.raw_score.dtype == np.float32:
+            hint_at_edges(view, options["binning"], options["bins"])
         for need in self.needs:
             if need == "labels" and (view.rows is None or view.rows.labels is None):
                 raise LensError("lens", f"{self.id} looks at the true class of each row, and these data do not name it")
@@ -392,20 +397,14 @@ class Metric:
             return math.fsum(values) / len(values)
         if class_weight is not None and "class_weight" in options:
             options["class_weight"], class_weight = class_weight, None
-        cancels = _share_one_row(views) and combine in (None, "mean", "sum") and class_weight is None
-        # The first may find what all classes share; then one view a task, for sorting runs outside the interpreter's lock.
-        keep = are_kept(views)
-        values = [self._formula_value(views[0], options, keep)]
-        rest = views[1:]
-        values += map_blocks(lambda a, b: self._formula_value(rest[a], options, keep), len(rest), 1, columns=views[0].n)
-        largest = max(map(abs, values))
-        if (
-            cancels
-            and self.ideal == 0
-            and CANCELLED < largest < math.inf
-            and abs(math.fsum(values)) < CANCELLED * largest
-        ):
-            raise self._cancels(views)
+        if len(views) == 1:
+            values = [self._formula_value(views[0], options)]
+        else:
+            values = self._values(views, options)
+            cancels = combine in (None, "mean", "sum") and class_weight is None and self.ideal == 0
+            largest = max(map(abs, values))
+            if cancels and CANCELLED < largest < math.inf and abs(math.fsum(values)) < CANCELLED * largest:
+                self._refuse_cancelled(views)
         default = "max" if options.get("norm") == math.inf else self.combine
         value = combine_values(values, views, default if combine is None else combine, class_weight)
         if self.finish is not None:
@@ -417,18 +416,35 @@ class Metric:
         # Rounding may step out of the range by an ulp; further out is where options widen it.
         return inside if abs(value - inside) <= 1e-12 else value
 
-    def _cancels(self, views: list[AnyView]) -> LensError:
-        return LensError(
-            "lens",
-            f"'classwise' adds up values of {self.id} that cancel: what one class is given too much, the others are given too little",
-            f"use lens='class:NAME', such as {views[-1].lens!r}",
+    def _values(self, views: list[AnyView], options: dict[str, Any]) -> list[float]:
+        """One value for each class."""
+        # The first may find what all classes share; then one view a task, for sorting runs outside the interpreter's lock.
+        keep = are_kept(views)
+        values = [self._formula_value(views[0], options, keep)]
+        rest = views[1:]
+        return values + map_blocks(
+            lambda a, b: self._formula_value(rest[a], options, keep), len(rest), 1, columns=views[0].n
         )
+
+    def _refuse_cancelled(self, views: list[AnyView]) -> None:
+        """Raise where these are classes of which each row has one, so that their probabilities add up to 1."""
+        if views[0].rows is None or not views[0].rows.is_multilabel:
+            raise LensError(
+                "lens",
+                f"'classwise' adds up values of {self.id} that cancel: what one class is given too much, the others are given too little",
+                f"use lens='class:NAME', such as {views[-1].lens!r}",
+            )
 
     def _formula_value(self, view: AnyView, options: dict[str, Any], keep: bool = True) -> float:
         if not view.n:
             raise UndefinedMetricError(self.id, "has no value here: there are no rows")
         try:
-            value = self._plain_value(view, options)
+            if self.takes == "View":
+                value = float(self.formula(view, **options))
+            elif self.takes == "Block":
+                value = _as_vector(view).mean_of(lambda block: self.formula(block, **options))
+            else:
+                value = float(self.formula(_as_vector(view), **options))
             if not keep and isinstance(view, View):
                 view.forget()
             return value
@@ -436,14 +452,6 @@ class Metric:
             if error.argument == self.id:
                 raise
             raise UndefinedMetricError(self.id, f"has no value here: {error.problem}", error.remedy) from None
-
-    def _plain_value(self, view: AnyView, options: dict[str, Any]) -> float:
-        if self.takes == "View":
-            return float(self.formula(view, **options))
-        vector = _as_vector(view)
-        if self.takes == "Block":
-            return vector.mean_of(lambda block: self.formula(block, **options))
-        return float(self.formula(vector, **options))
 
     @property
     def __signature__(self) -> Any:
@@ -522,10 +530,10 @@ class Metric:
         return (_find, (self.id,))
 
 
-def _share_one_row(views: list[AnyView]) -> bool:
-    """Whether these are classes of which each row has one, so that their probabilities add up to 1."""
-    rows = views[0].rows
-    return len(views) > 1 and not (rows is not None and rows.is_multilabel)
+def norm_root(value: float, options: Mapping[str, Any]) -> float:
+    """The root that ends a norm: powers are averaged, classes are combined, and the root is taken once over all of them."""
+    norm = options["norm"]
+    return value if norm in (1, math.inf) else float(value ** (1 / norm))
 
 
 def _find(id: str) -> Metric:

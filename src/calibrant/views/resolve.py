@@ -41,8 +41,8 @@ def views_of(predictions: Predictions, lens: str | Lens) -> list[AnyView]:
         return parsed.views(predictions)
     known: list[AnyView] | None = predictions.views.get(parsed.name)
     if known is None:
-        known = parsed.views(predictions)
-        if are_kept(known):
+        known = parsed.make(predictions)
+        if len(known) == 1 or are_kept(known):
             predictions.views[parsed.name] = known
     return known
 

@@ -250,8 +250,9 @@ class View(_Weighted):
         column: tuple[ClassColumns, int] | None = None,
         rest: Callable[[], Floats] | None = None,
     ) -> None:
-        self.raw_score = frozen(score)
-        self._outcome = None if outcome is None else frozen(outcome)
+        self.raw_score = frozen(score) if score.flags.writeable else score
+        self._outcome = outcome if outcome is None or not outcome.flags.writeable else frozen(outcome)
+        self.is_soft = outcome is not None and outcome.dtype.kind == "f"
         self.column = column
         """All classes and which of them this is; `outcome` is then None and made when asked for, K of them being large."""
         self.weight = weight
@@ -294,10 +295,6 @@ class View(_Weighted):
         assert self.column is not None
         classes, index = self.column
         return frozen((classes.labels == index).view(np.uint8))
-
-    @property
-    def is_soft(self) -> bool:
-        return self._outcome is not None and self._outcome.dtype.kind == "f"
 
     @cached_property
     def order(self) -> Array:
