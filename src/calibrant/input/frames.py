@@ -158,12 +158,12 @@ def read_columns(
     return turned, tuple(named) if meant else None, pos_label
 
 
-def classes_of_columns(names: tuple[Any, ...], classes: Any, labels: NDArray[Any]) -> Any:
+def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDArray[Any]) -> Any:
     """The classes given, or those that the columns are named after where every label, or some text among them, is one of them.
 
     Labels that are both names and numbers of columns are refused where the two differ: which it was would depend on the rows at hand.
     """
-    if len(set(names)) < max(2, len(names)):
+    if names is None or len(set(names)) < max(2, len(names)):
         return classes
     if classes is not None:
         given = tuple(classes) if isinstance(classes, (list, tuple, np.ndarray)) else ()

@@ -20,8 +20,10 @@ SOFT = "pass soft=True if the labels are shares between classes"
 POSITIVE_ALONE = "drop it, or pass the column of the positive class alone"
 
 
-def class_names(classes: Sequence[Any] | Array, k: int) -> tuple[Any, ...]:
+def class_names(classes: Sequence[Any] | Array | None, k: int) -> tuple[Any, ...] | None:
     """The names of the K classes in the order of the columns, checked for number and repetition."""
+    if classes is None:
+        return None
     if isinstance(classes, (str, bytes, set, frozenset)) or not hasattr(classes, "__iter__"):
         raise InputTypeError(
             "classes",
