@@ -21,9 +21,8 @@ import pytest
 import calibrant as cal
 from calibrant import catalogue, errors
 from calibrant.metrics import Metric
-from calibrant.metrics import registry as _metric
 from calibrant.metrics.registry import Catalogue, metric, preset
-from calibrant.views import View
+from calibrant.views import View, resolve
 
 EVERY = [pytest.param(m, id=m.id) for m in catalogue.values()]
 Y, P = [0, 1, 1, 0], [0.2, 0.8, 0.6, 0.3]
@@ -354,7 +353,7 @@ def test_a_call_leaves_nothing_for_the_collector(id: str, monkeypatch: pytest.Mo
         return make
 
     for name in ("as_predictions", "parse_selection"):
-        monkeypatch.setattr(_metric, name, noted(getattr(_metric, name)))
+        monkeypatch.setattr(resolve, name, noted(getattr(resolve, name)))
     rows = [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.4, 0.1]]
     gc.disable()
     try:

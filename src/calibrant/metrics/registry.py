@@ -23,14 +23,12 @@ from ..errors import (
 )
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches, row_metric
-from ..sketches.sketch import Sketch
 from ..util.blocks import map_blocks
 from ..util.namespace import fill
 from ..views.keywords import PREDICTION_WORDS, VIEW_WORDS, unknown_word
 from ..views.lenses import Lens
-from ..views.resolve import are_kept, as_predictions, combine_values, views_of
-from ..views.selections import parse_selection
-from ..views.view import VectorView, View
+from ..views.resolve import are_kept, combine_values, resolve, views_of
+from ..views.view import Summary, VectorView, View
 from .hints import hint_at_edges, warn_of_sure_scores
 from .references import REFERENCES
 from .signature import build_doc, build_signature, check_class_weight, check_option, formula_options
@@ -195,7 +193,8 @@ class Metric(Facts):
     def _found(self, y_true: Any, y_prob: Any, keywords: Mapping[str, Any]) -> tuple[float, str]:
         options, lens, where, combine, class_weight, words = self._split(keywords)
         if isinstance(y_true, Sketches) and self.takes == "Block":
-            value = self._of_row_sums(y_true, options, lens, {"y_prob": y_prob, "where": where, **words})
+            resolve(y_true, y_prob, words, where)
+            value = self._of_row_sums(y_true, options, lens)
             return combine_values([value], [], self.combine if combine is None else combine, class_weight), "canonical"
         views = self._views(y_true, y_prob, lens, where, words, options)
         name = views[0].lens if len(views) == 1 else "classwise"
@@ -216,7 +215,7 @@ class Metric(Facts):
 
     def rows(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> NDArray[np.float64]:
         """What each row contributes; the (weighted) mean of it is the metric."""
-        if isinstance(y_true, (Sketch, Sketches)):
+        if isinstance(y_true, Summary):
             raise InputTypeError("y_true", "is a sketch, and what each row contributes is asked for", "pass the rows")
         if not self.is_row_mean:
             raise self._no_row_mean()
@@ -264,30 +263,18 @@ class Metric(Facts):
     def _views(
         self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: dict[str, Any], options: Mapping[str, Any]
     ) -> list[AnyView]:
-        if isinstance(y_true, (View, VectorView)):
-            if y_prob is not None or words or where is not None or lens != self.lens:
-                raise InputTypeError(
-                    "y_true", "is a view, which already holds everything", "pass the view alone, or arrays"
-                )
-            views: list[AnyView] = [y_true]
-        elif isinstance(y_true, (Sketch, Sketches)):
-            if y_prob is not None or words or where is not None:
-                raise InputTypeError("y_true", "is a sketch, which already holds everything", "pass the sketch alone")
-            views = self._sketched(y_true, lens)
-        else:
-            predictions = as_predictions(y_true, y_prob, words)
-            if lens == "canonical" == self.lens and predictions.kind in ("multilabel", "confidence"):
-                lens = "auto"  # a metric of whole distributions reads what there is, unless the lens was asked for
-            views = views_of(predictions if where is None else parse_selection(where, predictions), lens)
+        source = resolve(y_true, y_prob, words, where)
+        if isinstance(source, Summary):
+            if not self.sketch or self.takes != "View":
+                raise InputTypeError("y_true", f"is a sketch, and {self.id} reads every row", "pass the rows")
+        elif lens == "canonical" == self.lens and getattr(source, "kind", "") in ("multilabel", "confidence"):
+            lens = "auto"  # a metric of whole distributions reads what there is, unless the lens was asked for
+        views = views_of(source, lens, self.lens)
         for view in views:
             self._check_view(view, options)
         return views
 
-    def _of_row_sums(
-        self, sketches: Sketches, options: dict[str, Any], lens: str | Lens, beside: Mapping[str, Any]
-    ) -> float:
-        if any(value is not None for value in beside.values()):
-            raise InputTypeError("y_true", "is sketches, which already hold everything", "pass them alone")
+    def _of_row_sums(self, sketches: Sketches, options: dict[str, Any], lens: str | Lens) -> float:
         if lens not in (self.lens, "canonical", "auto"):
             raise LensError(
                 "lens", f"{lens!r} was asked for, and sketches keep {self.id} of whole rows", "pass the rows"
@@ -295,16 +282,6 @@ class Metric(Facts):
         if options != self.options:
             raise InputTypeError("y_true", f"is sketches, which keep {self.id} without options", "pass the rows")
         return row_metric(sketches, self.id)
-
-    def _sketched(self, source: Sketch | Sketches, lens: str | Lens) -> list[AnyView]:
-        if not self.sketch or self.takes != "View":
-            raise InputTypeError("y_true", f"is a sketch, and {self.id} reads every row", "pass the rows")
-        if isinstance(source, Sketches):
-            return [sketch.view() for sketch in source.sketches_of(lens)]
-        if lens not in ("auto", source.lens):
-            remedy = f"pass lens={source.lens!r}, or the rows"
-            raise LensError("lens", f"{lens!r} was asked for, and the sketch holds {source.lens!r}", remedy)
-        return [source.view()]
 
     def _check_view(self, view: AnyView, options: Mapping[str, Any]) -> None:
         if self.takes == "View" and isinstance(view, VectorView):
@@ -342,7 +319,8 @@ class Metric(Facts):
                 raise InputTypeError(need, f"is needed by {self.id}", f"pass {remedy}")
 
     def _value(self, views: list[AnyView], options: dict[str, Any], combine: Any, class_weight: Any) -> float:
-        several = several_bins(options["bins"]) if "bins" in options else None
+        bins = options.get("bins")
+        several = None if bins is None or isinstance(bins, int) else several_bins(bins)
         if several:
             values = [self._value(views, {**options, "bins": count}, combine, class_weight) for count in several]
             return math.fsum(values) / len(values)

@@ -16,7 +16,7 @@ from ..util.blocks import map_blocks, rows_per_block, sort_in_place
 from ..util.cached import cached_property
 from ..util.sums import accurate_sum
 
-__all__ = ["Block", "ClassColumns", "Prefix", "Rows", "Ties", "VectorView", "View"]
+__all__ = ["Block", "ClassColumns", "Prefix", "Rows", "Summary", "Ties", "VectorView", "View"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -376,6 +376,18 @@ class View(_Weighted):
 
     def __repr__(self) -> str:
         return f"View({self.lens}, n={self.n})"
+
+
+class Summary:
+    """What stands for rows without holding them, such as a sketch; it gives the views of the lenses that it was made with."""
+
+    def view(self, lens: Any = "auto") -> View:
+        """The view of one lens."""
+        raise NotImplementedError
+
+    def views(self, lens: Any = "auto") -> list[View | VectorView]:
+        """The views of a lens, of which ``"classwise"`` has several."""
+        return [self.view(lens)]
 
 
 class Block(NamedTuple):
