@@ -68,9 +68,7 @@ ROOMS = {
                 "Where the error lies",
                 ("figures.intervals", "figures.classgroups", "figures.groupconfidence", "figures.stability"),
             ),
-            Section(
-                "The report", ("reporting.building", "reporting.content", "reporting.comparing", "reporting.compared")
-            ),
+            Section("The report", ("reporting.building", "reporting.comparing")),
         ),
     ),
     "improve": Room(
