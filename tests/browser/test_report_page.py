@@ -18,7 +18,7 @@ from calibrant.binning.parse import bin_table
 from calibrant.decision.selective import coverage as coverage_of
 from calibrant.decision.selective import selective_accuracy
 from calibrant.input.predictions import Predictions
-from calibrant.reporting.content import Report
+from calibrant.reporting import Report
 from calibrant.reporting.html import render_report
 from calibrant.reporting.interactive import interactive
 from calibrant.reporting.words import percent
