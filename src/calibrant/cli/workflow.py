@@ -24,9 +24,9 @@ from ..inference.comparison import Comparison, compare
 from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
 from ..metrics.reliability_curve import calibration_curve
-from ..recalibration.base import Scores
 from ..recalibration.choosing import Recalibration
 from ..recalibration.persistence import save
+from ..recalibration.scores import Scores
 from ..reporting.page import Section, means_of, render_page
 from ..reporting.words import level_text, percent
 from ..util.files import make_folder, write_atomic

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -10,10 +11,19 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..input.convert import is_number
-from .base import SMALLEST, CalibrationMap, Input, Scores, TrainingData
-from .folds import dealt, order_of_content
-from .scales import best_scale, bias_corrected, safe_start, searched_scale
-from .solving import LinearSoftmax, by_newton, minimised, softmax, some_rows
+from .base import Calibrator, Input, Method
+from .scores import SMALLEST, Scores, TrainingData, dealt, order_of_content
+from .softmax_regression import (
+    LinearSoftmax,
+    best_scale,
+    bias_corrected,
+    by_newton,
+    minimised,
+    safe_start,
+    searched_scale,
+    softmax,
+    some_rows,
+)
 
 __all__ = [
     "BiasCorrectedTemperature",
@@ -32,7 +42,8 @@ NEWTON_CLASSES = 20
 LEAST_SHARE = 1e-9
 
 
-class TemperatureScaling(CalibrationMap):
+@dataclass(eq=False, repr=False)
+class TemperatureScaling(Calibrator):
     """softmax(logits / T): one number for how sure to be (Guo et al. 2017).
 
     Parameters
@@ -44,20 +55,15 @@ class TemperatureScaling(CalibrationMap):
         the negative log likelihood is least: the one is the slope of the other.
     """
 
+    methods = (Method("temperature", candidate={"binary": (0, 0), "multiclass": (0, 0)}),)
     keeps_order = True
     keeps_argmax = True
     fitted = ("temperature_",)
 
     least_probability = SMALLEST
 
-    def __init__(self, input: Input = "prob", objective: Literal["nll", "brier", "ecd"] = "nll") -> None:
-        self.input = input
-        self.objective = objective
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        if self.objective not in ("nll", "brier", "ecd"):
-            raise ArgumentError("objective", f"must be 'nll', 'brier' or 'ecd'; got {self.objective!r}")
+    input: Input = "prob"
+    objective: Literal["nll", "brier", "ecd"] = "nll"
 
     def _fit(self, data: TrainingData) -> None:
         scale = searched_scale(data) if self.objective == "brier" else best_scale(data)
@@ -67,15 +73,16 @@ class TemperatureScaling(CalibrationMap):
         return softmax(data.logits / self.temperature_)
 
 
-class BiasCorrectedTemperature(CalibrationMap):
+@dataclass(eq=False, repr=False)
+class BiasCorrectedTemperature(Calibrator):
     """softmax(logits / T + b): a temperature and one bias for each class (Alexandari et al. 2020)."""
 
+    methods = (Method("bias_corrected_temperature", "bias-corrected temperature", {"multiclass": (0, 20)}),)
     fitted = ("temperature_", "bias_")
 
     least_probability = SMALLEST
 
-    def __init__(self, input: Input = "prob") -> None:
-        self.input = input
+    input: Input = "prob"
 
     def _fit(self, data: TrainingData) -> None:
         self._warn_of_absent(data)
@@ -87,15 +94,16 @@ class BiasCorrectedTemperature(CalibrationMap):
         return softmax(data.logits / self.temperature_ + self.bias_)
 
 
-class VectorScaling(CalibrationMap):
+@dataclass(eq=False, repr=False)
+class VectorScaling(Calibrator):
     """softmax(w * logits + b): one factor and one bias for each class (Guo et al. 2017)."""
 
+    methods = (Method("vector", "vector scaling", {"multiclass": (0, 100)}),)
     fitted = ("weight_", "bias_")
 
     least_probability = SMALLEST
 
-    def __init__(self, input: Input = "prob") -> None:
-        self.input = input
+    input: Input = "prob"
 
     def _fit(self, data: TrainingData) -> None:
         self._warn_of_absent(data)
@@ -116,7 +124,8 @@ class VectorScaling(CalibrationMap):
         return softmax(data.logits * self.weight_ + self.bias_)
 
 
-class MatrixScaling(CalibrationMap):
+@dataclass(eq=False, repr=False)
+class MatrixScaling(Calibrator):
     """softmax(W logits + b), with a penalty on what is off the diagonal and on the bias (Guo et al. 2017; Kull et al. 2019).
 
     Parameters
@@ -128,16 +137,14 @@ class MatrixScaling(CalibrationMap):
         five-fold cross-validation of the negative log likelihood from 0.001, 0.01, ..., 100.
     """
 
+    methods = (Method("matrix"),)
     fitted = ("matrix_", "bias_", "penalty_")
 
     least_probability = SMALLEST
 
-    def __init__(
-        self, input: Input = "prob", off_diagonal: float | None = None, intercept: float | None = None
-    ) -> None:
-        self.input = input
-        self.off_diagonal = off_diagonal
-        self.intercept = intercept
+    input: Input = "prob"
+    off_diagonal: float | None = None
+    intercept: float | None = None
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -220,6 +227,8 @@ class MatrixScaling(CalibrationMap):
 class DirichletCalibration(MatrixScaling):
     """softmax(W ln p + b) with the off-diagonal and intercept penalty (Kull et al. 2019)."""
 
+    methods = (Method("dirichlet"),)
+
     def _features(self, data: Scores) -> Floats:
         if data._p.logits is None:
             return data.logits
@@ -227,15 +236,16 @@ class DirichletCalibration(MatrixScaling):
         return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
 
 
-class EnsembleTemperature(CalibrationMap):
+@dataclass(eq=False, repr=False)
+class EnsembleTemperature(Calibrator):
     """A mixture of the tempered, the given and the uniform distribution, weighed by Brier score (Zhang et al. 2020)."""
 
+    methods = (Method("ensemble_temperature", candidate={"multiclass": (0, 20)}),)
     keeps_order = True
     keeps_argmax = True
     fitted = ("temperature_", "mixture_")
 
-    def __init__(self, input: Input = "prob") -> None:
-        self.input = input
+    input: Input = "prob"
 
     def _fit(self, data: TrainingData) -> None:
         self.temperature_ = 1 / searched_scale(data)

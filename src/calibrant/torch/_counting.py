@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..recalibration.counting import scale_of_odds
+from ..recalibration.scores import scale_of_odds
 from ._reading import host
 from ._rows import TrainingRows
 from .modules import Input, MapModule

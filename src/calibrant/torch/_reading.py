@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ShapeError, warn_caller
-from ..recalibration.base import SMALLEST
+from ..recalibration.scores import SMALLEST
 from ._rows import TrainingRows
 
 __all__ = [

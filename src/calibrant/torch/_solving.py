@@ -9,9 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..recalibration.scales import LEAST, MOST, bias_corrected, bounded, newton
 from ..recalibration.scaling import MatrixScaling
-from ..recalibration.solving import LinearSoftmax, by_newton
+from ..recalibration.softmax_regression import LEAST, MOST, LinearSoftmax, bias_corrected, bounded, by_newton, newton
 from ._rows import TrainingRows, blocks
 
 __all__ = ["DeviceSoftmax", "best_bias_corrected", "best_matrix", "best_scale", "best_vector"]

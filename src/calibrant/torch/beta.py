@@ -33,7 +33,7 @@ class BetaModule(CountingModule):
     For two classes one curve is fitted, for the second; for more, one for each class against the rest.
     """
 
-    map_type = BetaCalibration
+    calibrator_type = BetaCalibration
     a: nn.Parameter
     b: nn.Parameter
     c: nn.Parameter

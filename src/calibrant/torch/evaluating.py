@@ -11,7 +11,7 @@ from torch import nn
 from ..errors import FittedOnTheseRowsWarning, InputError, warn_caller
 from ..evaluation.measure import Evaluation
 from ..evaluation.measure import evaluate as evaluate_arrays
-from ..recalibration.base import fingerprint
+from ..recalibration.scores import fingerprint
 from ._outputs import Output, Unpack
 from .collecting import Collected, collect, evaluating, named_labels, without_input
 from .modules import MapModule

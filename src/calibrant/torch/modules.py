@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, InputTypeError, NotFittedError
-from ..recalibration.base import CalibrationMap, FitRecord, fingerprint
+from ..recalibration.base import Calibrator, FitRecord
 from ..recalibration.scaling import (
     BiasCorrectedTemperature,
     DirichletCalibration,
@@ -22,6 +22,7 @@ from ..recalibration.scaling import (
     TemperatureScaling,
     VectorScaling,
 )
+from ..recalibration.scores import fingerprint
 from ..util.checks import check_positive, check_whole
 from ._outputs import Output, chosen_output, row_counts
 from ._reading import (
@@ -48,7 +49,7 @@ __all__ = [
 ]
 
 Input = Literal["logit", "prob"]
-TWINS: dict[type[CalibrationMap], type[MapModule]] = {}
+TWINS: dict[type[Calibrator], type[MapModule]] = {}
 
 
 class _Origin(NamedTuple):
@@ -71,12 +72,12 @@ class MapModule(nn.Module):
         first, as a map fitted on probabilities needs it. `forward` and `fit` take logits in both cases.
     """
 
-    map_type: ClassVar[type[CalibrationMap]]
+    calibrator_type: ClassVar[type[Calibrator]]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        if "map_type" in cls.__dict__:
-            TWINS[cls.map_type] = cls
+        if "calibrator_type" in cls.__dict__:
+            TWINS[cls.calibrator_type] = cls
 
     def __init__(self, n_classes: int | None, *, input: Input = "logit") -> None:
         super().__init__()
@@ -117,7 +118,7 @@ class MapModule(nn.Module):
         return self
 
     @classmethod
-    def from_map(cls, map: CalibrationMap, *, dtype: torch.dtype = torch.float32, device: Any = None) -> MapModule:
+    def from_map(cls, map: Calibrator, *, dtype: torch.dtype = torch.float32, device: Any = None) -> MapModule:
         """The module of a fitted map: ``predict_proba(logits)`` gives what the map gives for these logits, or for their softmax."""
         twin = TWINS.get(type(map))
         if twin is None or not issubclass(twin, cls):
@@ -132,12 +133,12 @@ class MapModule(nn.Module):
         module._origin = _Origin(map.get_params(deep=False), map.classes_, map.n_features_in_)
         return module
 
-    def to_map(self) -> CalibrationMap:
+    def to_map(self) -> Calibrator:
         """The map of the library with the same parameters; it can be saved with `calibrant.save` and used without torch."""
         if self.n_classes is None:
             raise ArgumentError("n_classes", "is not known yet", "fit the module, or give n_classes to its constructor")
         like = self._origin or _Origin(self._map_parameters(), np.arange(self.n_classes), self.n_classes)
-        map = self.map_type(**like.parameters)
+        map = self.calibrator_type(**like.parameters)
         map.classes_, map.n_features_in_ = like.classes, like.columns
         for name, value in self._fitted_values().items():
             setattr(map, name, value)
@@ -156,11 +157,11 @@ class MapModule(nn.Module):
         raise NotImplementedError
 
     @classmethod
-    def _like(cls, map: CalibrationMap) -> Self:
+    def _like(cls, map: Calibrator) -> Self:
         """A module of the same shape, its values not set yet."""
         return cls(len(map.classes_), input=map.input)
 
-    def _take(self, map: CalibrationMap) -> None:
+    def _take(self, map: Calibrator) -> None:
         raise NotImplementedError
 
     def _fitted_values(self) -> dict[str, Any]:
@@ -196,7 +197,7 @@ class TemperatureModule(MapModule):
     [[1.0, 0.0]]
     """
 
-    map_type: ClassVar[type[CalibrationMap]] = TemperatureScaling
+    calibrator_type: ClassVar[type[Calibrator]] = TemperatureScaling
     log_temperature: nn.Parameter
 
     def __init__(self, n_classes: int | None = None, *, temperature: float = 1.0, input: Input = "logit") -> None:
@@ -225,7 +226,7 @@ class TemperatureModule(MapModule):
 class BiasCorrectedTemperatureModule(TemperatureModule):
     """logits / T + b: a temperature and one bias for each class (Alexandari et al. 2020)."""
 
-    map_type = BiasCorrectedTemperature
+    calibrator_type = BiasCorrectedTemperature
     bias: nn.Parameter
 
     def __init__(self, n_classes: int, *, input: Input = "logit") -> None:
@@ -252,7 +253,7 @@ class BiasCorrectedTemperatureModule(TemperatureModule):
 class VectorModule(MapModule):
     """w * logits + b: one factor and one bias for each class (Guo et al. 2017)."""
 
-    map_type = VectorScaling
+    calibrator_type = VectorScaling
     weight: nn.Parameter
     bias: nn.Parameter
 
@@ -289,7 +290,7 @@ class MatrixModule(MapModule):
         Weights of the penalties; None chooses one number for both by five-fold cross-validation, as `calibrant.MatrixScaling` does.
     """
 
-    map_type = MatrixScaling
+    calibrator_type = MatrixScaling
     weight: nn.Parameter
     bias: nn.Parameter
     penalty: Tensor
@@ -345,7 +346,7 @@ class MatrixModule(MapModule):
 class DirichletModule(MatrixModule):
     """W ln p + b of the log-probabilities, with the off-diagonal and intercept penalty (Kull et al. 2019)."""
 
-    map_type = DirichletCalibration
+    calibrator_type = DirichletCalibration
 
     def _features(self, z: Tensor) -> Tensor:
         return torch.log_softmax(z, dim=-1) if self.input == "logit" else z

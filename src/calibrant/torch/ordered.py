@@ -42,7 +42,7 @@ class IntraOrderPreservingModule(CountingModule):
         Number of straight pieces; 1 is temperature scaling.
     """
 
-    map_type = IntraOrderPreserving
+    calibrator_type = IntraOrderPreserving
     knots: Tensor
     slopes: Tensor
 
