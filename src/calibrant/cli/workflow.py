@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..decision._rows import check_level
+from ..decision.rows import check_level
 from ..decision.thresholds import ThresholdChoice, choose_threshold
 from ..errors import (
     ArgumentError,

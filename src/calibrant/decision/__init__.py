@@ -24,11 +24,11 @@ NAMES = {
 }
 TYPES = {
     "costs": ("CostDecision", "ExpectedCost", "NetBenefit"),
-    "likert": ("LikertBand", "LikertError"),
-    "low_default": ("PrudentBounds",),
-    "ood.detection": ("ForeignTest", "OodEvaluation"),
+    "likert": ("LikertBand", "LikertResult"),
+    "low_default": ("DefaultRateBounds",),
+    "ood.detection": ("OodResult", "OodEvaluation"),
     "routing": ("ReviewRouting", "Route"),
-    "selective": ("RiskCoverage", "WorkingPoint"),
+    "selective": ("RiskCoverage", "OperatingPoint"),
     "thresholds": ("ThresholdChoice", "ThresholdTest"),
 }
 __getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

@@ -13,12 +13,12 @@ from .costs import net_benefit as net_benefit
 from .costs import topk_accuracy as topk_accuracy
 from .costs import topk_confidence as topk_confidence
 from .likert import LikertBand as LikertBand
-from .likert import LikertError as LikertError
+from .likert import LikertResult as LikertResult
 from .likert import likert_error as likert_error
-from .low_default import PrudentBounds as PrudentBounds
+from .low_default import DefaultRateBounds as DefaultRateBounds
 from .low_default import pluto_tasche as pluto_tasche
-from .ood.detection import ForeignTest as ForeignTest
 from .ood.detection import OodEvaluation as OodEvaluation
+from .ood.detection import OodResult as OodResult
 from .ood.detection import ood_detector as ood_detector
 from .ood.detection import ood_evaluate as ood_evaluate
 from .ood.scores import ood_energy as ood_energy
@@ -32,8 +32,8 @@ from .ood.scores import ood_variance as ood_variance
 from .routing import ReviewRouting as ReviewRouting
 from .routing import Route as Route
 from .routing import review_routing as review_routing
+from .selective import OperatingPoint as OperatingPoint
 from .selective import RiskCoverage as RiskCoverage
-from .selective import WorkingPoint as WorkingPoint
 from .selective import risk_coverage as risk_coverage
 from .selective import selective_accuracy as selective_accuracy
 from .selective import selective_risk as selective_risk

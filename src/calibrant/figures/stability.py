@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision._rows import check_level
+from ..decision.rows import check_level
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..inference.resampling import seed_of
 from ..input.convert import is_number

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision._rows import check_share, read_distributions
+from ..decision.rows import check_share, read_distributions
 from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
 from ..inference.resampling import generator, seed_of
 from ..input.convert import is_number

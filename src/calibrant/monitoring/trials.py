@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision._rows import upper_bound
+from ..decision.rows import upper_bound
 from ..errors import ArgumentError, InputError
 from ..inference.resampling import generator, seed_of
 from ..inference.sequential import check_level

@@ -16,6 +16,6 @@ NAMES = {
     ),
 }
 TYPES = {
-    "detection": ("ForeignTest", "OodEvaluation"),
+    "detection": ("OodResult", "OodEvaluation"),
 }
 __getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

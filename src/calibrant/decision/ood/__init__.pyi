@@ -1,7 +1,7 @@
 """Public names; written by tools/make_stub.py, not by hand."""
 
-from .detection import ForeignTest as ForeignTest
 from .detection import OodEvaluation as OodEvaluation
+from .detection import OodResult as OodResult
 from .detection import ood_detector as ood_detector
 from .detection import ood_evaluate as ood_evaluate
 from .scores import ood_energy as ood_energy

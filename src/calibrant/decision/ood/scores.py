@@ -16,7 +16,7 @@ from ...errors import ArgumentError, InputError, NotFittedError, ShapeError, Und
 from ...input.convert import column, numbers
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive, check_whole
-from .._rows import read_distributions
+from ..rows import read_distributions
 
 __all__ = [
     "ood_energy",
