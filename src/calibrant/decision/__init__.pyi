@@ -17,14 +17,14 @@ from .likert import LikertResult as LikertResult
 from .likert import likert_error as likert_error
 from .low_default import DefaultRateBounds as DefaultRateBounds
 from .low_default import pluto_tasche as pluto_tasche
+from .ood.detection import OodDetector as OodDetector
 from .ood.detection import OodEvaluation as OodEvaluation
 from .ood.detection import OodResult as OodResult
-from .ood.detection import ood_detector as ood_detector
 from .ood.detection import ood_evaluate as ood_evaluate
+from .ood.scores import OodKnn as OodKnn
+from .ood.scores import OodMahalanobis as OodMahalanobis
 from .ood.scores import ood_energy as ood_energy
 from .ood.scores import ood_entropy as ood_entropy
-from .ood.scores import ood_knn as ood_knn
-from .ood.scores import ood_mahalanobis as ood_mahalanobis
 from .ood.scores import ood_max_logit as ood_max_logit
 from .ood.scores import ood_msp as ood_msp
 from .ood.scores import ood_mutual_information as ood_mutual_information

@@ -3,12 +3,12 @@
 from ...util.namespace import namespace
 
 NAMES = {
-    "detection": ("ood_detector", "ood_evaluate"),
+    "detection": ("OodDetector", "ood_evaluate"),
     "scores": (
         "ood_energy",
         "ood_entropy",
-        "ood_knn",
-        "ood_mahalanobis",
+        "OodKnn",
+        "OodMahalanobis",
         "ood_max_logit",
         "ood_msp",
         "ood_mutual_information",

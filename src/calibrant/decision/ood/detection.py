@@ -17,7 +17,7 @@ from ...util.results import Result, number
 from ..rows import check_level, finite_column, lower_bound, upper_bound
 from .scores import finite_matrix
 
-__all__ = ["OodEvaluation", "OodResult", "ood_detector", "ood_evaluate"]
+__all__ = ["OodDetector", "OodEvaluation", "OodResult", "ood_evaluate"]
 
 Floats = NDArray[np.float64]
 PENALTY = 1.0
@@ -218,7 +218,7 @@ class OodResult(Result):
         return f"New rows told from reference rows with AUROC {number(self.auroc)}, p-value {number(self.pvalue)}"
 
 
-class Detector:
+class OodDetector:
     """Probability that a row is foreign, learned from familiar and foreign examples.
 
     Features are standardised; a logistic regression with a penalty is fitted, out-of-fold scores are kept, and they calibrate the
@@ -233,8 +233,8 @@ class Detector:
 
     Examples
     --------
-    >>> from calibrant.decision.ood.detection import ood_detector
-    >>> fitted = ood_detector(folds=2).fit([[0.0], [0.1], [0.2], [0.3]], [[1.0], [1.1], [1.2], [1.3]])
+    >>> from calibrant.decision.ood.detection import OodDetector
+    >>> fitted = OodDetector(folds=2).fit([[0.0], [0.1], [0.2], [0.3]], [[1.0], [1.1], [1.2], [1.3]])
     >>> bool(fitted.score([[1.2]])[0] > fitted.score([[0.1]])[0])
     True
     """
@@ -260,7 +260,7 @@ class Detector:
     def score(self, features: Any) -> Floats:
         """Probability that each row is foreign, at the share of foreign rows that was shown."""
         if not hasattr(self, "fitted_"):
-            raise NotFittedError("ood_detector", "is used before it was fitted", "call fit(inside, outside) first")
+            raise NotFittedError("OodDetector", "is used before it was fitted", "call fit(inside, outside) first")
         x = finite_matrix(features, "features", self.columns_)
         return self.calibration_.probability(_raw(self.fitted_, x)[:, None])
 
@@ -288,7 +288,7 @@ class Detector:
             )
         if min(len(near), len(far)) < self.folds:
             raise UndefinedMetricError(
-                "ood_detector", f"each of {self.folds} folds needs a row of both kinds", "use fewer folds"
+                "OodDetector", f"each of {self.folds} folds needs a row of both kinds", "use fewer folds"
             )
         return np.concatenate([near, far]), np.repeat([0.0, 1.0], [len(near), len(far)])
 
@@ -311,7 +311,7 @@ class Detector:
         return model
 
     def __repr__(self) -> str:
-        return f"ood_detector(model={self.model!r}, folds={self.folds})"
+        return f"OodDetector(model={self.model!r}, folds={self.folds})"
 
 
 def _raw(model: Any, x: Floats) -> Floats:
@@ -363,6 +363,3 @@ class _Logistic:
         from scipy.special import expit
 
         return np.asarray(expit(self.log_odds(x)))
-
-
-ood_detector = Detector
