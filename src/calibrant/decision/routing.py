@@ -59,7 +59,7 @@ class ReviewRouting(Result):
 
     _numeric, _width = range(9), 9
 
-    def _columns(self) -> dict[str, Floats]:
+    def _columns(self) -> dict[str, Any]:
         return self.table
 
     def _title(self) -> str:

@@ -13,10 +13,8 @@ from ..curves import curves
 from ..curves.logistic_regression import CLIP, SeparatedError
 from ..errors import ArgumentError
 from ..recalibration.binary import BetaCalibration, _view
-from ._counting import CountingModule
-from ._reading import absent_classes, host
-from ._rows import TrainingRows
-from .modules import Input
+from .modules import CountingModule, Input
+from .rows import TrainingRows, absent_classes, host
 
 __all__ = ["BetaModule"]
 

@@ -7,6 +7,7 @@ back. `CalibratedModule` puts one behind a model.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -22,21 +23,25 @@ from ..recalibration.scaling import (
     TemperatureScaling,
     VectorScaling,
 )
-from ..recalibration.scores import fingerprint
+from ..recalibration.scores import fingerprint, scale_of_odds
 from ..util.checks import check_positive, check_whole
-from ._outputs import Output, chosen_output, row_counts
-from ._reading import (
+from .collecting import evaluating
+from .outputs import Output, chosen_output, row_counts
+from .rows import (
     LOG_SMALLEST,
+    TrainingRows,
+    as_classes,
+    as_given,
     check_flat,
+    classes_last,
     host,
     of_probabilities,
     ruled_out_read,
+    softmax_of_classes,
     warn_of_absent,
     without_autocast,
 )
-from ._rows import TrainingRows, as_classes, as_given, classes_last, softmax_of_classes
-from ._solving import DeviceSoftmax, best_bias_corrected, best_matrix, best_scale, best_vector
-from .collecting import evaluating
+from .softmax_regression import DeviceSoftmax, best_bias_corrected, best_matrix, best_scale, best_vector
 
 __all__ = [
     "BiasCorrectedTemperatureModule",
@@ -182,6 +187,34 @@ class MapModule(nn.Module):
 
     def _set(self, name: str, value: Any) -> None:
         getattr(self, name).copy_(torch.as_tensor(value, dtype=torch.float64))
+
+
+class CountingModule(MapModule):
+    """A module of log-probabilities; large log-odds of two classes are first divided by a power of two, as the map for arrays does."""
+
+    scale: Tensor
+
+    def __init__(self, n_classes: int, *, input: Input = "logit") -> None:
+        super().__init__(n_classes, input=input)
+        self.register_buffer("scale", torch.ones(()))
+
+    def _read(self, logits: Tensor) -> Tensor:
+        return super()._read(logits.to(torch.promote_types(logits.dtype, self._own_dtype())) / self.scale)
+
+    def _fit(self, rows: TrainingRows) -> None:
+        z = rows.logits
+        scale = scale_of_odds(host(z[:, 1] - z[:, 0])) if self.input == "logit" and z.shape[1] == 2 else 1.0
+        self._set("scale", scale)
+        self._fit_scaled(rows if scale == 1 else replace(rows, logits=z / scale))
+
+    def _fit_scaled(self, rows: TrainingRows) -> None:
+        raise NotImplementedError
+
+    def _take(self, map: Any) -> None:
+        self._set("scale", map.scale_)
+
+    def _fitted_values(self) -> dict[str, Any]:
+        return {"scale_": float(self.scale)}
 
 
 class TemperatureModule(MapModule):

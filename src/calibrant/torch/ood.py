@@ -21,8 +21,7 @@ from ..errors import (
     UndefinedMetricError,
 )
 from ..util.checks import check_positive
-from ._reading import check_flat
-from ._rows import as_numbers, at_least_single, blocks, check_logits, wide
+from .rows import as_numbers, at_least_single, blocks, check_flat, check_logits, wide
 
 __all__ = [
     "OodKnn",

@@ -16,11 +16,19 @@ from ..curves.logistic_regression import CLIP
 from ..errors import ArgumentError, UndefinedMetricError
 from ..recalibration.ordered import LEAST_SLOPE, IntraOrderPreserving
 from ..util.checks import check_positive, check_whole
-from ._counting import CountingModule
-from ._reading import check_flat, host, ruled_out_read, without_autocast
-from ._rows import TrainingRows, as_given, blocks, classes_last, softmax_of_classes
-from ._solving import best_scale
-from .modules import Input
+from .modules import CountingModule, Input
+from .rows import (
+    TrainingRows,
+    as_given,
+    blocks,
+    check_flat,
+    classes_last,
+    host,
+    ruled_out_read,
+    softmax_of_classes,
+    without_autocast,
+)
+from .softmax_regression import best_scale
 
 __all__ = ["IntraOrderPreservingModule", "OrderPreservingNetwork"]
 

@@ -148,6 +148,11 @@ class OodMahalanobis:
     [2.0, 50.0]
     """
 
+    means_: Any
+    mean_: Any
+    factor_: Any
+    whole_factor_: Any
+
     def __init__(
         self, *, relative: bool = False, shrinkage: Literal["auto", "none", "ledoit_wolf", "ridge"] = "auto"
     ) -> None:

@@ -11,16 +11,12 @@ from torch import Tensor
 
 from ..recalibration.scaling import MatrixScaling
 from ..recalibration.softmax_regression import LEAST, MOST, LinearSoftmax, bias_corrected, bounded, by_newton, newton
-from ._rows import TrainingRows, blocks
+from .rows import TrainingRows, blocks, host
 
 __all__ = ["DeviceSoftmax", "best_bias_corrected", "best_matrix", "best_scale", "best_vector"]
 
 Floats = NDArray[np.float64]
 FOLDS = 5
-
-
-def _host(tensor: Tensor) -> Floats:
-    return np.asarray(tensor.cpu().numpy(), dtype=np.float64)
 
 
 class Moments:
@@ -100,7 +96,7 @@ class DeviceSoftmax(LinearSoftmax):
             surplus.scatter_add_(1, labels, -weight[:, None])
             slope += surplus.T @ z if w.ndim == 2 else (surplus * z).sum(dim=0)
             shift += surplus.sum(dim=0)
-        return float(loss), _host(slope), _host(shift)
+        return float(loss), host(slope), host(shift)
 
     def diagonal_curvature(self, matrix: Floats, bias: Floats) -> Floats:
         """(2K, 2K) second derivatives of the loss in the factors and biases of a diagonal matrix."""
@@ -118,7 +114,7 @@ class DeviceSoftmax(LinearSoftmax):
             out[own, own + k] += squares[1]
             out[own + k, own] += squares[1]
             out[own + k, own + k] += squares[2]
-        return _host(out)
+        return host(out)
 
     def full_curvature(self, matrix: Floats, bias: Floats) -> Floats:
         """(K (K + 1), K (K + 1)) second derivatives; the parameters of a class are its row of the matrix, then its bias."""
@@ -135,7 +131,7 @@ class DeviceSoftmax(LinearSoftmax):
             for a in range(k):
                 own = slice(a * size, (a + 1) * size)
                 out[own, own] += weighed[:, own].T @ features
-        return _host(out)
+        return host(out)
 
 
 def best_bias_corrected(rows: TrainingRows) -> tuple[float, Floats]:
