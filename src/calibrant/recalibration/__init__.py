@@ -39,5 +39,6 @@ TYPES = {
     "adjust": ("PriorEstimate",),
     "base": ("Calibrator", "Method"),
     "choosing": ("Candidate", "Recalibration"),
+    "scores": ("Scores", "TrainingData"),
 }
 __getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

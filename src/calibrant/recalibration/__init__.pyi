@@ -34,4 +34,6 @@ from .scaling import EnsembleTemperature as EnsembleTemperature
 from .scaling import MatrixScaling as MatrixScaling
 from .scaling import TemperatureScaling as TemperatureScaling
 from .scaling import VectorScaling as VectorScaling
+from .scores import Scores as Scores
+from .scores import TrainingData as TrainingData
 from .venn import VennAbers as VennAbers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,15 @@ __all__ = [
     "LEAST",
     "MOST",
     "LinearSoftmax",
+    "best_matrix",
+    "best_penalty",
     "best_scale",
+    "best_vector",
     "bias_corrected",
     "bounded",
     "by_newton",
     "minimised",
     "newton",
-    "safe_start",
     "searched_scale",
     "softmax",
     "some_rows",
@@ -37,6 +39,8 @@ FARTHEST = 1e6
 NO_LOSS = 1e-10
 # 1/T is kept within these bounds: beyond them nothing changes for logits of a common size.
 LEAST, MOST = 1e-3, 1e3
+# Up to this many classes a matrix is found by Newton steps, whose curvature has K^4 entries.
+NEWTON_CLASSES = 20
 # Enough rows to start near the optimum of all of them.
 WARM_ROWS = 10_000
 
@@ -81,6 +85,14 @@ class LinearSoftmax:
             np.sum([part[1] for part in parts], axis=0),
             np.sum([part[2] for part in parts], axis=0),
         )
+
+    def start(self) -> float:
+        """A scale to start from at which no row is all but certain of another class than its label: there a loss has no curvature."""
+        return min(1.0, max(self.likeliest_scale(), LEAST))
+
+    def likeliest_scale(self) -> float:
+        """u of least negative log likelihood of softmax(u z)."""
+        return likeliest_scale(self.z, self.labels, self.weight)
 
     def probs(self, matrix: Floats, bias: Floats) -> Floats:
         """softmax(W z + b) of all rows."""
@@ -205,11 +217,6 @@ def best_scale(data: TrainingData) -> float:
     return bounded(likeliest_scale(*rows), lambda: Moments(*rows))
 
 
-def safe_start(linear: LinearSoftmax) -> float:
-    """A scale to start from at which no row is all but certain of another class than its label: there a loss has no curvature."""
-    return min(1.0, max(likeliest_scale(linear.z, linear.labels, linear.weight), LEAST))
-
-
 def likeliest_scale(logits: Floats, labels: NDArray[Any], weight: Floats) -> float:
     """The loss is convex in u: Newton steps kept inside a bracket."""
     moments = Moments(logits, labels, weight)
@@ -283,7 +290,7 @@ def searched_scale(data: TrainingData) -> float:
     return bounded(math.exp(float(found.x)), lambda: Moments(logits, labels, weight))
 
 
-def bias_corrected(linear: LinearSoftmax, start: float) -> tuple[float, Floats]:
+def bias_corrected(linear: LinearSoftmax) -> tuple[float, Floats]:
     """The scale within its bounds and the bias of softmax(u z + b) of least loss; the bias of the first class is 0."""
     k = linear.k
     # The factors of all classes are one.
@@ -297,7 +304,7 @@ def bias_corrected(linear: LinearSoftmax, start: float) -> tuple[float, Floats]:
         curvature = linear.diagonal_curvature(whole[:k], whole[k:])
         return value, np.concatenate([slope, shift]) @ lift, lift.T @ curvature @ lift
 
-    x = by_newton(loss, np.append(start, np.zeros(k - 1)))
+    x = by_newton(loss, np.append(linear.start(), np.zeros(k - 1)))
     if LEAST <= x[0] <= MOST:
         return float(x[0]), np.append(0.0, x[1:])
     near = x[1:] * MOST / x[0] if x[0] > MOST else np.zeros(k - 1)
@@ -311,3 +318,59 @@ def bias_corrected(linear: LinearSoftmax, start: float) -> tuple[float, Floats]:
 
     # The bias that goes with another scale would be worse than none.
     return scale, np.append(0.0, by_newton(of_bias, near))
+
+
+def best_vector(linear: LinearSoftmax) -> tuple[Floats, Floats]:
+    """The factors and the bias of softmax(w * z + b) of least loss; the bias of the first class is 0."""
+    k = linear.k
+    kept = np.arange(2 * k) != k
+
+    def loss(x: Floats) -> tuple[float, Floats, Floats]:
+        bias = np.append(0.0, x[k:])
+        value, slope, shift = linear(x[:k], bias)
+        return value, np.append(slope, shift[1:]), linear.diagonal_curvature(x[:k], bias)[np.ix_(kept, kept)]
+
+    x = by_newton(loss, np.append(np.full(k, linear.start()), np.zeros(k - 1)))
+    return x[:k], np.append(0.0, x[k:])
+
+
+def best_matrix(
+    linear: LinearSoftmax, strength: float, intercept: float, start: Floats | None = None, gradient: float = 1e-9
+) -> tuple[Floats, Floats]:
+    """The matrix and the bias of softmax(W z + b) under the penalties; `start` is (K, K + 1), the bias in its last column."""
+    k = linear.k
+    # Half the price of each parameter, squared.
+    price = np.full((k, k + 1), strength / (k * (k - 1)))
+    price[np.arange(k), np.arange(k)] = 0
+    price[:, k] = intercept / k
+    at = np.column_stack([linear.start() * np.eye(k), np.zeros(k)]) if start is None else start
+
+    def first(x: Floats) -> tuple[float, Floats]:
+        theta = x.reshape(k, k + 1)
+        value, slope, shift = linear(theta[:, :k], theta[:, k])
+        whole = np.column_stack([slope, shift]) + 2 * price * theta
+        return value + float((price * theta**2).sum()), whole.ravel()
+
+    def second(x: Floats) -> tuple[float, Floats, Floats]:
+        theta = x.reshape(k, k + 1)
+        curvature = linear.full_curvature(theta[:, :k], theta[:, k])
+        return *first(x), curvature + np.diag(2 * price.ravel())
+
+    newton = k <= NEWTON_CLASSES
+    x = by_newton(second, at.ravel(), gradient**1.5) if newton else minimised(first, at.ravel(), gradient)
+    theta = x.reshape(k, k + 1)
+    return np.ascontiguousarray(theta[:, :k]), theta[:, k].copy()
+
+
+def best_penalty(folds: Iterable[tuple[LinearSoftmax, LinearSoftmax, float]]) -> float:
+    """The penalty of a matrix with the least held-out loss, from folds of training rows, held-out rows and the weight of the latter."""
+    strengths = 10.0 ** np.arange(2, -4, -1)  # from the stiffest on, each fit starts from the last
+    losses = np.zeros(len(strengths))
+    for train, test, share in folds:
+        start = None
+        for place, strength in enumerate(strengths):
+            matrix, bias = best_matrix(train, float(strength), float(strength), start, 1e-5)
+            losses[place] += share * test(matrix, bias)[0]
+            start = np.column_stack([matrix, bias])
+    best = np.flatnonzero(losses == losses.min())[-1]  # of equal ones the smallest penalty
+    return float(strengths[best])

@@ -7,6 +7,7 @@ back. `CalibratedModule` puts one behind a model.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -24,6 +25,7 @@ from ..recalibration.scaling import (
     VectorScaling,
 )
 from ..recalibration.scores import fingerprint, scale_of_odds
+from ..recalibration.softmax_regression import best_matrix, best_vector, bias_corrected
 from ..util.checks import check_positive, check_whole
 from .collecting import evaluating
 from .outputs import Output, chosen_output, row_counts
@@ -41,7 +43,7 @@ from .rows import (
     warn_of_absent,
     without_autocast,
 )
-from .softmax_regression import DeviceSoftmax, best_bias_corrected, best_matrix, best_scale, best_vector
+from .softmax_regression import DeviceSoftmax, best_scale, chosen_penalty
 
 __all__ = [
     "BiasCorrectedTemperatureModule",
@@ -78,6 +80,8 @@ class MapModule(nn.Module):
     """
 
     calibrator_type: ClassVar[type[Calibrator]]
+    values: ClassVar[Mapping[str, str]] = {}
+    """Parameters and buffers, each with the attribute of the calibrator that holds the same numbers."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -166,11 +170,13 @@ class MapModule(nn.Module):
         """A module of the same shape, its values not set yet."""
         return cls(len(map.classes_), input=map.input)
 
-    def _take(self, map: Calibrator) -> None:
-        raise NotImplementedError
+    def _take(self, map: Any) -> None:
+        for own, name in self.values.items():
+            self._set(own, getattr(map, name))
 
     def _fitted_values(self) -> dict[str, Any]:
-        raise NotImplementedError
+        found = {name: host(getattr(self, own)) for own, name in self.values.items()}
+        return {name: value if value.ndim else float(value) for name, value in found.items()}
 
     def _map_parameters(self) -> dict[str, Any]:
         return {"input": self.input}
@@ -192,6 +198,7 @@ class MapModule(nn.Module):
 class CountingModule(MapModule):
     """A module of log-probabilities; large log-odds of two classes are first divided by a power of two, as the map for arrays does."""
 
+    values = {"scale": "scale_"}
     scale: Tensor
 
     def __init__(self, n_classes: int, *, input: Input = "logit") -> None:
@@ -209,12 +216,6 @@ class CountingModule(MapModule):
 
     def _fit_scaled(self, rows: TrainingRows) -> None:
         raise NotImplementedError
-
-    def _take(self, map: Any) -> None:
-        self._set("scale", map.scale_)
-
-    def _fitted_values(self) -> dict[str, Any]:
-        return {"scale_": float(self.scale)}
 
 
 class TemperatureModule(MapModule):
@@ -250,16 +251,18 @@ class TemperatureModule(MapModule):
         self._set("log_temperature", -math.log(best_scale(rows)))
 
     def _take(self, map: Any) -> None:
+        super()._take(map)
         self._set("log_temperature", math.log(map.temperature_))
 
     def _fitted_values(self) -> dict[str, Any]:
-        return {"temperature_": self.temperature}
+        return {"temperature_": self.temperature} | super()._fitted_values()
 
 
 class BiasCorrectedTemperatureModule(TemperatureModule):
     """logits / T + b: a temperature and one bias for each class (Alexandari et al. 2020)."""
 
     calibrator_type = BiasCorrectedTemperature
+    values = {"bias": "bias_"}
     bias: nn.Parameter
 
     def __init__(self, n_classes: int, *, input: Input = "logit") -> None:
@@ -271,22 +274,16 @@ class BiasCorrectedTemperatureModule(TemperatureModule):
 
     def _fit(self, rows: TrainingRows) -> None:
         warn_of_absent(rows)
-        scale, bias = best_bias_corrected(rows)
+        scale, bias = bias_corrected(DeviceSoftmax(rows.logits, rows.labels, rows.weight))
         self._set("log_temperature", -math.log(scale))
         self._set("bias", bias)
-
-    def _take(self, map: Any) -> None:
-        super()._take(map)
-        self._set("bias", map.bias_)
-
-    def _fitted_values(self) -> dict[str, Any]:
-        return {"temperature_": self.temperature, "bias_": host(self.bias)}
 
 
 class VectorModule(MapModule):
     """w * logits + b: one factor and one bias for each class (Guo et al. 2017)."""
 
     calibrator_type = VectorScaling
+    values = {"weight": "weight_", "bias": "bias_"}
     weight: nn.Parameter
     bias: nn.Parameter
 
@@ -300,16 +297,9 @@ class VectorModule(MapModule):
 
     def _fit(self, rows: TrainingRows) -> None:
         warn_of_absent(rows)
-        weight, bias = best_vector(rows)
+        weight, bias = best_vector(DeviceSoftmax(rows.logits, rows.labels, rows.weight))
         self._set("weight", weight)
         self._set("bias", bias)
-
-    def _take(self, map: Any) -> None:
-        self._set("weight", map.weight_)
-        self._set("bias", map.bias_)
-
-    def _fitted_values(self) -> dict[str, Any]:
-        return {"weight_": host(self.weight), "bias_": host(self.bias)}
 
 
 class MatrixModule(MapModule):
@@ -324,6 +314,7 @@ class MatrixModule(MapModule):
     """
 
     calibrator_type = MatrixScaling
+    values = {"weight": "matrix_", "bias": "bias_", "penalty": "penalty_"}
     weight: nn.Parameter
     bias: nn.Parameter
     penalty: Tensor
@@ -355,7 +346,8 @@ class MatrixModule(MapModule):
     def _fit(self, rows: TrainingRows) -> None:
         warn_of_absent(rows)
         linear = DeviceSoftmax(self._features(rows.logits), rows.labels, rows.weight)
-        weight, bias, penalty = best_matrix(linear, self.off_diagonal, self.intercept)
+        penalty = chosen_penalty(linear) if self.off_diagonal is None else float(self.off_diagonal)
+        weight, bias = best_matrix(linear, penalty, penalty if self.intercept is None else float(self.intercept))
         self._set("weight", weight)
         self._set("bias", bias)
         self._set("penalty", penalty)
@@ -363,14 +355,6 @@ class MatrixModule(MapModule):
     @classmethod
     def _like(cls, map: Any) -> Self:
         return cls(len(map.classes_), off_diagonal=map.off_diagonal, intercept=map.intercept, input=map.input)
-
-    def _take(self, map: Any) -> None:
-        self._set("weight", map.matrix_)
-        self._set("bias", map.bias_)
-        self._set("penalty", map.penalty_)
-
-    def _fitted_values(self) -> dict[str, Any]:
-        return {"matrix_": host(self.weight), "bias_": host(self.bias), "penalty_": float(self.penalty)}
 
     def _map_parameters(self) -> dict[str, Any]:
         return {"input": self.input, "off_diagonal": self.off_diagonal, "intercept": self.intercept}
