@@ -22,10 +22,9 @@ from calibrant.errors import ArgumentError, FileError, GroupError, UnknownArgume
 from calibrant.inference.intervals import interval
 from calibrant.inference.resampling import progress
 from calibrant.inference.significance import adjust, assess
-from calibrant.recalibration.base import TrainingData
 from calibrant.recalibration.choosing import _held_out, recalibrate
-from calibrant.recalibration.folds import fold_of_rows
 from calibrant.recalibration.methods import METHODS
+from calibrant.recalibration.scores import TrainingData, fold_of_rows
 from calibrant.reporting import Report, measuring, repairs
 from calibrant.reporting.building import report
 from calibrant.reporting.provenance import data_fingerprint
