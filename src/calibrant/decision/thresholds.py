@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, InputError
 from ..input.convert import is_number
 from ..util.results import frame_of, html_table, number
-from ..views.keywords import check_words
+from ..views.keywords import check_keywords
 from ._rows import Judged, check_cost, check_level, finite_column, lower_bound, read_judged, upper_bound
 from ._sequence import Walk, fewest, pvalues, risk_bound, starts_of, walk
 
@@ -160,7 +160,7 @@ def choose_threshold(
     >>> choose_threshold(y, p, accuracy=0.9).threshold
     0.83
     """
-    check_words(choose_threshold, keywords)
+    check_keywords(choose_threshold, keywords)
     goal = [
         name for name, value in (("accuracy", accuracy), ("coverage", coverage), ("cost", cost)) if value is not None
     ]

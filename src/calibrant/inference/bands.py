@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, LensError, WeightsNotSupportedError
 from ..util.checks import check_whole
 from ..util.results import frame_of, html_lines, html_table, number
-from ..views.keywords import check_words
+from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
 from ..views.view import View
 from .sequential import check_level, one_view
@@ -113,6 +113,7 @@ class CalibrationBand:
         return html_lines(repr(self)) + html_table(["score", "low", "high"], rows)
 
 
+@checks_keywords()
 def calibration_band(
     y_true: Any,
     y_prob: Any = None,
@@ -160,7 +161,6 @@ def calibration_band(
         raise ArgumentError("method", f"must be 'clopper_pearson' or 'yang_barber'; got {method!r}")
     if digits is not None and check_whole(digits, "digits") > 15:
         raise ArgumentError("digits", f"must be at most 15; got {digits}")
-    check_words(calibration_band, keywords)
     view = one_view(y_true, y_prob, lens, where, keywords, "calibration_band")
     if not isinstance(view, View):
         raise LensError("lens", "gives whole rows of probabilities, and one score is needed", "use 'top_label'")

@@ -17,7 +17,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
 from ..util.results import frame_of, html_lines, html_table, json_values, number, pvalue_text, text_table
-from ..views.keywords import PREDICTION_WORDS, check_words
+from ..views.keywords import PREDICTION_WORDS, checks_keywords
 from ..views.selections import Selection, parse_selection
 from .resampling import PredictionSampler, generator, many, refuse_options_of_rows, seed_of
 
@@ -102,6 +102,7 @@ class Comparison:
         return html_lines(self._title()) + html_table(*self._table()) + html_lines(note)
 
 
+@checks_keywords("metric", catalogue)
 def compare(
     y_true: Any,
     models: Mapping[str, Any],
@@ -151,8 +152,7 @@ def compare(
     least = math.ceil(1 / (1 - level) * (1 - 1e-12)) - 1  # 1 - 0.9 is a little below 0.1
     if n_resamples < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}")
-    chosen = metric if isinstance(metric, Metric) else catalogue[metric]
-    check_words(compare, keywords, chosen)
+    chosen = catalogue[metric]
     words = {word: value for word, value in keywords.items() if word in PREDICTION_WORDS}
     options = {word: value for word, value in keywords.items() if word not in PREDICTION_WORDS}
     refuse_options_of_rows(chosen, options)

@@ -17,7 +17,7 @@ from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
 from ..util.results import frame_of, html_table, number, pvalue_text, text_table
-from ..views.keywords import check_words
+from ..views.keywords import checks_keywords
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
 from .asymptotic import too_few
@@ -109,6 +109,7 @@ class GradeTests:
         return html_table(HEADINGS, self._cells())
 
 
+@checks_keywords()
 def grade_tests(
     y_true: Any,
     y_prob: Any = None,
@@ -168,7 +169,7 @@ def grade_tests(
         raise InputTypeError(
             "grades", "was given beside Predictions", "pass it to Predictions(..., groups=...) instead"
         )
-    view = view_to_test(grade_tests, y_true, y_prob, lens, where, keywords)
+    view = view_to_test("grade_tests", y_true, y_prob, lens, where, keywords)
     place, names = _bands(view, edges) if edges is not None else _given(view)
     sums = [np.bincount(place, w, len(names)) for w in (view.weights, view.weights * view.outcome)]
     rows, events = (np.asarray(values, dtype=np.float64) for values in sums)
@@ -252,6 +253,7 @@ def _light(pvalue: float, lights: tuple[float, float]) -> str:
     return "red" if pvalue <= lights[1] else "amber" if pvalue <= lights[0] else "green"
 
 
+@checks_keywords()
 def hosmer_lemeshow_multinomial(
     y_true: Any,
     y_prob: Any = None,
@@ -302,7 +304,6 @@ def hosmer_lemeshow_multinomial(
     from scipy.special import chdtrc, chdtri
 
     _check_alpha(alpha)
-    check_words(hosmer_lemeshow_multinomial, keywords)
     refuse_rows_by_label(where)
     source, _ = read_source(y_true, y_prob, where, keywords)
     if not isinstance(source, Predictions) or source.kind not in ("binary", "multiclass") or source.labels is None:

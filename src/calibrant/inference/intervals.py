@@ -19,7 +19,7 @@ from ..metrics.curve.coefficients import line_of
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
 from ..util.results import frame_of, html_lines, html_table, json_values, number
-from ..views.keywords import check_words
+from ..views.keywords import checks_keywords
 from ..views.view import VectorView, View
 from .means import gamma_limits, moments_of, surprise_of
 from .pairdraws import skce_draws
@@ -110,6 +110,7 @@ class Interval:
         return html_table(["metric", "value", "low", "high", "level", "method"], [row]) + notes
 
 
+@checks_keywords("metric", catalogue)
 def interval(
     y_true: Any,
     y_prob: Any = None,
@@ -165,13 +166,12 @@ def interval(
     >>> round(found.low, 3), round(found.value, 3), round(found.high, 3)
     (0.077, 0.105, 0.142)
     """
-    chosen = metric if isinstance(metric, Metric) else catalogue[metric]
+    chosen = catalogue[metric]
     if method not in METHODS:
         raise ArgumentError("method", f"must be one of {', '.join(METHODS)}; got {method!r}")
     if not (is_number(level) and 0 < level < 1):
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
     check_whole(n_resamples, "n_resamples")
-    check_words(interval, keywords, chosen)
     source, options = read_source(y_true, y_prob, where, keywords)
     refuse_options_of_rows(chosen, options)
     words = {word: value for word, value in options.items() if word != "lens"}

@@ -15,7 +15,7 @@ from ..input.convert import is_number
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
 from ..util.results import frame_of, html_lines, html_table, number
-from ..views.keywords import unknown_word
+from ..views.keywords import checks_keywords
 from .effects import (
     SLIGHT,
     Case,
@@ -87,6 +87,7 @@ class PowerResult:
         return html_lines(repr(self)) + html_table(["test", "rows", "power", "low", "high", "level"], [row])
 
 
+@checks_keywords("test", catalogue, taken=("lens",), view=())
 def power(
     test: str | Metric | Callable[..., Any],
     n: int,
@@ -142,7 +143,7 @@ def power(
       analytic
     """
     check_whole(n, "n")
-    case = _case(power, test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
+    case = _case(test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
     plan = plan_of(case, method)
     if plan is not None and not (method == "auto" and law_is_off(case, n)):
         unused = given_in_vain(power, repeats=repeats, rng=rng, workers=workers)
@@ -151,6 +152,7 @@ def power(
     return draws.result(n, check_whole(repeats, "repeats"), None)
 
 
+@checks_keywords("test", catalogue, taken=("lens",), view=())
 def sample_size(
     test: str | Metric | Callable[..., Any],
     *,
@@ -181,7 +183,7 @@ def sample_size(
     It takes 4,040 rows for ecce_mad to find events 0.02 more frequent than the scores say with probability at least 0.8000 at level 0.05.
       analytic; fewer may do: the formula counts one way of crossing
     """
-    case = _case(sample_size, test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
+    case = _case(test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
     if not (is_number(power) and alpha < power < 1):
         raise ArgumentError("power", f"must lie between alpha and 1; got {power!r}", "for example 0.8")
     plan = plan_of(case, method)
@@ -251,7 +253,6 @@ def _smallest_shift(at: Nodes, n: int, side: int, power: float, alpha: float) ->
 
 
 def _case(
-    function: Callable[..., Any],
     test: Any,
     scores: Any,
     deviation: Any,
@@ -266,13 +267,9 @@ def _case(
     check_level(alpha)
     if alternative not in (None, "greater", "less", "two-sided"):
         raise ArgumentError("alternative", f"must be 'greater', 'less' or 'two-sided'; got {alternative!r}")
-    metric = test if isinstance(test, Metric) else catalogue[test] if isinstance(test, str) else None
+    metric = catalogue[test] if isinstance(test, (str, Metric)) else None
     if metric is None and not callable(test):
         raise ArgumentError("test", f"must be a metric or a function of (y_true, y_prob); got {test!r}")
-    for word, value in options.items():
-        if metric is not None and word not in metric.options and word != "lens":
-            own = getattr(function, "__kwdefaults__", None) or {}
-            raise unknown_word(f"{function.__name__} or {metric.id}", word, value, [*own, *metric.options, "lens"])
     chosen, words = named_deviation(deviation, mu, warp, strength)
     name = metric.id if metric is not None else getattr(test, "__name__", "the test")
     side = alternative or _usual_side(metric)

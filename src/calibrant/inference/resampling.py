@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
+from inspect import unwrap
 from itertools import product
 from typing import Any, Protocol
 
@@ -77,7 +78,7 @@ def seed_of(rng: Any) -> int:
 
 def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]:
     """The arguments of a function that differ from their defaults, where none of them made a difference."""
-    defaults = getattr(function, "__kwdefaults__", None) or {}
+    defaults = unwrap(function).__kwdefaults__ or {}
     return tuple(word for word, value in given.items() if value is not defaults[word] and value != defaults[word])
 
 

@@ -17,7 +17,7 @@ from ..input.convert import is_number
 from ..sketches.sketch import Sketch
 from ..util.checks import check_whole
 from ..util.results import frame_of, html_lines, html_table, number, pvalue_text
-from ..views.keywords import PREDICTION_WORDS, check_words, unknown_word
+from ..views.keywords import checks_keywords
 from ..views.lenses import AnyView, Lens
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
@@ -129,6 +129,7 @@ class EValue:
         return html_lines(repr(self)) + table
 
 
+@checks_keywords()
 def safe_hosmer_lemeshow(
     y_true: Any,
     y_prob: Any = None,
@@ -171,7 +172,6 @@ def safe_hosmer_lemeshow(
     """
     check_level(alpha)
     check_whole(splits, "splits")
-    check_words(safe_hosmer_lemeshow, keywords)
     view = _one_score(_ordered(y_true, y_prob, lens, where, keywords, "safe_hosmer_lemeshow"))
     if sequential:
         log_path = likelihood_path(view.outcome, view.score, learnt_before(view.outcome, view.score))
@@ -181,6 +181,7 @@ def safe_hosmer_lemeshow(
     return _result(f"isotonic, mean of {splits} random halves", view, alpha, log_mean(logs)[None], logs, False)
 
 
+@checks_keywords()
 def betting_test(
     y_true: Any,
     y_prob: Any = None,
@@ -215,7 +216,6 @@ def betting_test(
     (True, 9)
     """
     check_level(alpha)
-    check_words(betting_test, keywords)
     view = _one_score(_ordered(y_true, y_prob, lens, where, keywords, "betting_test"))
     outcome, score = view.outcome, view.score
     whole = np.cumsum(bet_gains(outcome, score))
@@ -238,6 +238,7 @@ def betting_test(
     )
 
 
+@checks_keywords()
 def pit_test(
     y_true: Any,
     y_prob: Any = None,
@@ -278,7 +279,6 @@ def pit_test(
     """
     check_level(alpha)
     check_whole(lag, "lag")
-    check_words(pit_test, keywords)
     view = _ordered(y_true, y_prob, lens, where, keywords, "pit_test")
     point, impossible = transforms(view.as_vector() if isinstance(view, View) else view, generator(seed_of(rng), 0))
     paths = []
@@ -320,9 +320,7 @@ def check_level(alpha: Any) -> None:
 def one_view(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: dict[str, Any], who: str) -> AnyView:
     """The one view of hard labels that a lens gives."""
     refuse_rows_by_label(where)
-    source, unknown = read_source(y_true, y_prob, where, keywords)
-    for word, value in unknown.items():
-        raise unknown_word(who, word, value, ["lens", "where", *PREDICTION_WORDS])
+    source, _ = read_source(y_true, y_prob, where, keywords)
     views = views_of(source, lens, "canonical")
     if len(views) > 1:
         raise LensError("lens", f"gives {len(views)} views, and {who} reads one", "use 'class:NAME' or 'top_label'")

@@ -14,7 +14,7 @@ from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
-from ..views.keywords import PREDICTION_WORDS, check_words
+from ..views.keywords import PREDICTION_WORDS, checks_keywords
 from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
@@ -46,6 +46,7 @@ MOST_ENUMERATED_ROWS = 20
 SIMULATING = ("bootstrap", "pseudo_labels", "permutation", "adaptive", "adaptive_joint")
 
 
+@checks_keywords("metric", catalogue)
 def assess(
     y_true: Any,
     y_prob: Any = None,
@@ -100,13 +101,12 @@ def assess(
     >>> round(found.pvalue, 4)
     0.5176
     """
-    chosen = metric if isinstance(metric, Metric) else catalogue[metric]
+    chosen = catalogue[metric]
     _check_alpha(alpha)
     _check_alternative(alternative)
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
     source, options = read_source(y_true, y_prob, where, keywords)
-    check_words(assess, options, chosen)
     asked = _asked(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
     given = {"n_resamples": n_resamples, "rng": rng, "fixed_design": fixed_design, "exact": exact, "workers": workers}
 
@@ -141,6 +141,7 @@ def _without(result: SignificanceResult, given: dict[str, Any]) -> SignificanceR
     return replace(result, unused=unused)
 
 
+@checks_keywords("metrics", catalogue)
 def assess_many(
     y_true: Any,
     y_prob: Any = None,
@@ -169,7 +170,7 @@ def assess_many(
     ('ece', 'ecce_r')
     """
     named = [metrics] if isinstance(metrics, (str, Metric)) else metrics
-    chosen = [m if isinstance(m, Metric) else catalogue[m] for m in named]
+    chosen = [catalogue[m] for m in named]
     if not chosen:
         raise ArgumentError("metrics", "is empty", "name at least one")
     if correction not in ("holm", "benjamini_hochberg", "min_p", "none"):
@@ -180,7 +181,6 @@ def assess_many(
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
     source, options = read_source(y_true, y_prob, where, keywords)
-    check_words(assess_many, options, *chosen)
     seed = seed_of(rng)
     plans = [(m, _options_of(m, options)) for m in chosen]
     asked = [_asked(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]

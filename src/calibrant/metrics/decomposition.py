@@ -16,7 +16,7 @@ from ..errors import ArgumentError, InputError, InputTypeError, LensError, Shape
 from ..input.convert import column, is_frame, is_number, numbers, pick_columns
 from ..input.predictions import Predictions
 from ..util.results import frame_of, html_table, json_values, number
-from ..views.keywords import PREDICTION_WORDS, VIEW_WORDS, unknown_word
+from ..views.keywords import VIEW_WORDS, checks_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, resolve, views_of
 from ..views.selections import Selection, parse_selection, select
@@ -102,6 +102,7 @@ class Decomposition:
         return html_table(["part", "value"], rows, f"{self.score} ({self.method}, {self.lens}{known})")
 
 
+@checks_keywords("score", catalogue, view=())
 def decompose(
     y_true: Any,
     y_prob: Any = None,
@@ -160,8 +161,7 @@ def decompose(
     if method not in ("auto", "murphy", "corp"):
         raise ArgumentError("method", f"must be 'auto', 'murphy' or 'corp'; got {method!r}")
     proper = _proper_score(score)
-    known = ["score", "method", "bins", "binning", "lens", "where"]
-    options, words = _split("decompose", words, known, tuple(proper.options))
+    options = {word: words.pop(word) for word in proper.options if word in words}
     for word, value in options.items():
         if (proper.id, word) in _IMPROPER and value is not None:
             raise ArgumentError(
@@ -233,22 +233,11 @@ def _not_negative(term: float) -> float:
 
 
 def _proper_score(score: Any) -> Metric:
-    metric = score if isinstance(score, Metric) else catalogue[score]
+    metric = catalogue[score]
     if metric.proper != "strictly" or metric.takes != "Block" or metric.finish is not None:
         names = ", ".join(m.id for m in catalogue.values() if m.proper == "strictly" and m.takes == "Block")
         raise ArgumentError("score", f"{metric.id!r} is no strictly proper score of each row", f"use one of {names}")
     return metric
-
-
-def _split(
-    owner: str, words: Mapping[str, Any], own: list[str], options: tuple[str, ...]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of the score, and keywords of the predictions."""
-    for word, value in words.items():
-        if word not in options and word not in PREDICTION_WORDS:
-            raise unknown_word(owner, word, value, [*own, *options, *PREDICTION_WORDS])
-    taken = {word: value for word, value in words.items() if word in options}
-    return taken, {word: value for word, value in words.items() if word not in options}
 
 
 def _one_view(
@@ -343,6 +332,7 @@ def _isotonic(view: View) -> Floats:
     return values
 
 
+@checks_keywords("score", catalogue)
 def skill_score(
     y_true: Any, y_prob: Any = None, *, score: str | Metric = "brier", reference: Any = None, **words: Any
 ) -> float:
@@ -377,11 +367,10 @@ def skill_score(
     >>> round(cal.skill_score([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]), 4)
     0.44
     """
-    metric = score if isinstance(score, Metric) else catalogue[score]
+    metric = catalogue[score]
     if metric.ideal is None or math.isinf(metric.ideal):
         raise ArgumentError("score", f"{metric.id!r} has no finite best value to reach", "use 'brier' or 'nll'")
-    taken = (*metric.options, *(word for word in VIEW_WORDS if word not in metric.options))
-    options, words = _split("skill_score", words, ["score", "reference"], taken)
+    options = {word: words.pop(word) for word in (*metric.options, *VIEW_WORDS) if word in words}
     where = options.pop("where", None)
     whole: Any
     other: Any

@@ -484,7 +484,10 @@ class Catalogue(Mapping[str, Metric]):
             raise ArgumentError("metric", f"the id {metric.id!r} is taken", "choose another id")
         self._metrics[metric.id] = metric
 
-    def __getitem__(self, name: str) -> Metric:
+    def __getitem__(self, name: str | Metric) -> Metric:
+        """The metric of this id, name or alias; a metric is itself."""
+        if isinstance(name, Metric):
+            return name
         if not isinstance(name, str):
             raise UnknownMetricError("metric", f"must be a name; got {type(name).__name__}", "for example 'ece'")
         if name in self._metrics:

@@ -13,7 +13,7 @@ from ..binning.table import BinTable, check_interval
 from ..errors import LensError
 from ..input.predictions import Predictions
 from ..util.results import frame_of, html_table, number
-from ..views.keywords import PREDICTION_WORDS, unknown_word
+from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
 from ..views.resolve import Source, resolve, views_of
 from ..views.view import VectorView
@@ -85,6 +85,7 @@ class CalibrationCurve:
         return html_table([*self.table._headings(), "lower", "upper"], self._rows(), self._title())
 
 
+@checks_keywords()
 def calibration_curve(
     y_true: Any,
     y_prob: Any = None,
@@ -119,10 +120,6 @@ def calibration_curve(
     >>> curve.rate.tolist()
     [0.5, 1.0]
     """
-    for word, value in words.items():
-        if word not in PREDICTION_WORDS:
-            known = ["bins", "binning", "lens", "where", "interval", "method", *PREDICTION_WORDS]
-            raise unknown_word("calibration_curve", word, value, known)
     check_interval(0.95 if interval is None else interval, method, "interval")
     source = resolve(y_true, y_prob, words, where)
     views = views_of(source, lens)
