@@ -60,7 +60,10 @@ ROOMS = {
         "show.md",
         (
             Section("Reliability", ("figures.reliability_diagrams", "figures.panels")),
-            Section("Without bins, and over whole rows", ("figures.differences", "figures.entropy", "figures.simplex")),
+            Section(
+                "Without bins, and over whole rows",
+                ("figures.differences", "figures.variations", "figures.entropy", "figures.simplex"),
+            ),
             Section(
                 "Scores and choices", ("figures.histograms", "figures.topk", "figures.selective", "figures.murphy")
             ),
@@ -68,9 +71,7 @@ ROOMS = {
                 "Where the error lies",
                 ("figures.intervals", "figures.classgroups", "figures.groupconfidence", "figures.stability"),
             ),
-            Section(
-                "The report", ("reporting.building", "reporting.content", "reporting.comparing", "reporting.compared")
-            ),
+            Section("The report", ("reporting.building", "reporting.comparing")),
         ),
     ),
     "improve": Room(

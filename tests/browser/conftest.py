@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrant.reporting.content import Report
+from calibrant.reporting import Report
 
 from .chromium import Browser, Page, find_chromium
 from .pages import BINARY, LABEL, MANY, SCORE, quick_report, with_metrics

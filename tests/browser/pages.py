@@ -9,8 +9,9 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.input.predictions import Predictions
+from calibrant.reporting import Report
 from calibrant.reporting.building import report
-from calibrant.reporting.content import MetricRow, Repair, Report
+from calibrant.reporting.content import MetricRow, Repair
 from calibrant.views.resolve import views_of
 from calibrant.views.view import View
 

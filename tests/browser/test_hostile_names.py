@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from calibrant.input.predictions import Predictions
-from calibrant.reporting.content import Report
+from calibrant.reporting import Report
 from calibrant.reporting.html import embedded_json, render_report, script_text
 from calibrant.reporting.interactive import interactive, shown
 

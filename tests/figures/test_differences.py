@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.figures.differences import cumulative_diagram, uce_diagram, variation_diagram
+from calibrant.figures import cumulative_diagram, uce_diagram, variation_diagram
 from calibrant.figures.histograms import score_histogram
 
 pytest.importorskip("matplotlib")

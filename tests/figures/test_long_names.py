@@ -13,7 +13,7 @@ import calibrant as cal
 pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
-from calibrant.figures._words import entry, shortened, width_of, wrapped
+from calibrant.figures.labels import entry, shortened, width_of, wrapped
 
 from .pictures import assert_readable, heights, png_of
 

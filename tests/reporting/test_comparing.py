@@ -17,8 +17,7 @@ from calibrant.inference.comparison import compare
 from calibrant.inference.significance import adjust
 from calibrant.reporting import comparing
 from calibrant.reporting.building import report
-from calibrant.reporting.compared import ReportComparison
-from calibrant.reporting.comparing import compare_reports
+from calibrant.reporting.comparing import ReportComparison, compare_reports
 from calibrant.reporting.repairs import sampled_rows
 from calibrant.util.results import number
 

@@ -26,15 +26,14 @@ from calibrant.recalibration.base import TrainingData
 from calibrant.recalibration.choosing import _held_out, recalibrate
 from calibrant.recalibration.folds import fold_of_rows
 from calibrant.recalibration.methods import METHODS
-from calibrant.reporting import measuring, repairs
+from calibrant.reporting import Report, measuring, repairs
 from calibrant.reporting.building import report
-from calibrant.reporting.content import Report
-from calibrant.reporting.forms import plain_values
 from calibrant.reporting.provenance import data_fingerprint
 from calibrant.reporting.repairs import sampled_rows
 from calibrant.reporting.verdict import _detectable
 from calibrant.reporting.weaknesses import gap_pvalues, sums_by
 from calibrant.reporting.words import percents
+from calibrant.util.results import plain_value
 from calibrant.views.view import View
 
 RNG = np.random.default_rng(7)
@@ -623,7 +622,7 @@ def test_notebooks_and_terminals_see_the_verdict(binary: Report) -> None:
 
 
 def test_plain_values_know_numpy_and_the_infinite() -> None:
-    assert plain_values({"a": np.float64(1.5), "b": math.inf, "c": math.nan, "d": (np.int64(2),)}) == {
+    assert plain_value({"a": np.float64(1.5), "b": math.inf, "c": math.nan, "d": (np.int64(2),)}) == {
         "a": 1.5,
         "b": "inf",
         "c": None,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import calibrant as cal
 from calibrant.recalibration.choosing import recalibrate
+from calibrant.reporting import Report
 from calibrant.reporting.building import report
-from calibrant.reporting.content import Report
 from calibrant.reporting.plain import escaped, line, points, span, table_of
 from calibrant.reporting.words import percent
 from calibrant.util.results import number

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant.figures.base import COLOURS, PAPER_WIDTH, diagonal, finish, legend, new_ax
+from calibrant.figures.base import COLOURS, diagonal, finish, legend
+from calibrant.figures.canvas import PAPER_WIDTH, new_ax
 
 __all__ = ["COLOURS", "OVER", "SETUP", "UNDER", "Rows", "legend", "rows", "shade", "square", "wide", "words_of"]
 

@@ -151,7 +151,8 @@ def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
     def spoken(text: str) -> str:
         if streamed is not None:
             kept = is_sketch(streamed)
-            text = re.sub(r"^y_true: is (?:a sketch|sketches), and ", "a sketch keeps no rows, and " * kept, text)
+            for start in ("y_true: is a sketch, and ", "y_true: is sketches, and "):
+                text = text.replace(start, "a sketch keeps no rows, and " * kept, 1) if text.startswith(start) else text
             text = text.replace("pass the rows", "evaluate the files it was made of" if kept else "pass --no-stream")
         return in_options_here(text)
 

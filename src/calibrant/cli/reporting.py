@@ -13,7 +13,7 @@ from ..evaluation.measure import calibrated
 from ..input.predictions import Predictions
 from ..reporting.building import build, read_options
 from ..reporting.comparing import compare_parts
-from ..reporting.forms import Form, form_of, text_in
+from ..reporting.forms import Form, form_of
 from ..sketches.files.columns import Columns
 from ..util.files import write_atomic
 from .fitting import read
@@ -69,7 +69,7 @@ def run(
             found = build(_read(files[0], source, given), asked, given)
         else:
             found = compare_parts(_parts(files, map, source), asked, kind, given_title=title)
-        text = text_in(found, shape)
+        text = found.text(shape)
     if target == "-":
         say(text, nl=False)
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -114,15 +113,12 @@ def _as_options(prob: str) -> Iterator[None]:
     """Errors speak of arguments; here those are options, and `prob` is the one that names scores."""
     options = {name: _option(name) for name in ("label", "by", "where", "classes", "format", "table")} | {"prob": prob}
 
-    def spoken(text: str) -> str:
-        text = text.replace("prob='", "--probs '")
-        return re.sub(rf"\b({'|'.join(options)})=", lambda found: options[found[1]], text)
-
     try:
         yield
     except CalibrantError as error:
         argument = options.get(error.argument, error.argument)
-        raise type(error)(argument, spoken(error.problem), spoken(error.remedy), row=error.row) from error
+        problem, remedy = (text.replace("prob='", "--probs '") for text in (error.problem, error.remedy))
+        raise type(error)(argument, problem, remedy, row=error.row) from error
 
 
 def _classes(names: str) -> list[Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,18 @@ from ..errors import (
     WeightsNotSupportedError,
     warn_caller,
 )
-from ..evaluation.measure import Evaluation, calibrated, choose_metrics, evaluate
+from ..evaluation.measure import Evaluation, Header, calibrated, evaluate
 from ..inference.comparison import Comparison, compare
 from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
-from ..metrics.reliability_curve import calibration_curve
 from ..recalibration.base import Scores
 from ..recalibration.choosing import Recalibration
 from ..recalibration.persistence import save
-from ..reporting.page import Section, means_of, render_page
+from ..reporting.building import Options, Report, build, diagram_of, read_options
+from ..reporting.content import BeforeAfter, Change
+from ..reporting.plain import changes_table
+from ..reporting.repairs import repairs_of
+from ..reporting.thresholding import with_choice
 from ..reporting.words import level_text, percent
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
@@ -40,6 +44,10 @@ __all__ = ["run"]
 # Strictly proper scores first, which say whether the probabilities as a whole are better.
 COMPARED = ("nll", "brier", "ece")
 WRITTEN = ("map.json", "metrics.json", "calibrated.parquet", "report.html")
+CHOSEN = (
+    "It was chosen on validation data that the calibrator was not fitted on; accuracy and coverage are those of the test data. The "
+    "guarantee holds for new data from the same source.",
+)
 SAME_ROWS = "the test rows are the validation rows, so what is seen after the map looks better than it is"
 
 
@@ -64,16 +72,6 @@ class Outcome:
     without: str
     """Why there is no threshold; empty where there is one."""
     same_rows: bool
-
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """One row for each metric, before and after."""
-        rows = [
-            [name, number(old), "", number(new), ""]
-            for (name, old), (_, new) in zip(_heads(self.before), _heads(self.after), strict=True)
-        ]
-        for old, new in zip(self.before.results, self.after.results, strict=False):
-            rows.append([old.metric, number(old.value), _span(old), number(new.value), _span(new)])
-        return ["metric", "before", "interval", "after", "interval"], rows
 
     def sentences(self) -> list[str]:
         """What happened, in words."""
@@ -173,11 +171,12 @@ def run(
     check_level(confidence_level, "--confidence")
     if metrics not in ("recommended", "all"):
         metrics = [name.strip() for name in metrics.split(",")]  # type: ignore[assignment]
-    choose_metrics(metrics)
     if "-" in (validation, test):
         raise ArgumentError("-", "is read once, and two files are needed", "name both files")
     for name in WRITTEN:
         check_apart(Path(out) / name, validation, test)
+    given = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
+    asked = read_options(None, metrics, None, interval, resamples, seed, False, accuracy, confidence_level)
     with warnings_as_lines(), resampling_bar():
         outcome = _found(
             read(validation, **source),
@@ -188,20 +187,22 @@ def run(
             metrics,
             hold_out,
         )
-        page = _page(outcome, Path(test).name)
+        method = outcome.found.method
+        title = f"{given['test']}, {'not recalibrated' if method == 'none' else f'recalibrated ({method})'}"
+        page = _report(outcome, replace(asked, title=title), folds, {**given, "repair": method})
         folder = make_folder(out)
         kept = {name: value for name, value in source.items() if name not in ("weight", "counts", "pos_label")}
         apply_map(outcome.found.map, test, str(folder / "calibrated.parquet"), **kept)
     save(outcome.found.map, folder / "map.json", preprocessing=preprocessing)
-    write_atomic(folder / "report.html", page.encode())
+    page.write(folder / "report.html")
     content = {"calibrant": __version__, "validation": validation, "test": test, **outcome.to_dict()}
     text = json.dumps(_finite(content), indent=2, allow_nan=False, default=str) + "\n"
     write_atomic(folder / "metrics.json", text.encode())
     if as_json:
         print_json(content)
         return
-    headings, rows = outcome.table()
-    print_table(headings, rows, range(1, 5))
+    assert page.before_after is not None
+    print_table(*changes_table(page.before_after), range(1, 5))
     print_lines(outcome.after.notes())
     print_lines(["", *outcome.sentences(), f"wrote {', '.join(WRITTEN)} in {folder}"])
 
@@ -269,23 +270,29 @@ def _change(found: Comparison) -> str:
     return f"{found.metric} {word} from {values} (by [{number(low)}, {number(high)}] at {level_text(found.level)}{chance})."
 
 
-def _page(outcome: Outcome, name: str) -> str:
-    """The page of the predictions after the map, with what was before it on top; without a map there is one diagram."""
-    headings, rows = outcome.table()
-    tried, maps = outcome.found._table()
-    sections = [
-        Section("Before and after", outcome.sentences(), headings, rows),
-        Section("Maps tried", [outcome.choice()], tried, maps),
-    ]
-    words = {"title": f"{name}, no map"}
-    if outcome.found.method != "none":
-        words = {"title": f"{name}, after the map ({outcome.found.method})", "heading": "After: reliability diagram"}
-        sections.append(Section("Before: reliability diagram", curve=calibration_curve(outcome.test, bins=10)))
-    return render_page(outcome.after, calibration_curve(outcome.mapped, bins=10), sections=sections, **words)
+def _report(outcome: Outcome, asked: Options, folds: int, given: dict[str, Any]) -> Report:
+    """The report of the test data after recalibration, with what it changed; calibrators and threshold are those of the validation data."""
+    found = build(outcome.mapped, asked, given, outcome.after)
+    unchanged = outcome.found.method == "none"
+    without = outcome.without or ("" if outcome.held_out else "no validation data were kept for it")
+    return replace(
+        found,
+        before_after=BeforeAfter(
+            tuple(outcome.sentences()),
+            tuple(_changes(outcome.before, outcome.after)),
+            None if unchanged else diagram_of(outcome.test, asked.lens, asked.level),
+        ),
+        repairs=repairs_of(outcome.found, folds),
+        threshold=with_choice(found.threshold, outcome.chosen, outcome.seen, outcome.mapped, without, CHOSEN),
+    )
 
 
-def _span(result: Any) -> str:
-    return "" if result.low is None else f"[{number(result.low)}, {number(result.high)}]"
+def _changes(before: Evaluation, after: Evaluation) -> Iterator[Change]:
+    """Being right, for two classes what happens, and then the metrics."""
+    for (name, old), (_, new) in zip(_heads(before), _heads(after), strict=True):
+        yield Change(name, old, None, None, new, None, None)
+    for one, other in zip(before.results, after.results, strict=False):
+        yield Change(one.metric, one.value, one.low, one.high, other.value, other.low, other.high)
 
 
 def _heads(found: Evaluation) -> list[tuple[str, float | None]]:
@@ -295,6 +302,26 @@ def _heads(found: Evaluation) -> list[tuple[str, float | None]]:
     if header.event_says is not None:
         rows += [("positive class happens", header.prevalence[1]), ("positive class is given", header.event_says)]
     return rows
+
+
+def means_of(header: Header) -> list[str]:
+    """What is said on average and what happens, in phrases; what chance hardly explains comes first.
+
+    Of two classes the question is the positive one, and how often the model is right is another one. Where one class is always
+    predicted they are the same, and the class is easier to grasp.
+    """
+    phrases = [header.event] if _always_one_class(header) else [header.event, header.direction]
+    return sorted(filter(None, phrases), key=lambda words: words.endswith(": within chance"))
+
+
+def _always_one_class(header: Header) -> bool:
+    if header.event_says is None or header.accuracy is None or header.mean_confidence is None:
+        return False
+    says, happens = header.event_says, header.prevalence[1]
+    return any(
+        math.isclose(header.mean_confidence, sure, abs_tol=1e-9) and math.isclose(header.accuracy, right, abs_tol=1e-9)
+        for sure, right in ((says, happens), (1 - says, 1 - happens))
+    )
 
 
 def _without_tests(choice: ThresholdChoice) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from ..util.namespace import namespace
 
 NAMES = {
     "classgroups": ("group_error_diagram",),
-    "differences": ("cumulative_diagram", "uce_diagram", "variation_diagram"),
+    "differences": ("cumulative_diagram",),
     "entropy": ("entropy_diagram",),
     "groupconfidence": ("group_confidence_diagram",),
     "histograms": ("score_histogram",),
@@ -16,10 +16,11 @@ NAMES = {
     "simplex": ("simplex_diagram",),
     "stability": ("stability_diagram",),
     "topk": ("topk_diagram",),
+    "variations": ("uce_diagram", "variation_diagram"),
 }
 TYPES = {
     "classgroups": ("GroupErrorDiagram",),
-    "differences": ("CumulativeDiagram", "UceDiagram", "VariationDiagram"),
+    "differences": ("CumulativeDiagram",),
     "entropy": ("EntropyDiagram",),
     "groupconfidence": ("GroupConfidenceDiagram",),
     "histograms": ("ScoreHistogram",),
@@ -31,5 +32,6 @@ TYPES = {
     "simplex": ("SimplexDiagram",),
     "stability": ("StabilityDiagram",),
     "topk": ("TopkDiagram",),
+    "variations": ("UceDiagram", "VariationDiagram"),
 }
 __getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

@@ -3,11 +3,7 @@
 from .classgroups import GroupErrorDiagram as GroupErrorDiagram
 from .classgroups import group_error_diagram as group_error_diagram
 from .differences import CumulativeDiagram as CumulativeDiagram
-from .differences import UceDiagram as UceDiagram
-from .differences import VariationDiagram as VariationDiagram
 from .differences import cumulative_diagram as cumulative_diagram
-from .differences import uce_diagram as uce_diagram
-from .differences import variation_diagram as variation_diagram
 from .entropy import EntropyDiagram as EntropyDiagram
 from .entropy import entropy_diagram as entropy_diagram
 from .groupconfidence import GroupConfidenceDiagram as GroupConfidenceDiagram
@@ -32,3 +28,7 @@ from .stability import StabilityDiagram as StabilityDiagram
 from .stability import stability_diagram as stability_diagram
 from .topk import TopkDiagram as TopkDiagram
 from .topk import topk_diagram as topk_diagram
+from .variations import UceDiagram as UceDiagram
+from .variations import VariationDiagram as VariationDiagram
+from .variations import uce_diagram as uce_diagram
+from .variations import variation_diagram as variation_diagram

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,71 +13,24 @@ from ..input.predictions import Predictions
 from ..metrics.reliability_curve import one_question
 from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
-from ..util.results import number, text_table
+from ..util.results import Result, html_table, number
 from ..views.keywords import PREDICTION_WORDS, unknown_word
 from ..views.lenses import AnyView, Lens
 from ..views.resolve import as_predictions, views_of
 from ..views.selections import parse_selection
 from ..views.view import VectorView, View
-from ._pages import (
-    INK,
-    PAPER_WIDTH,
-    grid_of_axes,
+from .canvas import (
     ground_of,
     grow,
     ink_on,
     is_ours,
     keep_room,
-    load_matplotlib,
-    new_ax,
     tones_of,
 )
-from ._words import label_room, wrapped
+from .labels import label_room, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = [
-    "COLOURS",
-    "DASHES",
-    "INK",
-    "LETTER",
-    "MARKERS",
-    "PAPER_WIDTH",
-    "SMALL",
-    "TEXT",
-    "axis_words",
-    "cells_of",
-    "check_choice",
-    "check_words",
-    "colour_on",
-    "diagonal",
-    "emptier_corner",
-    "finish",
-    "grid_of_axes",
-    "grow",
-    "halo",
-    "ink_on",
-    "is_ours",
-    "keep_room",
-    "legend",
-    "lines_of",
-    "load_matplotlib",
-    "logit_places",
-    "mark_sides",
-    "new_ax",
-    "none_for_nan",
-    "number_of",
-    "one_view",
-    "plain",
-    "plain_number",
-    "series_on",
-    "side_words",
-    "source_of",
-    "tones_of",
-    "vector_view",
-    "whole_markers",
-]
 
 Floats = NDArray[np.float64]
 
@@ -246,13 +199,30 @@ def none_for_nan(values: Any) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in np.asarray(values, dtype=np.float64)]
 
 
+class Diagram(Result):
+    """Base of the data behind a figure; a subclass states its `_columns`, and its `plot` draws them."""
+
+    _numeric = range(100)
+    _stated: ClassVar[tuple[str, ...]] = ()
+    """Fields with one value that the plain values hold before the columns."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values and one list for each column, with None where there is no value."""
+        return {**{name: getattr(self, name) for name in self._stated}, **self._columns()}
+
+    def _listed(self, *names: str) -> dict[str, list[Any]]:
+        return {name: none_for_nan(getattr(self, name)) for name in names}
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        columns = self._columns()
+        return list(columns), cells_of(columns)
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table(), self._title())
+
+
 # Columns that count rows.
 COUNTED = ("weight", "rows", "positive", "negative")
-
-
-def lines_of(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table as text, its columns aligned to the right."""
-    return "\n".join(text_table(headings, rows, range(len(headings))))
 
 
 def number_of(value: float) -> str:

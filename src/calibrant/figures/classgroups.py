@@ -13,11 +13,14 @@ from ..errors import ArgumentError, LensError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_table, number
+from ..util.results import number
 from ..views.lenses import AnyView, Lens, class_hierarchy
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
-from ._several import (
+from .base import SMALL, Diagram, check_choice, finish, none_for_nan
+from .canvas import PAPER_WIDTH
+from .labels import name_room, wrapped
+from .models import (
     find_metric,
     grouped_bars,
     legend_above,
@@ -27,8 +30,6 @@ from ._several import (
     read_models,
     row_weights,
 )
-from ._words import name_room, wrapped
-from .base import PAPER_WIDTH, SMALL, check_choice, finish, lines_of, none_for_nan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,8 +42,8 @@ Rows = Literal["all", "label"]
 KNOWN = ("hierarchy", "names", "level", "rows", "metric", "where")
 
 
-@dataclass(frozen=True)
-class GroupErrorDiagram:
+@dataclass(frozen=True, repr=False)
+class GroupErrorDiagram(Diagram):
     """The error of each model at each level of a hierarchy, and for each group of one level."""
 
     metric: str
@@ -61,8 +62,7 @@ class GroupErrorDiagram:
     """For each model, one error for each group; NaN where it has no rows or no value."""
     rows: Rows
 
-    def to_dict(self) -> dict[str, list[Any]]:
-        """One list for each column: an entry for each model and level, then one for each model and group."""
+    def _columns(self) -> dict[str, list[Any]]:
         models = list(self.level_errors)
         per_level = [
             (m, at, "", error) for m in models for at, error in zip(self.levels, self.level_errors[m], strict=True)
@@ -81,10 +81,6 @@ class GroupErrorDiagram:
             "error": none_for_nan(errors),
         }
 
-    def to_frame(self) -> Any:
-        """One row for each model and level, then for each model and group, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
-
     def _table(self) -> tuple[list[str], list[list[str]]]:
         models = list(self.level_errors)
         rows = [
@@ -99,12 +95,6 @@ class GroupErrorDiagram:
 
     def _title(self) -> str:
         return f"Group errors ({self.metric}; groups of level {self.levels[self.level - 1]!r}, {_words(self.rows)})"
-
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{lines_of(*self._table())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._table(), self._title())
 
     def plot(self, ax: Any = None, *, most: int = 12) -> list[Axes]:
         """Draw two panels: the error at each level, and that of each group.

@@ -1,4 +1,4 @@
-"""The cumulative difference plot, which needs no bins; beside it stand the diagrams of variation and uncertainty."""
+"""The cumulative difference plot, which needs no bins."""
 
 from __future__ import annotations
 
@@ -12,39 +12,16 @@ from numpy.typing import NDArray
 from ..binning.table import check_interval
 from ..metrics.cumulative.cumulative import ecce_mad, ecce_r, null_scale, path_of
 from ..metrics.cumulative.distributions import maximum_survival
-from ..util.results import frame_of, html_table, number, pvalue_text
+from ..util.results import number, pvalue_text
 from ..views.lenses import Lens
-from ._words import room_of, wrapped
-from .base import (
-    DASHES,
-    PAPER_WIDTH,
-    SMALL,
-    check_choice,
-    colour_on,
-    finish,
-    is_ours,
-    keep_room,
-    legend,
-    new_ax,
-    none_for_nan,
-    one_view,
-    series_on,
-    side_words,
-    tones_of,
-)
-from .variations import UceDiagram, VariationDiagram, uce_diagram, variation_diagram
+from .base import DASHES, SMALL, Diagram, check_choice, colour_on, finish, legend, one_view, series_on, side_words
+from .canvas import PAPER_WIDTH, is_ours, keep_room, new_ax, tones_of
+from .labels import room_of, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "CumulativeDiagram",
-    "UceDiagram",
-    "VariationDiagram",
-    "cumulative_diagram",
-    "uce_diagram",
-    "variation_diagram",
-]
+__all__ = ["CumulativeDiagram", "cumulative_diagram"]
 
 Floats = NDArray[np.float64]
 
@@ -56,8 +33,8 @@ WORD_ROOM = 0.36
 SCORES_ABOVE, BESIDE = 0.3, 0.75
 
 
-@dataclass(frozen=True)
-class CumulativeDiagram:
+@dataclass(frozen=True, repr=False)
+class CumulativeDiagram(Diagram):
     """The path of cumulative differences, positive where scores are too high; its slope is the mean gap there."""
 
     share: Floats = field(repr=False)
@@ -78,17 +55,12 @@ class CumulativeDiagram:
     lens: str
     n: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values and lists."""
-        names = ("scale", "level", "reach", "pvalue", "ecce_mad", "ecce_r", "lens", "n")
-        arrays = {name: none_for_nan(getattr(self, name)) for name in ("share", "score", "path")}
-        return {**{name: getattr(self, name) for name in names}, **arrays}
+    _stated = ("scale", "level", "reach", "pvalue", "ecce_mad", "ecce_r", "lens", "n")
 
-    def to_frame(self) -> Any:
-        """One row for each point of the path, as a frame of the library at hand."""
-        return frame_of({name: none_for_nan(getattr(self, name)) for name in ("share", "score", "path")})
+    def _columns(self) -> dict[str, list[Any]]:
+        return self._listed("share", "score", "path")
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         return (
             f"Cumulative differences ({self.lens}, {self.n:,} rows): ecce_mad {number(self.ecce_mad)}, "
             f"ecce_r {number(self.ecce_r)}, end {number(float(self.path[-1]))}; "
@@ -96,9 +68,11 @@ class CumulativeDiagram:
             f"(p-value {pvalue_text(self.pvalue)})"
         )
 
-    def _repr_html_(self) -> str:
+    __repr__ = _title
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
         names = ("ecce_mad", "ecce_r", "scale", "reach", "pvalue")
-        return html_table(["", "value"], [[name, number(getattr(self, name))] for name in names], repr(self))
+        return ["", "value"], [[name, number(getattr(self, name))] for name in names]
 
     def plot(self, ax: Axes | None = None, *, against: Literal["share", "score"] = "share") -> Axes:
         """Draw on `ax`, or on a new one, which is returned.

@@ -11,15 +11,11 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.registry import Metric, catalogue
 from ..util.results import number
-from ._several import legend_above, single_point
-from ._strip import clip, draw_strip
-from ._words import room_of, shortened, wrapped
 from .base import (
     COLOURS,
     DASHES,
     LETTER,
     MARKERS,
-    PAPER_WIDTH,
     SMALL,
     axis_words,
     check_choice,
@@ -29,19 +25,18 @@ from .base import (
     finish,
     logit_places,
     mark_sides,
-    new_ax,
     plain,
     plain_number,
     series_on,
-    tones_of,
     whole_markers,
 )
 from .base import legend as draw_legend
+from .canvas import PAPER_WIDTH, keep_room, new_ax, tones_of
+from .labels import room_of, shortened, wrapped
+from .models import legend_above, single_point
 
 if TYPE_CHECKING:
     from .reliability_diagrams import ReliabilityDiagram
-
-__all__ = ["draw_overlay", "draw_reliability", "legend_corner"]
 
 Floats = NDArray[np.float64]
 
@@ -54,6 +49,8 @@ LARGEST_MARKER = 45.0
 LEGEND_PART = 0.7
 # How far the words in the corners stand from the edge: with single outcomes shown, inside of those.
 INSET, LABEL_INSET = 0.02, 0.1
+# Left, bottom, width and height of the strip in parts of the ax, and the room that it takes with the number at its top.
+STRIP, TAKEN = (0.0, 1.025, 1.0, 0.115), 0.155
 
 
 def draw_reliability(
@@ -339,6 +336,41 @@ def _curve(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], pa
 
 
 _PAINTERS = {"line": _points, "bars": _bars, "roof": _roofs, "smooth": _curve, "corp": _curve}
+
+
+def clip(values: Any, limits: tuple[float, float]) -> Floats:
+    """Numbers, those beyond the limits moved to them."""
+    return np.clip(np.asarray(values, dtype=np.float64), *limits)
+
+
+def draw_strip(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str) -> Any:
+    """How many rows each bin holds, or the density of scores of a smooth curve, in a strip above, which diagrams on one ax share."""
+    tones = tones_of(ax)
+    strip = next((one for one in ax.child_axes if one.get_gid() == "strip"), None)
+    first = strip is None
+    if strip is None:
+        strip = ax.inset_axes(STRIP, sharex=ax, facecolor="none", gid="strip")
+        keep_room(ax, TAKEN)
+    look: dict[str, Any] = {"color": paint, "alpha": 0.4, "linewidth": 0.4, "edgecolor": tones.paper}
+    if not first:  # an outline leaves what is behind it in sight
+        look = {"facecolor": "none", "edgecolor": paint, "linewidth": 0.9}
+    curve = diagram.curve
+    if curve is not None and diagram.kind == "smooth":
+        heights, word = curve.density, "density"
+        strip.fill_between(clip(curve.x, limits), heights, gid="density", **{**look, "linewidth": 0.9 * (not first)})
+    else:
+        heights, word = diagram.table.weight, "weight" if diagram.table.weight_kind == "importance" else "rows"
+        low, high = clip(diagram.table.low, limits), clip(diagram.table.high, limits)
+        strip.bar(low, heights, high - low, align="edge", gid="counts", **look)
+    strip.spines[["top", "right", "left"]].set_visible(False)
+    strip.spines["bottom"].set_color(tones.muted)
+    strip.tick_params(axis="x", bottom=False, labelbottom=False, which="both")
+    most = float(np.nanmax(heights)) if first else max(float(np.nanmax(heights)), strip.get_yticks()[0])
+    strip.set_ylim(0, 1.05 * most)
+    strip.set_yticks([most], [f"{most:,.0f}" if word == "rows" else number(most, 2)])
+    strip.tick_params(axis="y", labelsize=SMALL, labelcolor=tones.muted, length=0, pad=2)
+    strip.set_ylabel(word, fontsize=SMALL, color=tones.muted)
+    return strip
 
 
 def _legend_lines(diagram: ReliabilityDiagram, legend: Sequence[str] | None) -> list[str]:

@@ -10,26 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError
+from ..errors import LensError
 from ..input.predictions import Predictions
-from ..util.results import frame_of, html_table, number
+from ..util.results import number
 from ..views.resolve import views_of
 from ..views.view import Block, VectorView, View
-from ._several import ONE, legend_above, line_style, plain, predictions_of, read_models, row_weights
-from ._words import name_room, shortened
-from .base import (
-    PAPER_WIDTH,
-    SMALL,
-    check_choice,
-    colour_on,
-    finish,
-    lines_of,
-    new_ax,
-    none_for_nan,
-    series_on,
-    tones_of,
-)
+from .base import SMALL, Diagram, check_choice, colour_on, finish, plain, series_on
+from .canvas import PAPER_WIDTH, new_ax, tones_of
 from .intervals import inside, spans_of
+from .labels import name_room, shortened
+from .models import ONE, by_model, legend_above, line_style, model_named, predictions_of, read_models, row_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,8 +56,8 @@ class EntropyParts:
     """Mean entropy of all rows."""
 
 
-@dataclass(frozen=True)
-class EntropyDiagram:
+@dataclass(frozen=True, repr=False)
+class EntropyDiagram(Diagram):
     """How spread the distributions are that each model gives out, over all rows or part by part."""
 
     parts: tuple[str, ...]
@@ -76,41 +66,21 @@ class EntropyDiagram:
     unit: str
 
     def __getitem__(self, name: str) -> EntropyParts:
-        for model in self.models:
-            if model.name == name:
-                return model
-        raise ArgumentError("name", f"there is no model {name!r}", f"one of {[model.name for model in self.models]}")
+        return model_named(self.models, name)
 
-    def to_dict(self) -> dict[str, list[Any]]:
-        """One list for each column, the models one after the other."""
-        columns: dict[str, list[Any]] = {
-            "model": [model.name for model in self.models for _ in self.parts],
-            "part": list(self.parts) * len(self.models),
-        }
-        for word in ("rows", "entropy", "accuracy", "confidence"):
-            columns[word] = [value for model in self.models for value in none_for_nan(getattr(model, word))]
-        return columns
-
-    def to_frame(self) -> Any:
-        """One row for each model and part, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
+    def _columns(self) -> dict[str, list[Any]]:
+        return by_model(self.models, ("rows", "entropy", "accuracy", "confidence"), {"part": self.parts})
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = [
             [model, part, f"{rows:.6g}", *(number(value) for value in rest)]
-            for model, part, rows, *rest in zip(*self.to_dict().values(), strict=True)
+            for model, part, rows, *rest in zip(*self._columns().values(), strict=True)
         ]
         return ["model", "part", "rows", "entropy", "accuracy", "confidence"], rows
 
     def _title(self) -> str:
         overall = ", ".join(f"{m.name} {number(m.overall)}" for m in self.models)
         return f"Mean entropy in {UNITS[self.unit]} (all rows: {overall})"
-
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{lines_of(*self._table())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._table(), self._title())
 
     def plot(self, ax: Axes | None = None, *, labels: bool | None = None) -> Axes:
         """Draw a bar for each model, or for parts the accuracy (full) and the confidence (open) against the entropy.

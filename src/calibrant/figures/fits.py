@@ -20,8 +20,6 @@ from ..views.view import View
 from .base import none_for_nan
 from .uncertainty import BINOMIAL, Bounds, Drawn, Resampler, band_bounds, bounds_of, standard_errors
 
-__all__ = ["FittedCurve", "corp_curve", "smooth_curve"]
-
 Floats = NDArray[np.float64]
 
 # Cells per width of the kernel, and the fewest in all.

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_table, number
+from ..util.results import number
 from ..views.view import VectorView
-from ._several import grouped_bars, legend_above, plain, predictions_of, read_models, row_weights
-from ._words import name_room, room_of, shortened, width_of
-from .base import INK, PAPER_WIDTH, SMALL, check_choice, finish, lines_of, new_ax, none_for_nan
+from .base import SMALL, Diagram, check_choice, finish, none_for_nan, plain
+from .canvas import INK, PAPER_WIDTH, new_ax
 from .classgroups import grouped_view, levels_of, share_in
+from .labels import name_room, room_of, shortened, width_of
+from .models import grouped_bars, legend_above, predictions_of, read_models, row_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,8 +27,8 @@ __all__ = ["GroupConfidenceDiagram", "group_confidence_diagram"]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class GroupConfidenceDiagram:
+@dataclass(frozen=True, repr=False)
+class GroupConfidenceDiagram(Diagram):
     """Mean confidence in each group of classes: of each model for one true group, or of one model for each true group."""
 
     groups: tuple[str, ...]
@@ -40,8 +41,7 @@ class GroupConfidenceDiagram:
     given: str | None
     """The true group of all rows; None where each row of `confidence` has its own."""
 
-    def to_dict(self) -> dict[str, list[Any]]:
-        """One list for each column, an entry for each row and group."""
+    def _columns(self) -> dict[str, list[Any]]:
         first = "true group" if self.given is None else "model"
         return {
             first: [name for name in self.rows for _ in self.groups],
@@ -49,10 +49,6 @@ class GroupConfidenceDiagram:
             "confidence": none_for_nan(self.confidence.ravel()),
             "weight": np.repeat(self.weight, len(self.groups)).tolist(),
         }
-
-    def to_frame(self) -> Any:
-        """One row for each cell of the picture, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         first = "true group" if self.given is None else "model"
@@ -64,12 +60,6 @@ class GroupConfidenceDiagram:
 
     def _title(self) -> str:
         return "Mean confidence by group" + ("" if self.given is None else f", true group {self.given!r}")
-
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{lines_of(*self._table())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._table(), self._title())
 
     def plot(self, ax: Axes | None = None, *, kind: Literal["auto", "bars", "heat"] = "auto") -> Axes:
         """Draw bars (the default for one true group) or a heat map.

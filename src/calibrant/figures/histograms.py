@@ -11,26 +11,24 @@ from numpy.typing import NDArray
 from ..binning.parse import EQUAL_WIDTH, Bins, bin_table
 from ..binning.table import BinTable
 from ..errors import ArgumentError
-from ..util.results import frame_of, html_table
 from ..views.lenses import Lens
-from ._several import legend_above
-from ._words import width_of
 from .base import (
     COLOURS,
-    PAPER_WIDTH,
     SMALL,
+    Diagram,
     axis_words,
     cells_of,
     check_choice,
     finish,
     legend,
-    lines_of,
-    new_ax,
     none_for_nan,
     number_of,
     one_view,
     plain,
 )
+from .canvas import PAPER_WIDTH, new_ax
+from .labels import width_of
+from .models import legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,8 +40,8 @@ Floats = NDArray[np.float64]
 LONG_NAME = 1.2
 
 
-@dataclass(frozen=True)
-class ScoreHistogram:
+@dataclass(frozen=True, repr=False)
+class ScoreHistogram(Diagram):
     """Weight (rows, where there are no weights) in each bin of score, by outcome."""
 
     table: BinTable = field(repr=False)
@@ -51,6 +49,8 @@ class ScoreHistogram:
     """Rows with outcome 1: right, or happened."""
     negative: Floats
     lens: str
+
+    _stated = ("lens",)
 
     @property
     def positive_share(self) -> Floats:
@@ -63,28 +63,16 @@ class ScoreHistogram:
         return _shares(self.negative)
 
     def _columns(self) -> dict[str, list[float | None]]:
-        names = ("positive", "negative", "positive_share", "negative_share")
         edges = {"low": none_for_nan(self.table.low), "high": none_for_nan(self.table.high)}
-        return {**edges, **{name: none_for_nan(getattr(self, name)) for name in names}}
+        return {**edges, **self._listed("positive", "negative", "positive_share", "negative_share")}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values and lists."""
-        return {"lens": self.lens, **self._columns()}
+    def _title(self) -> str:
+        return f"Score histogram ({self.lens})"
 
-    def to_frame(self) -> Any:
-        """One row for each bin, as a frame of the library at hand."""
-        return frame_of(self._columns())
-
-    def _rows(self) -> tuple[list[str], list[list[str]]]:
+    def _table(self) -> tuple[list[str], list[list[str]]]:
         columns = self._columns()
         kept = {name: columns[name] for name in ("low", "high", "positive", "negative")}
         return list(kept), cells_of(kept)
-
-    def __repr__(self) -> str:
-        return f"Score histogram ({self.lens})\n{lines_of(*self._rows())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._rows(), f"Score histogram ({self.lens})")
 
     def plot(self, ax: Axes | None = None, *, show: Literal["counts", "shares"] = "counts", log: bool = False) -> Axes:
         """Draw on `ax`, or on a new one, which is returned.

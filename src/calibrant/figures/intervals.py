@@ -15,13 +15,24 @@ from ..decision.likert import _outside, _words
 from ..errors import ArgumentError, LensError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
-from ..util.results import frame_of, html_table, number
+from ..util.results import number
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
-from ._several import find_metric, grouped_bars, legend_above, metric_words, panels, read_models, row_weights
-from ._words import name_room, wrapped
-from .base import PAPER_WIDTH, SMALL, axis_words, check_choice, finish, lines_of, none_for_nan
+from .base import SMALL, Diagram, axis_words, check_choice, finish
+from .canvas import PAPER_WIDTH
+from .labels import name_room, wrapped
+from .models import (
+    by_model,
+    find_metric,
+    grouped_bars,
+    legend_above,
+    metric_words,
+    model_named,
+    panels,
+    read_models,
+    row_weights,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,8 +62,8 @@ class IntervalErrors:
     """The calibration error of all rows."""
 
 
-@dataclass(frozen=True)
-class IntervalDiagram:
+@dataclass(frozen=True, repr=False)
+class IntervalDiagram(Diagram):
     """The calibration error and the number of rows in each interval of scores."""
 
     names: tuple[str, ...]
@@ -63,43 +74,22 @@ class IntervalDiagram:
     lens: str
 
     def __getitem__(self, name: str) -> IntervalErrors:
-        for model in self.models:
-            if model.name == name:
-                return model
-        raise ArgumentError("name", f"there is no model {name!r}", f"one of {[model.name for model in self.models]}")
+        return model_named(self.models, name)
 
-    def to_dict(self) -> dict[str, list[Any]]:
-        """One list for each column, the models one after the other."""
-        columns: dict[str, list[Any]] = {
-            "model": [model.name for model in self.models for _ in self.names],
-            "interval": list(self.names) * len(self.models),
-            "low": self.low.tolist() * len(self.models),
-            "high": self.high.tolist() * len(self.models),
-        }
-        for word in COLUMNS:
-            columns[word] = [value for model in self.models for value in none_for_nan(getattr(model, word))]
-        return columns
-
-    def to_frame(self) -> Any:
-        """One row for each model and interval, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
+    def _columns(self) -> dict[str, list[Any]]:
+        ends = {"low": self.low.tolist(), "high": self.high.tolist()}
+        return by_model(self.models, COLUMNS, {"interval": self.names, **ends})
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = [
             [model, name, number(low), number(high), f"{rows:.6g}", *(number(value) for value in rest)]
-            for model, name, low, high, rows, *rest in zip(*self.to_dict().values(), strict=True)
+            for model, name, low, high, rows, *rest in zip(*self._columns().values(), strict=True)
         ]
         return ["model", "interval", "low", "high", "rows", "score", "rate", "outside", "error"], rows
 
     def _title(self) -> str:
         overall = ", ".join(f"{m.name} {number(m.overall)}" for m in self.models)
         return f"Interval errors ({self.metric}, {self.lens}; all rows: {overall})"
-
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{lines_of(*self._table())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._table(), self._title())
 
     def plot(self, ax: Any = None, *, show: Literal["error", "outside"] = "error") -> list[Axes]:
         """Draw two panels: the error in each interval, and how many rows fall into it.

@@ -14,20 +14,13 @@ from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricEr
 from ..inference.resampling import generator, seed_of
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_table, number
+from ..util.results import number
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
-from ._several import ONE, Source, legend_above, line_style, metric_label, plain, read_models, same_rows
-from .base import (
-    COLOURS,
-    PAPER_WIDTH,
-    finish,
-    lines_of,
-    new_ax,
-    series_on,
-    tones_of,
-)
+from .base import COLOURS, Diagram, finish, plain, series_on
+from .canvas import PAPER_WIDTH, new_ax, tones_of
+from .models import ONE, Source, legend_above, line_style, metric_label, model_named, read_models, same_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,8 +60,8 @@ class MurphyDifference:
     n_resamples: int
 
 
-@dataclass(frozen=True)
-class MurphyDiagram:
+@dataclass(frozen=True, repr=False)
+class MurphyDiagram(Diagram):
     """Mean elementary scores: a model whose curve is nowhere above another's is better for every proper score."""
 
     theta: Floats
@@ -80,18 +73,14 @@ class MurphyDiagram:
     lens: str
 
     def __getitem__(self, name: str) -> MurphyCurve:
-        for curve in self.curves:
-            if curve.name == name:
-                return curve
-        raise ArgumentError("name", f"there is no model {name!r}", f"one of {[curve.name for curve in self.curves]}")
+        return model_named(self.curves, name)
 
     def dominates(self, first: str, second: str) -> bool:
         """Whether the first model's curve is nowhere above the second's, and somewhere below, at these thresholds."""
         gap = self[first].score - self[second].score
         return bool((gap <= 1e-12).all() and (gap < -1e-12).any())
 
-    def to_dict(self) -> dict[str, list[Any]]:
-        """One list for each column, the models one after the other; the difference follows, with its band."""
+    def _columns(self) -> dict[str, list[Any]]:
         found = self.difference
         lines = [(curve.name, curve.score) for curve in self.curves]
         band: list[list[Any]] = [[None] * len(lines) * len(self.theta) for _ in range(2)]
@@ -106,10 +95,6 @@ class MurphyDiagram:
             "upper": band[1],
         }
 
-    def to_frame(self) -> Any:
-        """One row for each model and threshold, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
-
     def _table(self) -> tuple[list[str], list[list[str]]]:
         at = [int(np.argmax(curve.score)) for curve in self.curves]
         rows = [
@@ -120,12 +105,6 @@ class MurphyDiagram:
 
     def _title(self) -> str:
         return f"Murphy diagram ({self.lens})"
-
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{lines_of(*self._table())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._table(), self._title())
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the curve of each model on the ax given, or on a new one."""

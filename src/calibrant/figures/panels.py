@@ -11,25 +11,11 @@ import numpy as np
 from ..errors import ArgumentError, InputTypeError, LensError
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_table, number
-from ._words import label_room, wrapped
-from .base import (
-    COLOURS,
-    PAPER_WIDTH,
-    SMALL,
-    TEXT,
-    axis_words,
-    check_choice,
-    grid_of_axes,
-    grow,
-    halo,
-    ink_on,
-    lines_of,
-    plain,
-    source_of,
-    tones_of,
-)
+from ..util.results import number
+from .base import COLOURS, SMALL, TEXT, Diagram, axis_words, check_choice, halo, plain, source_of
+from .canvas import PAPER_WIDTH, grid_of_axes, grow, ink_on, tones_of
 from .drawing import draw_overlay, draw_reliability, legend_corner
+from .labels import label_room, wrapped
 from .reliability_diagrams import OWN_WORDS, ReliabilityDiagram, reliability
 
 if TYPE_CHECKING:
@@ -41,8 +27,8 @@ __all__ = ["ReliabilityPanels", "before_after", "classwise_panels", "reliability
 MOST_CLASSES = 12
 
 
-@dataclass(frozen=True)
-class ReliabilityPanels:
+@dataclass(frozen=True, repr=False)
+class ReliabilityPanels(Diagram):
     """Reliability diagrams by name; `plot` draws one panel for each, or all in one."""
 
     diagrams: dict[str, ReliabilityDiagram]
@@ -58,17 +44,16 @@ class ReliabilityPanels:
         """Plain values and lists of each diagram, by name."""
         return {name: diagram.to_dict() for name, diagram in self.diagrams.items()}
 
-    def to_frame(self) -> Any:
-        """One row for each bin of each diagram, as a frame of the library at hand."""
+    def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {}
         for name, diagram in self.diagrams.items():
             bins = diagram.to_dict()["bins"]
             columns.setdefault("name", []).extend([name] * len(diagram.table))
             for word, values in bins.items():
                 columns.setdefault(word, []).extend(values)
-        return frame_of(columns)
+        return columns
 
-    def _rows(self) -> tuple[list[str], list[list[str]]]:
+    def _table(self) -> tuple[list[str], list[list[str]]]:
         ids = list(dict.fromkeys(id for diagram in self.diagrams.values() for id in diagram.metrics))
         rows = [
             [name, f"{diagram.table.total:,.6g}", *(number(diagram.metrics.get(id)) for id in ids)]
@@ -79,12 +64,6 @@ class ReliabilityPanels:
     def _title(self) -> str:
         kinds = ", ".join(dict.fromkeys(diagram.kind for diagram in self.diagrams.values()))
         return f"Reliability diagrams ({len(self)}, {kinds})"
-
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{lines_of(*self._rows())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._rows(), self._title())
 
     def _axis_words(self, diagram: ReliabilityDiagram) -> tuple[str, str]:
         """Words of the axes; a panel's title names its class already."""

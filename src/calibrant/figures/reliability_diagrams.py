@@ -17,12 +17,13 @@ from ..metrics.decomposition import Decomposition, decompose
 from ..metrics.hints import hint_at_edges
 from ..metrics.registry import Metric, catalogue
 from ..metrics.reliability_curve import CalibrationCurve
-from ..util.results import frame_of, html_table, number
+from ..util.results import number
 from ..views.lenses import Lens
 from ..views.view import View
-from ._several import metric_label
-from .base import check_choice, lines_of, none_for_nan, one_view
+from .base import Diagram, check_choice, one_view
+from .drawing import draw_reliability
 from .fits import FittedCurve, corp_curve, smooth_curve
+from .models import metric_label
 from .uncertainty import BINOMIAL, Bounds, band_bounds, bin_bounds
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ HOW_WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class ReliabilityDiagram:
+@dataclass(frozen=True, repr=False)
+class ReliabilityDiagram(Diagram):
     """The data of a reliability diagram; `plot` draws it."""
 
     kind: str
@@ -119,7 +120,7 @@ class ReliabilityDiagram:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values and lists, with None where there is no value."""
-        bins = {**self.table.to_dict(), "lower": none_for_nan(self.lower), "upper": none_for_nan(self.upper)}
+        bins = {**self.table.to_dict(), **self._listed("lower", "upper")}
         return {
             "kind": self.kind,
             "lens": self.lens,
@@ -132,12 +133,11 @@ class ReliabilityDiagram:
             "decomposition": None if self.decomposition is None else self.decomposition.to_dict(),
         }
 
-    def to_frame(self) -> Any:
-        """One row for each bin, or for each point of the curve where there is one; a frame of the library at hand."""
-        found = self.to_dict()
-        if found["curve"] is None:
-            return frame_of(found["bins"])
-        return frame_of({name: values for name, values in found["curve"].items() if name != "bandwidth"})
+    def _columns(self) -> dict[str, list[Any]]:
+        """One row for each bin, or for each point of the curve where there is one."""
+        if self.curve is None:
+            return {**self.table.to_dict(), **self._listed("lower", "upper")}
+        return {name: values for name, values in self.curve.to_dict().items() if name != "bandwidth"}
 
     def label_of(self, metric: str) -> str:
         """The metric's id; with the question, where it is known for a value of whole rows and this is that of one question."""
@@ -148,18 +148,12 @@ class ReliabilityDiagram:
         values = "".join(f", {self.label_of(id)} {number(value)}" for id, value in self.metrics.items())
         return f"Reliability diagram ({self.kind}, {self.lens}{sure}{values})"
 
-    def _shown(self) -> tuple[list[str], list[list[str]]]:
+    def _table(self) -> tuple[list[str], list[list[str]]]:
         headings, lines = self.table._headings(), self.table._lines()
         if np.isnan(self.lower).all():  # those of a smooth curve belong to its own points
             return headings, lines
         bounds = zip(lines, self.lower, self.upper, strict=True)
         return [*headings, "lower", "upper"], [[*line, number(low), number(high)] for line, low, high in bounds]
-
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{lines_of(*self._shown())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._shown(), self._title())
 
     def plot(
         self,
@@ -190,8 +184,6 @@ class ReliabilityDiagram:
         name, colour
             What the legend calls these predictions, and how they are painted.
         """
-        from .drawing import draw_reliability
-
         return draw_reliability(
             self,
             ax,

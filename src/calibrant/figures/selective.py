@@ -15,18 +15,10 @@ from ..decision.selective import RiskCoverage, WorkingPoint, _points, risk_cover
 from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_table, number
-from ._several import ONE, Source, legend_above, line_style, plain, read_models, single_point
-from .base import (
-    PAPER_WIDTH,
-    check_choice,
-    finish,
-    lines_of,
-    new_ax,
-    none_for_nan,
-    series_on,
-    tones_of,
-)
+from ..util.results import number
+from .base import Diagram, check_choice, finish, plain, series_on
+from .canvas import PAPER_WIDTH, new_ax, tones_of
+from .models import ONE, Source, by_model, legend_above, line_style, model_named, read_models, single_point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,8 +53,8 @@ class RiskCurve:
     """The point where the target is reached; None without one, or where it is not reached."""
 
 
-@dataclass(frozen=True)
-class RiskCoverageDiagram:
+@dataclass(frozen=True, repr=False)
+class RiskCoverageDiagram(Diagram):
     """Risk-coverage curves of one model or several."""
 
     curves: tuple[RiskCurve, ...]
@@ -74,23 +66,12 @@ class RiskCoverageDiagram:
     lens: str
 
     def __getitem__(self, name: str) -> RiskCurve:
-        for curve in self.curves:
-            if curve.name == name:
-                return curve
-        raise ArgumentError("name", f"there is no model {name!r}", f"one of {[curve.name for curve in self.curves]}")
+        return model_named(self.curves, name)
 
-    def to_dict(self) -> dict[str, list[Any]]:
-        """One list for each column, the models one after the other."""
-        columns: dict[str, list[Any]] = {"model": [c.name for c in self.curves for _ in c.coverage]}
-        for word in ("threshold", "coverage", "risk", "lower", "upper", "random_risk"):
-            columns[word] = [value for c in self.curves for value in none_for_nan(getattr(c, word))]
-        return columns
+    def _columns(self) -> dict[str, list[Any]]:
+        return by_model(self.curves, ("threshold", "coverage", "risk", "lower", "upper", "random_risk"), {})
 
-    def to_frame(self) -> Any:
-        """One row for each point of each model, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
-
-    def _rows(self) -> list[list[str]]:
+    def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = []
         for curve in self.curves:
             mark = curve.mark
@@ -100,17 +81,11 @@ class RiskCoverageDiagram:
                 else [number(v) for v in (mark.threshold, mark.coverage, _of(mark, self.risk))]
             )
             rows.append([curve.name, number(curve.area), number(float(curve.risk[-1])), *seen])
-        return rows
+        return HEADINGS, rows
 
     def _title(self) -> str:
         target = f"; threshold for {self.target}" if self.target else ""
         return f"Risk-coverage diagram ({self.risk} risk, {self.lens}{target})"
-
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{lines_of(HEADINGS, self._rows())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(HEADINGS, self._rows(), self._title())
 
     def plot(
         self, ax: Axes | None = None, *, oracle: bool = True, random: bool = True, band: bool | None = None

@@ -14,26 +14,13 @@ from ..binning.partition import SimplexGrid
 from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_table, number
+from ..util.results import number
 from ..views.resolve import views_of
 from ..views.view import VectorView
-from ._several import plain, row_weights
-from ._words import shortened, width_of, wrapped
-from .base import (
-    COLOURS,
-    MARKERS,
-    PAPER_WIDTH,
-    SMALL,
-    TEXT,
-    check_choice,
-    colour_on,
-    grow,
-    ink_on,
-    lines_of,
-    new_ax,
-    source_of,
-    tones_of,
-)
+from .base import COLOURS, MARKERS, SMALL, TEXT, Diagram, check_choice, colour_on, plain, source_of
+from .canvas import PAPER_WIDTH, grow, ink_on, new_ax, tones_of
+from .labels import shortened, width_of, wrapped
+from .models import row_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,8 +37,8 @@ LINE = 0.08
 TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(3) / 2]])
 
 
-@dataclass(frozen=True)
-class SimplexDiagram:
+@dataclass(frozen=True, repr=False)
+class SimplexDiagram(Diagram):
     """Distributions over three classes: cells of a grid with what happened in each, or single rows with their labels."""
 
     corners: tuple[str, str, str]
@@ -75,15 +62,10 @@ class SimplexDiagram:
         """Mean probability less how often it happened, for each class; each row sums to 0."""
         return self.probs - self.outcome
 
-    def to_dict(self) -> dict[str, list[float]]:
-        """One list for each column."""
+    def _columns(self) -> dict[str, list[float]]:
         columns = {f"prob_{name}": self.probs[:, i].tolist() for i, name in enumerate(self.corners)}
         columns |= {f"outcome_{name}": self.outcome[:, i].tolist() for i, name in enumerate(self.corners)}
         return {**columns, "weight": self.weight.tolist()}
-
-    def to_frame(self) -> Any:
-        """One row for each arrow or point, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         mean = [self.weight @ values / self.weight.sum() for values in (self.probs, self.outcome)]
@@ -97,12 +79,6 @@ class SimplexDiagram:
         scaled = ", other classes left out" if self.renormalised else ""
         what = "cells" if self.kind == "arrows" else "rows"
         return f"Simplex diagram ({len(self)} {what}{scaled}; {self.left_out:.1%} of the rows not shown)"
-
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{lines_of(*self._table())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._table(), self._title())
 
     def plot(self, ax: Axes | None = None, *, grid: bool = True) -> Axes:
         """Draw the triangle with arrows from what was said to what happened, or with the rows as points.

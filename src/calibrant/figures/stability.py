@@ -5,34 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..binning.parse import bin_cells
+from ..binning.partition import auto_binning, cells_of
 from ..decision._rows import check_level
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
-from ..inference.resampling import seed_of
+from ..inference.resampling import generator, seed_of
 from ..input.convert import is_number
-from ..input.predictions import Predictions
+from ..input.predictions import Predictions, frozen
 from ..metrics.registry import Metric
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_table, number
-from ..views.view import VectorView
-from ._resampled import Cells, cells_at, redrawn, value_of
-from ._several import find_metric, in_octaves, legend_above, metric_words, panels
-from .base import (
-    COLOURS,
-    PAPER_WIDTH,
-    SMALL,
-    TEXT,
-    finish,
-    ink_on,
-    lines_of,
-    none_for_nan,
-    source_of,
-    tones_of,
-)
+from ..util.results import number
+from ..views.lenses import AnyView
+from ..views.view import VectorView, View
+from .base import COLOURS, SMALL, TEXT, Diagram, finish, source_of
+from .canvas import PAPER_WIDTH, ink_on, tones_of
+from .models import Source, find_metric, in_octaves, legend_above, metric_words, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,8 +53,8 @@ WORDS = {
 LEAST_RUN = 3
 
 
-@dataclass(frozen=True)
-class StabilityDiagram:
+@dataclass(frozen=True, repr=False)
+class StabilityDiagram(Diagram):
     """A metric at each setting, how much it moves when rows are drawn again, and the settings over which it holds still."""
 
     metric: str
@@ -98,24 +91,19 @@ class StabilityDiagram:
         """The settings of the stable region."""
         return () if self.region is None else self.values[self.region[0] : self.region[1] + 1]
 
-    def to_dict(self) -> dict[str, list[Any]]:
-        """One list for each column, an entry for each setting."""
+    def _columns(self) -> dict[str, list[Any]]:
         inside = [self.region is not None and self.region[0] <= i <= self.region[1] for i in range(len(self.values))]
         return {
             self.over: list(self.values),
-            **{word: none_for_nan(getattr(self, word)) for word in COLUMNS},
+            **self._listed(*COLUMNS),
             "same_as": list(self.same_as),
             "stable": inside,
         }
 
-    def to_frame(self) -> Any:
-        """One row for each setting, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
-
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = [
             [_setting(value), *(number(x) for x in rest), "" if same is None else _setting(same), "yes" if held else ""]
-            for value, *rest, same, held in zip(*self.to_dict().values(), strict=True)
+            for value, *rest, same, held in zip(*self._columns().values(), strict=True)
         ]
         return [self.over, self.metric, *COLUMNS[1:], "same as", "stable"], rows
 
@@ -124,12 +112,6 @@ class StabilityDiagram:
         if self.region is not None:
             where = f"stable from {self.stable[0]} to {self.stable[-1]}, at {number(self.plateau)}"
         return f"Stability of {self.metric} over {self.over} ({self.lens}): {where}"
-
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{lines_of(*self._table())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._table(), self._title())
 
     @property
     def _sized(self) -> bool:
@@ -381,3 +363,96 @@ def _stable(
             if fits and different >= LEAST_RUN and (best is None or rank > best):  # NaN fits nothing
                 best, found = rank, ((start, end), (least + most) / 2)
     return found
+
+
+def value_of(metric: Metric, source: Source, options: dict[str, Any], lens: Any) -> float:
+    """The metric; NaN where it has no value."""
+    try:
+        return metric.of_views(metric.views(source, **({} if lens is None else {"lens": lens})), **options)
+    except UndefinedMetricError:
+        return np.nan
+
+
+def redrawn(
+    source: Source,
+    metric: Metric,
+    plans: Sequence[dict[str, Any]],
+    lens: Any,
+    shares: Sequence[float],
+    count: int,
+    seed: int,
+) -> Floats:
+    """The metric on rows drawn with replacement: a row for each draw, a column for each share of the rows and plan."""
+    sample = np.empty((count, len(shares) * len(plans)))
+    for b in range(count):
+        rng = generator(seed, b)
+        values = []
+        for share in shares:
+            part = _drawn(source, share, rng)
+            values += [value_of(metric, part, plan, lens) for plan in plans]
+        sample[b] = values
+    return sample
+
+
+def _drawn(source: Source, share: float, rng: np.random.Generator) -> Predictions | View:
+    """A share of the rows, with replacement; counts are how many rows there are to draw from."""
+    assert not isinstance(source, VectorView)
+    weight: NDArray[Any] | None
+    if source.weight_kind == "counts":
+        assert source.weight is not None
+        total = int(source.weight.sum())
+        counts = rng.multinomial(max(1, round(share * total)), source.weight / total)
+        rows, weight = np.flatnonzero(counts), frozen(counts[counts > 0])
+    else:
+        rows = rng.integers(source.n, size=max(1, round(share * source.n)))
+        weight = None if source.weight is None else frozen(source.weight[rows])
+    if isinstance(source, Predictions):
+        part = source.take(rows)
+        part.weight = weight
+        return part
+    return View(source.raw_score[rows], source.raw_outcome[rows], weight, source.weight_kind, lens=source.lens)
+
+
+class Cells(NamedTuple):
+    """The bins or cells of a metric: how many hold rows, and the fewest, median and most rows in one; NaN without any."""
+
+    sizes: tuple[float, float, float, float]
+    name: bytes
+    """The same for settings that put the same rows together; empty without cells."""
+
+
+def cells_at(metric: Metric, source: Source, options: dict[str, Any], lens: Any) -> Cells:
+    """The cells of a metric with these options."""
+    settings = {**metric.options, **options}
+    sizes: list[Floats] = []
+    name = sha256()
+    if "bins" in settings and "binning" in settings:
+        for view in metric.views(source, **({} if lens is None else {"lens": lens})):
+            cell = _cell_of_rows(view, metric, settings)
+            if cell is None:
+                sizes = []
+                break
+            rows = view.weights if view.weight_kind == "counts" else np.ones(view.n)
+            sizes.append(np.bincount(cell, rows).astype(np.float64))
+            name.update(cell.tobytes())
+    if not sizes:
+        return Cells((np.nan, np.nan, np.nan, np.nan), b"")
+    held = np.concatenate(sizes)
+    return Cells((float(len(held)), float(held.min()), float(np.median(held)), float(held.max())), name.digest())
+
+
+def _cell_of_rows(view: AnyView, metric: Metric, settings: dict[str, Any]) -> NDArray[np.intp] | None:
+    """The cell of each row, numbered in the order in which rows meet them, so that equal cells have equal numbers."""
+    binning = settings["binning"]
+    try:
+        if metric.takes == "View" and isinstance(view, View):
+            cell, _ = bin_cells(view, binning, settings["bins"])
+        else:
+            vector = view.as_vector() if isinstance(view, View) else view
+            if isinstance(binning, str) and binning == "auto":
+                binning = auto_binning(vector, binning, settings["bins"], settings["gamma"], settings["min_size"])
+            cell, _ = cells_of(vector, binning, settings["bins"])
+    except ArgumentError:  # bins of something else than the score
+        return None
+    _, first, place = np.unique(cell, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[place.ravel()]

@@ -13,30 +13,23 @@ from ..errors import ArgumentError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_table, number
+from ..util.results import number
 from ..views.lenses import AnyView, top_k
 from ..views.view import VectorView, View
-from ._several import (
+from .base import TEXT, Diagram, check_choice, finish, none_for_nan, plain
+from .canvas import PAPER_WIDTH, ink_on, tones_of
+from .models import (
     ONE,
+    by_model,
     find_metric,
     in_octaves,
     legend_above,
     line_style,
     metric_words,
+    model_named,
     panels,
-    plain,
     predictions_of,
     read_models,
-)
-from .base import (
-    PAPER_WIDTH,
-    TEXT,
-    check_choice,
-    finish,
-    ink_on,
-    lines_of,
-    none_for_nan,
-    tones_of,
 )
 
 if TYPE_CHECKING:
@@ -69,8 +62,8 @@ class TopkLine:
     """How often the k-th likeliest class is the true one."""
 
 
-@dataclass(frozen=True)
-class TopkDiagram:
+@dataclass(frozen=True, repr=False)
+class TopkDiagram(Diagram):
     """Error, accuracy and confidence of the k likeliest classes."""
 
     k: NDArray[np.intp]
@@ -81,33 +74,20 @@ class TopkDiagram:
     """The model that mean confidences are compared with; None compares them with what happened."""
 
     def __getitem__(self, name: str) -> TopkLine:
-        for line in self.lines:
-            if line.name == name:
-                return line
-        raise ArgumentError("name", f"there is no model {name!r}", f"one of {[line.name for line in self.lines]}")
+        return model_named(self.lines, name)
 
     def relative(self, name: str) -> Floats:
         """Mean k-th confidence of a model less that of the baseline, or less the rate of the k-th class without one."""
         line = self[name]
         return line.rank_confidence - (line.rank_rate if self.baseline is None else self[self.baseline].rank_confidence)
 
-    def to_dict(self) -> dict[str, list[Any]]:
-        """One list for each column, the models one after the other."""
-        columns: dict[str, list[Any]] = {
-            "model": [line.name for line in self.lines for _ in self.k],
-            "k": self.k.tolist() * len(self.lines),
-        }
-        for word in COLUMNS:
-            columns[word] = [value for line in self.lines for value in none_for_nan(getattr(line, word))]
+    def _columns(self) -> dict[str, list[Any]]:
+        columns = by_model(self.lines, COLUMNS, {"k": self.k.tolist()})
         columns["relative"] = [value for line in self.lines for value in none_for_nan(self.relative(line.name))]
         return columns
 
-    def to_frame(self) -> Any:
-        """One row for each model and k, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
-
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        columns = self.to_dict()
+        columns = self._columns()
         rows = [
             [str(model), str(k), *(number(value) for value in rest)]
             for model, k, *rest in zip(*columns.values(), strict=True)
@@ -116,12 +96,6 @@ class TopkDiagram:
 
     def _title(self) -> str:
         return f"Top-k diagram ({self.metric} of {self.lens})"
-
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{lines_of(*self._table())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._table(), self._title())
 
     def plot(self, ax: Any = None, *, shown: Sequence[str] = PANELS) -> list[Axes]:
         """Draw the panels, one below the other.

@@ -16,8 +16,6 @@ from ..inference.resampling import generator, seed_of
 from ..util.checks import check_whole
 from ..views.view import View
 
-__all__ = ["Bounds", "Drawn", "Resampler", "bin_bounds", "bounds_of", "quantile_bounds"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 

@@ -12,25 +12,22 @@ from ..binning.parse import EQUAL_WIDTH, Binning, Bins, as_default, bin_table
 from ..binning.partition import bin_of_each
 from ..binning.table import BinTable, check_interval
 from ..metrics.bin.joint import _VARIATIONS, Variation, _entropy, _sums_by_bin, ranked, uce, vce
-from ..util.results import frame_of, html_table, number
+from ..util.results import number
 from ..views.lenses import Lens
 from ..views.view import VectorView, View
 from .base import (
     SMALL,
-    cells_of,
+    Diagram,
     check_choice,
     colour_on,
     diagonal,
     finish,
     legend,
-    lines_of,
-    new_ax,
-    none_for_nan,
     series_on,
-    tones_of,
     vector_view,
     whole_markers,
 )
+from .canvas import new_ax, tones_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,8 +46,8 @@ VARIATION_WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class VariationDiagram:
+@dataclass(frozen=True, repr=False)
+class VariationDiagram(Diagram):
     """Variation stated and observed in each bin of stated variation; NaN where a bin is empty."""
 
     variation: str
@@ -62,27 +59,13 @@ class VariationDiagram:
     vce: float
     """The mean gap between the two, over all rows."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values and lists, with None where a bin is empty."""
-        return {"variation": self.variation, "vce": self.vce, **self._columns()}
+    _stated = ("variation", "vce")
 
-    def _columns(self) -> dict[str, list[float | None]]:
-        return {name: none_for_nan(getattr(self, name)) for name in ("low", "high", "weight", "stated", "observed")}
+    def _columns(self) -> dict[str, list[Any]]:
+        return self._listed("low", "high", "weight", "stated", "observed")
 
-    def to_frame(self) -> Any:
-        """One row for each bin, as a frame of the library at hand."""
-        return frame_of(self._columns())
-
-    def _rows(self) -> list[list[str]]:
-        return cells_of(self._columns())
-
-    def __repr__(self) -> str:
-        return f"Variation diagram ({self.variation}, vce {number(self.vce)})\n{lines_of(list(self._columns()), self._rows())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(
-            list(self._columns()), self._rows(), f"Variation diagram ({self.variation}, vce {number(self.vce)})"
-        )
+    def _title(self) -> str:
+        return f"Variation diagram ({self.variation}, vce {number(self.vce)})"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Observed against stated variation, markers as large as the bins are full; on `ax` or a new one, which is returned."""
@@ -176,8 +159,8 @@ def _table(view: VectorView, key: Floats, outcome: Any, binning: Binning, bins: 
     return bin_table(View(key, outcome, view.weight, view.weight_kind), binning, bins)
 
 
-@dataclass(frozen=True)
-class UceDiagram:
+@dataclass(frozen=True, repr=False)
+class UceDiagram(Diagram):
     """Error rate against mean entropy in bins of entropy; NaN where a bin is empty."""
 
     table: BinTable = field(repr=False)
@@ -190,28 +173,16 @@ class UceDiagram:
     uce: float
     """The mean gap between error rate and entropy, over all rows."""
 
+    _stated = ("uce", "level")
+
     def _columns(self) -> dict[str, list[Any]]:
         found = self.table.to_dict()
-        more = {name: none_for_nan(getattr(self, name)) for name in ("expected", "lower", "upper")}
+        more = self._listed("expected", "lower", "upper")
         kept = {name: found[name] for name in ("low", "high", "rows", "weight")}
         return {**kept, "entropy": found["mean_score"], "error_rate": found["rate"], **more}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values and lists, with None where a bin is empty."""
-        return {"uce": self.uce, "level": self.level, **self._columns()}
-
-    def to_frame(self) -> Any:
-        """One row for each bin, as a frame of the library at hand."""
-        return frame_of(self._columns())
-
-    def _rows(self) -> list[list[str]]:
-        return cells_of(self._columns())
-
-    def __repr__(self) -> str:
-        return f"Uncertainty diagram (uce {number(self.uce)})\n{lines_of(list(self._columns()), self._rows())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(list(self._columns()), self._rows(), f"Uncertainty diagram (uce {number(self.uce)})")
+    def _title(self) -> str:
+        return f"Uncertainty diagram (uce {number(self.uce)})"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Error rate against entropy, and where calibrated probabilities would lie; on `ax` or a new one, which is returned."""

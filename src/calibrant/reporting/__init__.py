@@ -8,7 +8,7 @@ NAMES = {
     "timeline": ("write_timeline",),
 }
 TYPES = {
-    "compared": ("ReportComparison",),
-    "content": ("Report",),
+    "building": ("Report",),
+    "comparing": ("ReportComparison",),
 }
 __getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

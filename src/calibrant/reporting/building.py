@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ..binning.table import check_interval
 from ..decision._rows import check_level
 from ..errors import ArgumentError, CalibrantError, GroupError, InputError, InputTypeError, LensError
-from ..evaluation.measure import Inference, choose_metrics
+from ..evaluation.measure import Evaluation, Inference, choose_metrics
 from ..evaluation.result import Header
 from ..inference.resampling import progress
 from ..input.convert import is_frame, is_number
@@ -21,23 +21,37 @@ from ..metrics.reliability_curve import calibration_curve
 from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
 from ..util.checks import check_whole
+from ..util.results import number
 from ..util.version import __version__
 from ..views.keywords import PREDICTION_WORDS, unknown_word
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, views_of
 from ..views.selections import parse_selection
 from ..views.view import VectorView, View
-from .content import Diagram, DiagramBin, Metrics, Repairs, Report
-from .forms import form_of
-from .interactive import interactive
+from .content import (
+    BeforeAfter,
+    Diagram,
+    DiagramBin,
+    MetricRow,
+    Metrics,
+    Provenance,
+    Repairs,
+    Threshold,
+    Verdict,
+    Weaknesses,
+)
+from .forms import Document, form_of
+from .html import render_report
+from .interactive import Interactive, interactive
 from .measuring import measure
+from .plain import markdown_of
 from .provenance import trace
 from .repairs import find_repairs, no_repairs
 from .thresholding import find_threshold
 from .verdict import ALPHA, TEST, judge
 from .weaknesses import find_weaknesses
 
-__all__ = ["Options", "build", "report"]
+__all__ = ["Options", "Report", "build", "diagram_of", "report"]
 
 BINS = 15
 # Where one bin of equal width holds more than this, it would be the whole diagram.
@@ -62,6 +76,51 @@ class Options:
     def known_level(self) -> float:
         """Level of intervals that cost nothing, which are there in any case."""
         return 0.95 if self.level is None else self.level
+
+
+@dataclass(frozen=True, repr=False)
+class Report(Document):
+    """Everything about one set of predictions, in the order in which it is read."""
+
+    _hidden = ("cells",)
+
+    title: str
+    header: tuple[str, ...]
+    """Rows, classes, accuracy and mean confidence, as lines of text."""
+    verdict: Verdict
+    diagram: Diagram
+    metrics: Metrics
+    weaknesses: Weaknesses
+    repairs: Repairs
+    threshold: Threshold
+    provenance: Provenance
+    cells: Interactive | None = field(default=None, compare=False)
+    """What the page calculates from, made by `interactive.interactive`; in no other form, and None where no lens has a score."""
+    before_after: BeforeAfter | None = None
+    """Where the probabilities come from a calibrator: what it changed."""
+
+    def to_html(self) -> str:
+        """One self-contained page to open in a browser."""
+        return render_report(self)
+
+    def to_markdown(self) -> str:
+        """The report to read as text, or to paste into a document."""
+        return markdown_of(self)
+
+    def _fields(self) -> dict[str, Any]:
+        found = super()._fields()
+        return found if self.before_after is not None else {k: v for k, v in found.items() if k != "before_after"}
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {f.name: [getattr(row, f.name) for row in self.metrics.rows] for f in fields(MetricRow)}
+
+    def _title(self) -> str:
+        return "\n".join([self.title, *(f"  {line}" for line in self.header), self.verdict.sentence])
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        known = [(row.id, row.value, row.low, row.high) for row in self.metrics.rows]
+        rows = [[id, *("" if value is None else number(value) for value in values)] for id, *values in known]
+        return ["metric", "value", "low", "high"], rows
 
 
 def report(
@@ -213,12 +272,13 @@ def grouped(y_true: Any, y_prob: Any, by: Any, words: dict[str, Any]) -> Predict
         raise type(error)("by", error.problem, error.remedy, row=error.row) from None
 
 
-def build(p: Predictions, asked: Options, more: dict[str, Any]) -> Report:
-    """Fill every section; one that has nothing to say carries the reason."""
+def build(p: Predictions, asked: Options, more: dict[str, Any], known: Evaluation | None = None) -> Report:
+    """Fill every section; one that has nothing to say carries the reason. Metrics that are `known` are not measured again."""
     views, notes = _main_views(p, asked.lens)
     with _staged(len(asked.metrics) + 2) as stage:
         diagram, table = _diagram(views, asked.level, notes)
-        metrics, header = measure(p, asked.metrics, asked.lens, asked.level, asked.n_resamples, asked.seed, stage)
+        options = asked.metrics, asked.lens, asked.level, asked.n_resamples, asked.seed
+        metrics, header = measure(p, *options, stage, known)
         stage()
         level = asked.known_level
         repairs = find_repairs(p, level, asked.seed) if asked.repair else no_repairs(p, level, "not asked for")
@@ -285,6 +345,12 @@ def _main_views(p: Predictions, lens: str | Lens | None) -> tuple[list[View], li
     other = [view for view in views_of(p, "auto") if isinstance(view, View)]
     name = views[0].lens
     return other, [f"The lens {name} keeps whole vectors; verdict, diagram and weaknesses look at {other[0].lens}."]
+
+
+def diagram_of(p: Predictions, lens: str | Lens | None, level: float | None) -> Diagram:
+    """The reliability diagram of a report."""
+    views, notes = _main_views(p, lens)
+    return _diagram(views, level, notes)[0]
 
 
 def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[Diagram, Any]:

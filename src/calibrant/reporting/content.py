@@ -1,21 +1,16 @@
-"""Report: what a report says, as plain values in the order in which it is read; every form of it is made from these."""
+"""The sections of a report as plain values, in the order in which they are read; every form of it is made from these."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import ArgumentError
-from ..util.files import write_atomic
-from ..util.results import frame_of, html_lines, html_table, number
-from .forms import form_of, plain_values, text_in
-from .interactive import Interactive
 
 __all__ = [
+    "BeforeAfter",
+    "Change",
     "Diagram",
     "DiagramBin",
     "MetricRow",
@@ -24,7 +19,6 @@ __all__ = [
     "Provenance",
     "Repair",
     "Repairs",
-    "Report",
     "Threshold",
     "Verdict",
     "Weakness",
@@ -323,63 +317,24 @@ class Provenance:
 
 
 @dataclass(frozen=True)
-class Report:
-    """Everything about one set of predictions, in the order in which it is read."""
+class Change:
+    """A number before and after recalibration, each with its interval where there is one."""
 
-    title: str
-    header: tuple[str, ...]
-    """Rows, classes, accuracy and mean confidence, as lines of text."""
-    verdict: Verdict
-    diagram: Diagram
-    metrics: Metrics
-    weaknesses: Weaknesses
-    repairs: Repairs
-    threshold: Threshold
-    provenance: Provenance
-    cells: Interactive | None = field(default=None, repr=False, compare=False)
-    """What the page calculates from, made by `interactive.interactive`; in no other form, and None where no lens has a score."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values under stable keys; infinite values are text, undefined ones None."""
-        found = plain_values(self)
-        assert isinstance(found, dict)
-        return found
-
-    def to_json(self) -> str:
-        """The same as text."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
-
-    def to_frame(self) -> Any:
-        """One row for each metric, as a frame of the library at hand."""
-        names = [f.name for f in fields(MetricRow)]
-        return frame_of({name: [getattr(row, name) for row in self.metrics.rows] for name in names})
-
-    def to_markdown(self) -> str:
-        """The report to read as text, or to paste into a document."""
-        from .plain import markdown_of
-
-        return markdown_of(self)
-
-    def to_html(self) -> str:
-        """One self-contained page to open in a browser."""
-        from .html import render_report
-
-        return render_report(self)
-
-    def write(self, path: str | os.PathLike[str], *, format: str | None = None) -> Path:
-        """Write it, whole or not at all; the suffix (.html, .md or .json) or `format` says as what."""
-        return write_atomic(path, text_in(self, form_of(path, format)).encode())
-
-    def __repr__(self) -> str:
-        return "\n".join([self.title, *(f"  {line}" for line in self.header), self.verdict.sentence])
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        rows = [[row.id, _short(row.value), _short(row.low), _short(row.high)] for row in self.metrics.rows]
-        head = f"<p><b>{escape(self.title)}</b></p>" + html_lines(*self.header, self.verdict.sentence)
-        return head + html_table(["metric", "value", "low", "high"], rows)
+    name: str
+    before: float | None
+    before_low: float | None
+    before_high: float | None
+    after: float | None
+    after_low: float | None
+    after_high: float | None
 
 
-def _short(value: float | None) -> str:
-    return "" if value is None else number(value)
+@dataclass(frozen=True)
+class BeforeAfter:
+    """What a calibrator that was fitted on other data changed; the report itself is of the probabilities after it."""
+
+    summary: tuple[str, ...]
+    """The calibration method, what changed, and the threshold, as sentences."""
+    values: tuple[Change, ...]
+    diagram: Diagram | None
+    """The reliability diagram before; None where nothing was changed."""

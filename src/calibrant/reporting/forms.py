@@ -1,17 +1,18 @@
-"""Forms of a report: which one a file name asks for, and values as JSON knows them."""
+"""Forms of a report: which one a file name asks for, and the base of what is written as a page, Markdown or JSON."""
 
 from __future__ import annotations
 
-import math
+import json
 import os
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from abc import abstractmethod
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ..errors import ArgumentError
+from ..util.files import write_atomic
+from ..util.results import Result
 
-__all__ = ["Form", "form_of", "plain_values", "text_in"]
+__all__ = ["Document", "Form", "form_of"]
 
 Form = Literal["html", "md", "json"]
 FORMS: dict[str, Form] = {
@@ -23,10 +24,31 @@ FORMS: dict[str, Form] = {
 }
 
 
-def text_in(content: Any, form: Form) -> str:
-    """A report or a comparison as text of that form."""
-    made = {"html": content.to_html, "md": content.to_markdown, "json": content.to_json}[form]
-    return str(made())
+class Document(Result):
+    """Base of reports: results that can be written as a page, as Markdown and as JSON."""
+
+    @abstractmethod
+    def to_html(self) -> str:
+        """One self-contained page to open in a browser."""
+
+    @abstractmethod
+    def to_markdown(self) -> str:
+        """Text to read, or to paste into a document."""
+
+    def to_json(self) -> str:
+        """The values of `to_dict` as text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+
+    def text(self, form: Form) -> str:
+        """The document in one of its forms."""
+        return {"html": self.to_html, "md": self.to_markdown, "json": self.to_json}[form]()
+
+    def write(self, path: str | os.PathLike[str], *, format: str | None = None) -> Path:
+        """Write it, whole or not at all; the suffix (.html, .md or .json) or `format` says as what."""
+        return write_atomic(path, self.text(form_of(path, format)).encode())
+
+    def __repr__(self) -> str:
+        return self._title()
 
 
 def form_of(path: str | os.PathLike[str], format: str | None = None) -> Form:
@@ -42,17 +64,3 @@ def form_of(path: str | os.PathLike[str], format: str | None = None) -> Form:
             "path", f"{os.fspath(path)!r} does not say what to write", "end it in .html, .md or .json, or pass format="
         )
     return found
-
-
-def plain_values(content: Any) -> Any:
-    """Dataclasses, tuples and NumPy numbers as what JSON knows; what the page calculates from is left out."""
-    if is_dataclass(content):
-        return {f.name: plain_values(getattr(content, f.name)) for f in fields(content) if f.name != "cells"}
-    if isinstance(content, Mapping):
-        return {str(key): plain_values(value) for key, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [plain_values(value) for value in content]
-    value = content.item() if hasattr(content, "item") else content
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

@@ -8,17 +8,19 @@ import json
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..evaluation.result import shown_number as number
-from .content import Diagram, Report
-from .diagram import svg_of
+from .content import Diagram
 from .interactive import shown
-from .plain import mean_and_rate, places_found
-from .specs import ACCURACY, COVERAGE, histogram_spec, paper_spec, reliability_spec, threshold_spec
+from .plain import changes_table, mean_and_rate, places_found
+from .specs import ACCURACY, COVERAGE, histogram_spec, image_of, paper_spec, reliability_spec, threshold_spec
 from .words import TOO_HIGH, TOO_LOW, in_words, level_text, percent, sentence, signed
 
-__all__ = ["embedded_json", "render_report"]
+if TYPE_CHECKING:
+    from .building import Report
+
+__all__ = ["embedded_json", "environment", "render_report"]
 
 INTERVAL_LEVEL = 0.95
 
@@ -31,36 +33,31 @@ def render_report(report: Report) -> str:
     report
         What `calibrant.report` found. Without `cells` the page has the same content and nothing to move.
     """
-    environment = _environment()
     style = _static("report.css")
     own = [_static("beta.js"), _static("report.js")]
     scripts = [script_text(text) for text in (_drawing_library(), *own)] if report.cells else []
-    page: str = environment.get_template("report.html").render(
-        report=report,
-        policy=_policy(style, scripts),
-        style=_verbatim(style),
-        scripts=[_verbatim(script) for script in scripts],
-        cells=_verbatim(embedded_json(_page_data(report))) if report.cells else None,
-        picture=_picture(report.diagram),
-        gaps=_spans((w.low, w.gap, w.high) for w in report.weaknesses.entries),
-        gains=_spans((r.low, r.gain, r.high) for r in report.repairs.entries),
+    page: str = (
+        _environment()
+        .get_template("report.html")
+        .render(
+            report=report,
+            policy=_policy(style, scripts),
+            style=_verbatim(style),
+            scripts=[_verbatim(script) for script in scripts],
+            cells=_verbatim(embedded_json(_page_data(report))) if report.cells else None,
+            picture=_picture(report.diagram),
+            picture_before=_picture(report.before_after.diagram) if report.before_after else "",
+            gaps=_spans((w.low, w.gap, w.high) for w in report.weaknesses.entries),
+            gains=_spans((r.low, r.gain, r.high) for r in report.repairs.entries),
+        )
     )
     return page
 
 
 @cache
 def _environment() -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("calibrant", "reporting/templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    return environment(
         finalize=_visible_text,
-    )
-    environment.filters.update(
         number=number,
         percent=percent,
         level=level_text,
@@ -73,8 +70,24 @@ def _environment() -> Any:
         setting=_setting,
         means=mean_and_rate,
         places=places_found,
+        changes=changes_table,
     )
-    return environment
+
+
+def environment(finalize: Any = None, **filters: Any) -> Any:
+    """Where the templates of pages lie: everything that came from outside is escaped, and a name that is missing is a fault."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("calibrant", "reporting/templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=finalize,
+    )
+    made.filters.update(filters)
+    return made
 
 
 def _visible_text(value: Any) -> Any:
@@ -149,9 +162,9 @@ def _page_data(report: Report) -> dict[str, Any]:
     }
 
 
-def _picture(diagram: Diagram) -> str:
+def _picture(diagram: Diagram | None) -> str:
     """The diagram as the address of an image; empty where there is none."""
-    if diagram.reason or not diagram.bins:
+    if diagram is None or diagram.reason or not diagram.bins:
         return ""
     total = sum(bin.weight for bin in diagram.bins) or 1.0
     values = [
@@ -168,7 +181,7 @@ def _picture(diagram: Diagram) -> str:
         }
         for bin in diagram.bins
     ]
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg_of(paper_spec(values)).encode()).decode('ascii')}"
+    return image_of(paper_spec(values))
 
 
 class Span(NamedTuple):

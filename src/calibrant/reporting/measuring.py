@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import CalibrantError
-from ..evaluation.measure import evaluate, with_direction
+from ..evaluation.measure import Evaluation, evaluate, with_direction
 from ..evaluation.result import Header, Result, side_note
 from ..inference.intervals import OWN_INTERVALS, interval
 from ..inference.metric_tests import DEFAULT_TESTS
@@ -42,6 +42,7 @@ def measure(
     n_resamples: int,
     seed: int,
     stage: Callable[[], None] = lambda: None,
+    known: Evaluation | None = None,
 ) -> tuple[Metrics, Header]:
     """The values and the header of `evaluate`, with the intervals and p-values of `interval` and `assess` for the same seed.
 
@@ -57,6 +58,8 @@ def measure(
         Of intervals (None for none) and p-values.
     stage
         Is called after each metric.
+    known
+        The same metrics as `evaluate` gave them before, with intervals, which are then not calculated again.
 
     Examples
     --------
@@ -69,9 +72,12 @@ def measure(
     plan = [metric for metric in chosen if metric.seconds(p.n, p.k) <= MOST_SECONDS]
     late = [metric for metric in chosen if metric not in plan]
     # The header has to be found where no metric is left too.
-    found = evaluate(p, metrics=plan or ["ece"], lens=lens, budget=math.inf)
+    found = known or evaluate(p, metrics=plan or ["ece"], lens=lens, budget=math.inf)
     rows = []
-    for metric, result in zip(plan, found.results, strict=False):
+    results = {result.metric: result for result in found.results}
+    for metric in plan:
+        if (result := results.get(metric.id)) is None:  # the budget of `known` left it out
+            continue
         full = result if result.value is None else _inferred(result, metric, p, lens, level, n_resamples, seed)
         rows.append(_row(full))
         stage()
@@ -113,11 +119,11 @@ def _inferred(
         return replace(result, note="no interval and no p-value: the value is infinite")
     options: dict[str, Any] = {} if lens is None else {"lens": lens}
     draws: dict[str, Any] = {"metric": metric, "n_resamples": n_resamples, "rng": seed, **options}
-    low = high = pvalue = None
-    notes = []
+    low, high, pvalue = result.low, result.high, None
+    notes = [] if low is None else [result.note]
     several = result.lens == "classwise"
     late = _too_long(metric, p, options, n_resamples)
-    if level is not None:
+    if level is not None and low is None:
         known = not several and (metric.is_row_mean or metric.id in OWN_INTERVALS)
         if late and not known:
             notes.append(f"no interval: {late}")

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ..evaluation.result import NOTHING
 from ..evaluation.result import shown_number as number
-from .content import Diagram, Metrics, Provenance, Repairs, Report, Threshold, Verdict, Weakness, Weaknesses
+from .content import BeforeAfter, Diagram, Metrics, Provenance, Repairs, Threshold, Verdict, Weakness, Weaknesses
 from .interactive import shown
 from .verdict import chance
 from .words import level_text, percent
 
-__all__ = ["escaped", "markdown_of", "table_of"]
+if TYPE_CHECKING:
+    from .building import Report
+
+__all__ = ["changes_table", "escaped", "markdown_of", "table_of"]
 
 MOST_PLACES = 15
 # What begins an element, an entity, emphasis, code, a link or a cell; a sign between words ("p < 0.001") stays as it is.
@@ -60,6 +64,7 @@ def markdown_of(report: Report) -> str:
     parts = [
         [f"# {line(report.title)}", "", f"**{escaped(report.verdict.sentence)}**", ""],
         [*(f"- {line(text)}" for text in report.header), ""],
+        [] if report.before_after is None else _section("Before and after", _changes(report.before_after), "", ()),
         _section("1. Reliability diagram", _diagram(report.diagram), report.diagram.reason, report.diagram.notes),
         _section("2. Metrics", _metrics(report.metrics), report.metrics.reason, report.metrics.notes),
         _section(
@@ -78,6 +83,25 @@ def _section(heading: str, body: list[str], reason: str, notes: Sequence[str]) -
         lines += [f"Not available: {escaped(reason)}.", ""]
     lines += [*body, ""] if body else []
     return [*lines, *([*(f"- {line(note)}" for note in notes), ""] if notes else [])]
+
+
+def changes_table(found: BeforeAfter) -> tuple[list[str], list[list[str]]]:
+    """Headings and cells of every number before and after, each with its interval."""
+    rows = []
+    for each in found.values:
+        before = number(each.before), _ends(each.before_low, each.before_high)
+        rows.append([each.name, *before, number(each.after), _ends(each.after_low, each.after_high)])
+    return ["metric", "before", "interval", "after", "interval"], rows
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"[{number(low)}, {number(high)}]"
+
+
+def _changes(found: BeforeAfter) -> list[str]:
+    headings, rows = changes_table(found)
+    table = table_of(headings, [[escaped(cell) for cell in row] for row in rows], range(1, 5))
+    return [*(f"- {line(text)}" for text in found.summary), "", *table]
 
 
 def points(value: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..recalibration.folds import fold_of_rows
 from ..recalibration.methods import METHODS
 from .content import Repair, Repairs
 
-__all__ = ["find_repairs", "no_repairs", "sampled_rows", "stood_for"]
+__all__ = ["find_repairs", "no_repairs", "repairs_of", "sampled_rows", "stood_for"]
 
 FOLDS = 5
 # Fits grow faster than the rows; more than this would not change the choice of a map.
@@ -90,19 +91,29 @@ def find_repairs(p: Predictions, level: float, seed: int) -> Repairs:
         return no_repairs(p, level, error.problem)
     before, after, pvalue = _left(found, part, seed)
     share = None if before is None or after is None or before <= 0 else 1 - after / before
-    return Repairs(
-        method=found.method,
-        description=_description(found),
-        entries=tuple(_repair(c, c.method == found.method, share) for c in found.candidates),
-        loss=found.loss,
-        folds=FOLDS,
-        level=found.level,
+    return replace(
+        repairs_of(found, FOLDS, share),
         rows=stood_for(part),
         of=stood_for(p),
         before=before,
         after=after,
         pvalue_after=pvalue,
         notes=tuple(_notes(found, part, p)),
+    )
+
+
+def repairs_of(found: Recalibration, folds: int, share: float | None = None) -> Repairs:
+    """What `recalibrate` found, as a section; `share` is how much of the calibration error the chosen calibrator removes."""
+    return Repairs(
+        method=found.method,
+        description=_description(found),
+        entries=tuple(_repair(c, c.method == found.method, share) for c in found.candidates),
+        loss=found.loss,
+        folds=folds,
+        level=found.level,
+        rows=found.n,
+        of=found.n,
+        notes=tuple(f"{c.method}: {c.note}." for c in found.candidates if c.note),
     )
 
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .words import TOO_HIGH, TOO_LOW
 
-__all__ = ["ON_PAGE", "ON_PAPER", "Palette", "histogram_spec", "paper_spec", "reliability_spec", "threshold_spec"]
+__all__ = [
+    "ON_PAGE",
+    "ON_PAPER",
+    "Palette",
+    "histogram_spec",
+    "image_of",
+    "paper_spec",
+    "reliability_spec",
+    "threshold_spec",
+]
 
 Spec = dict[str, Any]
 Values = Sequence[Mapping[str, Any]]
@@ -188,3 +199,11 @@ def _frame(palette: Palette, width: int | None, height: int) -> Spec:
             "view": {"stroke": palette.line},
         },
     }
+
+
+def image_of(spec: Spec) -> str:
+    """The picture as the address of an image that holds its SVG; it is drawn without a network."""
+    import vl_convert
+
+    drawn = str(vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[]))
+    return f"data:image/svg+xml;base64,{base64.b64encode(drawn.encode()).decode('ascii')}"

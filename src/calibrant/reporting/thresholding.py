@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ..errors import CalibrantError, WeightsNotSupportedError
 from ..input.predictions import Predictions
 from .content import Point, Threshold
 
-__all__ = ["find_threshold"]
+__all__ = ["find_threshold", "with_choice"]
 
 # Shares of rows to answer at which the curve is shown.
 COVERAGES = (1.0, 0.95, 0.9, 0.8, 0.7, 0.5, 0.25)
@@ -42,10 +43,11 @@ def find_threshold(p: Predictions, accuracy: float, confidence_level: float, lev
     0.5
     """
     nothing = (None,) * 5
+    unknown = Threshold(None, "", "", "", confidence_level, *nothing, (), None, None, "")
     try:
         curve = risk_coverage(p, interval=None)
     except CalibrantError as error:
-        return Threshold(None, "", "", "", confidence_level, *nothing, (), None, None, "", reason=error.problem)
+        return replace(unknown, reason=error.problem)
     choice: ThresholdChoice | None = None
     reason = ""
     try:
@@ -54,26 +56,43 @@ def find_threshold(p: Predictions, accuracy: float, confidence_level: float, lev
         reason = "an exact promise counts rows, and these have importance weights"
     except CalibrantError as error:
         reason = error.problem
-    chosen = choice is not None and choice.threshold is not None
-    return Threshold(
-        threshold=choice.threshold if choice else None,
-        target=choice.target if choice else f"an accuracy of at least {accuracy:g}",
-        guarantee=choice.guarantee if choice else "",
-        method=choice.method if choice else "",
-        confidence_level=confidence_level,
-        accuracy=1 - choice.risk if choice and chosen else None,
-        coverage=choice.coverage if choice and chosen else None,
-        coverage_bound=choice.coverage_bound if choice and chosen else None,
-        accepted=choice.accepted if choice and chosen else None,
-        errors=choice.errors if choice and chosen else None,
+    found = replace(
+        unknown,
+        target=f"an accuracy of at least {accuracy:g}",
         points=tuple(_points(curve, level)),
         aurc=curve.aurc,
         augrc=curve.augrc,
         lens=curve.lens,
         level=level if curve.judged.counts_errors else None,
-        always=choice is not None and _accepts_all(choice, p),
-        notes=NOTES if chosen else (),
-        reason=reason,
+    )
+    return with_choice(found, choice, choice, p, reason, NOTES)
+
+
+def with_choice(
+    found: Threshold,
+    choice: ThresholdChoice | None,
+    seen: ThresholdChoice | None,
+    p: Predictions,
+    reason: str,
+    notes: tuple[str, ...],
+) -> Threshold:
+    """The section with this choice, and what the threshold does on the data of the report, which may not be those it was chosen on."""
+    found = replace(found, reason=reason, threshold=None, notes=())
+    if choice is None:
+        return found
+    found = replace(found, target=choice.target, guarantee=choice.guarantee, method=choice.method)
+    if choice.threshold is None or seen is None:
+        return found
+    return replace(
+        found,
+        threshold=choice.threshold,
+        accuracy=1 - seen.risk if seen.accepted else None,
+        coverage=seen.coverage,
+        coverage_bound=choice.coverage_bound,
+        accepted=seen.accepted,
+        errors=seen.errors,
+        always=_accepts_all(choice, p),
+        notes=notes,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +10,8 @@ from ..monitoring.status import MonitorStatus, WatchAlarm, WindowStatus
 from ..util.files import write_atomic
 from ..util.results import number
 from ..util.version import __version__
-from .diagram import svg_of
+from .html import environment
+from .specs import image_of
 from .timepictures import LINES, NARROW, WIDE, timeline_spec
 from .words import in_words, percent
 
@@ -56,29 +56,24 @@ def render_timeline(status: MonitorStatus, *, title: str = "Monitor") -> str:
     status, title
         As for `write_timeline`.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("calibrant", "reporting/templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(number=number, percent=percent, words=in_words)
     newest = status.last_closed or (status.windows[-1] if status.windows else None)
-    return environment.get_template("timeline.html").render(
-        title=title,
-        version=__version__,
-        status=status,
-        newest=newest,
-        labelled=status.last_labelled,
-        asked=_asked(status.lens),
-        pictures=[_picture(timeline_spec(status, width)) for width in (WIDE, NARROW)] if status.windows else [],
-        headings=HEADINGS,
-        rows=[_row(window) for window in reversed(status.windows)],
-        alarms=_alarm_stories(status),
+    page: str = (
+        environment(number=number, percent=percent, words=in_words)
+        .get_template("timeline.html")
+        .render(
+            title=title,
+            version=__version__,
+            status=status,
+            newest=newest,
+            labelled=status.last_labelled,
+            asked=_asked(status.lens),
+            pictures=[image_of(timeline_spec(status, width)) for width in (WIDE, NARROW)] if status.windows else [],
+            headings=HEADINGS,
+            rows=[_row(window) for window in reversed(status.windows)],
+            alarms=_alarm_stories(status),
+        )
     )
+    return page
 
 
 class Asked(NamedTuple):
@@ -138,11 +133,6 @@ def _story(found: list[WatchAlarm]) -> AlarmStory:
         again = f"It came {times}, last in window {last.window}."
     words = first.words if first.words.endswith(".") else first.words + "."
     return AlarmStory(f"{first.window}: {KINDS[first.kind]}, {named}", words, again, first.acknowledged)
-
-
-def _picture(spec: dict[str, Any]) -> str:
-    drawn = base64.b64encode(svg_of(spec).encode()).decode("ascii")
-    return f"data:image/svg+xml;base64,{drawn}"
 
 
 def _row(w: WindowStatus) -> list[str]:

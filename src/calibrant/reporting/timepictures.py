@@ -6,12 +6,13 @@ import math
 from typing import Any, NamedTuple
 
 from ..monitoring.status import MonitorStatus, WindowStatus
-from .diagram import INK, OVER, PAPER, UNDER
+from .specs import ON_PAPER
 from .words import TOO_HIGH, TOO_LOW
 
 __all__ = ["LINES", "NARROW", "WIDE", "timeline_spec"]
 
 WIDE, NARROW = 820, 300
+OVER, UNDER, PAPER, INK = ON_PAPER.over, ON_PAPER.under, ON_PAPER.paper, "#333333"
 QUIET, MARK = "#7a7a80", "#b2560d"
 SINCE_START, SINCE_ANY = "since the start", "since any window"
 # What a mark says of a capital; a picture of more would hide whether alarms were near.

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from ..errors import MissingDependencyError
 
 __all__ = [
+    "Record",
     "Result",
     "decimals",
     "frame_of",
@@ -77,6 +78,21 @@ class Result:
         headings, rows = self._table()
         title = html_lines(self._title())
         return title + (html_table(headings, rows) if headings else "") + html_lines(*self._notes())
+
+
+class Record(Result):
+    """A result whose text is its title alone; in notebooks the columns of its frame are a table below it."""
+
+    def __repr__(self) -> str:
+        return self._title()
+
+    def _table(self) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+        columns = self._columns()
+        return list(columns), [[_cell(value) for value in row] for row in zip(*columns.values(), strict=True)]
+
+
+def _cell(value: Any) -> str:
+    return number(value) if value is None or isinstance(value, float) else str(value)
 
 
 def _holds_many(value: Any) -> bool:

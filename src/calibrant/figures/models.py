@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,42 +14,13 @@ from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
 from ..views.view import VectorView, View
-from ._pages import part_from_title
-from ._words import entry, name_room, room_of, shortened, width_of
-from .base import (
-    DASHES,
-    MARKERS,
-    SMALL,
-    check_words,
-    colour_on,
-    grid_of_axes,
-    grow,
-    ink_on,
-    legend,
-    new_ax,
-    plain,
-    source_of,
-)
+from .base import DASHES, MARKERS, SMALL, check_words, colour_on, legend, none_for_nan, plain, source_of
+from .canvas import grid_of_axes, grow, ink_on, new_ax, part_from_title
+from .labels import entry, name_room, room_of, shortened, width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
-
-__all__ = [
-    "ONE",
-    "Source",
-    "find_metric",
-    "legend_above",
-    "line_style",
-    "metric_label",
-    "panels",
-    "plain",
-    "predictions_of",
-    "read_models",
-    "row_weights",
-    "same_rows",
-    "single_point",
-]
 
 Source = Predictions | View | VectorView
 ONE = "model"
@@ -84,6 +55,35 @@ def read_models(
                 "y_true", f"{name!r} must be Predictions, a View or a Sketch", "or pass (y_true, {name: y_prob})"
             )
     return {str(name): source_of(who, source, None, where, {}, known) for name, source in models.items()}
+
+
+class Named(Protocol):
+    """The part of a figure's data that belongs to one model."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Part = TypeVar("Part", bound=Named)
+
+
+def model_named(parts: Sequence[Part], name: str) -> Part:
+    """The part of the model of this name."""
+    for part in parts:
+        if part.name == name:
+            return part
+    raise ArgumentError("name", f"there is no model {name!r}", f"one of {[part.name for part in parts]}")
+
+
+def by_model(parts: Sequence[Any], names: Sequence[str], repeated: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """Columns in which the models follow each other: those `repeated` for each, then the fields `names` of each."""
+    values = {name: [none_for_nan(getattr(part, name)) for part in parts] for name in names}
+    sizes = [len(held) for held in next(iter(values.values()))]
+    columns: dict[str, list[Any]] = {
+        "model": [part.name for part, n in zip(parts, sizes, strict=True) for _ in range(n)]
+    }
+    columns |= {name: list(own) * len(parts) for name, own in repeated.items()}
+    return columns | {name: [value for held in each for value in held] for name, each in values.items()}
 
 
 def predictions_of(who: str, models: dict[str, Source]) -> dict[str, Predictions]:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["entry", "label_room", "name_room", "room_of", "shortened", "taken_by_ticks", "width_of", "wrapped"]
-
 # An escaped dollar sign is one letter, and must stay whole.
 ESCAPED, DOLLAR = r"\$", "\ue000"
 ELLIPSIS = "\u2026"

@@ -12,22 +12,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "INK",
-    "PAPER_WIDTH",
-    "Tones",
-    "grid_of_axes",
-    "ground_of",
-    "grow",
-    "ink_on",
-    "is_ours",
-    "keep_room",
-    "load_matplotlib",
-    "new_ax",
-    "part_from_title",
-    "tones_of",
-]
-
 # Words, and words on a dark ground, which only an ax that was given can have.
 INK, CHALK = "#222222", "#EEEEEE"
 # One column of a paper, in inches.

@@ -1,0 +1,217 @@
+"""The report after recalibration: what changed, the diagrams of both, and the calibrators and the threshold of the validation data."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+from calibrant.cli import main
+from calibrant.cli.workflow import means_of
+from calibrant.reporting import Report
+from calibrant.reporting.building import BINS, diagram_of
+from calibrant.reporting.content import BeforeAfter, Change
+from calibrant.reporting.plain import changes_table
+from calibrant.reporting.repairs import repairs_of
+from calibrant.util.results import number
+
+RNG = np.random.default_rng(2)
+PROBS = RNG.random(400)
+LABELS = (RNG.random(400) < PROBS**2).astype(int)
+CURVE = cal.calibration_curve(LABELS, PROBS, bins=BINS)
+CHANGED = BeforeAfter(
+    ("platt was chosen.", "nll fell."),
+    (Change("accuracy", 0.7, None, None, 0.75, None, None), Change("nll", 0.6, 0.5, 0.7, 0.4, 0.3, 0.45)),
+    diagram_of(cal.Predictions(LABELS, PROBS), None, 0.95),
+)
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</title><script>alert(1)</script>",
+    "{{ 7 * 7 }}",
+    "{% for x in range(9) %}x{% endfor %}",
+    "-->",
+    "<svg onload=alert(1)>",
+    "javascript:alert(1)",
+    "\u202eright to left",
+    "\x00nul",
+    "&lt;already&gt;",
+]
+
+
+class Structure(HTMLParser):
+    """The elements and attributes of a page, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, tuple[str, ...]]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, tuple(name for name, _ in attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def structure(page: str) -> Structure:
+    parser = Structure()
+    parser.feed(page)
+    return parser
+
+
+@pytest.fixture(scope="module")
+def found() -> Report:
+    """Without the cells, which need seconds to draw and have tests of their own."""
+    made = cal.report(LABELS, PROBS**2, metrics=["ece", "nll"], repair=False)
+    return replace(made, before_after=CHANGED, cells=None)
+
+
+def test_numbers_on_the_page_are_the_library_s(found: Report) -> None:
+    text = structure(found.to_html()).text
+    for row in found.metrics.rows:
+        assert number(row.value) in text
+    for cells in changes_table(CHANGED)[1]:
+        assert all(cell in text for cell in cells)
+    for line in CHANGED.summary:
+        assert line in text
+
+
+def test_the_diagram_before_is_the_curve() -> None:
+    assert CHANGED.diagram is not None
+    rates = [bin.happens for bin in CHANGED.diagram.bins if bin.happens is not None]
+    assert rates == [rate for rate in CURVE.rate.tolist() if not np.isnan(rate)]
+
+
+def test_both_diagrams_stand_side_by_side(found: Report) -> None:
+    pictures = re.findall(r'src="data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)"', found.to_html())
+    assert len(pictures) == 3
+    before, after, below = pictures
+    assert before != after == below
+    assert found.before_after is not None
+    same = replace(found, before_after=replace(found.before_after, diagram=None)).to_html()
+    assert same.count("<img") == 1
+
+
+def test_nothing_leaves_the_page_and_nothing_runs(found: Report) -> None:
+    page = found.to_html()
+    assert "default-src 'none'" in unescape(page)
+    assert "<script" not in page
+    shown = re.sub(r"data:image/svg\+xml;base64,[A-Za-z0-9+/=]+|<a href=\"https://[^>]*>", "", page)
+    assert not re.search(r"https?:|@import|url\(|//", shown)
+    assert len(page) < 2_000_000
+    assert page == found.to_html()
+
+
+@pytest.mark.parametrize("payload", HOSTILE)
+def test_hostile_names_change_nothing_in_the_structure(found: Report, payload: str) -> None:
+    changed = replace(CHANGED, summary=(payload, "b"), values=tuple(replace(c, name=payload) for c in CHANGED.values))
+    calm = structure(found.to_html())
+    hostile = structure(replace(found, title=payload, before_after=changed).to_html())
+    assert hostile.seen == calm.seen
+
+
+def test_every_form_has_the_section(found: Report) -> None:
+    kept = found.to_dict()["before_after"]
+    assert kept["values"][1]["before_low"] == 0.5
+    assert kept["summary"] == list(CHANGED.summary)
+    text = found.to_markdown()
+    assert "## Before and after" in text
+    assert "| nll | 0.6000 | \\[0.5000, 0.7000\\] | 0.4000 | \\[0.3000, 0.4500\\] |" in text
+    plain = replace(found, before_after=None)
+    assert "before_after" not in plain.to_dict()
+    assert "Before and after" not in plain.to_markdown() + plain.to_html()
+
+
+def test_calibrators_of_the_validation_data_are_shown() -> None:
+    chosen = cal.recalibrate(LABELS, PROBS, folds=3)
+    section = repairs_of(chosen, 3)
+    assert [entry.method for entry in section.entries] == [each.method for each in chosen.candidates]
+    assert (section.method, section.rows, section.folds) == (chosen.method, 400, 3)
+    assert [entry.loss for entry in section.entries if not entry.reason] == [
+        each.loss for each in chosen.candidates if not each.reason
+    ]
+
+
+def test_the_threshold_is_that_of_the_validation_data(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    for name in ("v", "t"):
+        true = rng.beta(0.3, 0.3, 1500)
+        rows = {"y": (rng.random(1500) < true).astype(int), "p": true**2}
+        pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv", index=False)
+    words = ["run", "--validation", tmp_path / "v.csv", "--test", tmp_path / "t.csv", "--out", tmp_path / "o"]
+    with pytest.raises(SystemExit):
+        main(
+            [
+                *map(str, words),
+                "--metrics",
+                "nll",
+                "--interval",
+                "0.5",
+                "--resamples",
+                "20",
+                "--method",
+                "platt",
+                "--accuracy",
+                "0.9",
+            ]
+        )
+    told = json.loads((tmp_path / "o" / "metrics.json").read_text())
+    page = unescape((tmp_path / "o" / "report.html").read_text(encoding="utf-8"))
+    assert number(told["threshold"]["threshold"]) in page
+    assert f"{1 - told['threshold_on_test']['risk']:.1%} of those answers are right" in page
+
+
+def means(y: object, p: object, **words: object) -> list[str]:
+    return means_of(cal.evaluate(y, p, metrics="ece", **words).header)  # type: ignore[arg-type]
+
+
+def test_means_speak_of_the_positive_class() -> None:
+    """A shift hardly changes how often the prediction is right; 58 % said of what happens in 48 % is seen all the same."""
+    rng = np.random.default_rng(6)
+    true = rng.beta(2, 2, 600)
+    y, p = (rng.random(600) < true).astype(int), np.minimum(true + 0.08, 1)
+    header = cal.evaluate(y, p, metrics="ece").header
+    event, sure = means(y, p)
+    assert event == f"probabilities too high: the positive class is given {p.mean():.1%}, happens {y.mean():.1%}"
+    assert sure == f"says {header.mean_confidence:.1%}, is right {header.accuracy:.1%}: within chance"
+
+
+def test_means_put_what_is_off_first() -> None:
+    """Scores that are too extreme on both sides: the mean of the event is right, being right is not."""
+    p = np.repeat([0.05, 0.95], 200)
+    y = np.tile(np.repeat([1, 0], [40, 160]), 2)
+    y[200:] = 1 - y[:200]
+    first, second = means(y, p)
+    assert first == "overconfident: says 95.0%, is right 80.0%"
+    assert second.startswith("the positive class is given 50.0%")
+
+
+@pytest.mark.parametrize(("score", "said"), [(0.99, "99.0%"), (0.01, "1.0%")])
+def test_means_say_one_thing_once_where_one_class_is_always_predicted(score: float, said: str) -> None:
+    side = "high" if score > 0.5 else "low"
+    assert means([0, 1] * 50, [score] * 100) == [
+        f"probabilities too {side}: the positive class is given {said}, happens 50.0%"
+    ]
+
+
+def test_means_of_several_classes_and_of_several_labels() -> None:
+    probs = [[0.9, 0.05, 0.05]] * 100
+    assert means([0, 1] * 50, probs) == ["overconfident: says 90.0%, is right 50.0%"]
+    assert means([[0, 1], [1, 0]], [[0.2, 0.7], [0.6, 0.1]], multilabel=True) == []
+
+
+def test_verdict_never_claims_calibration() -> None:
+    for y, p in (([0, 1], [0.5, 0.5]), ([0, 0], [0.9, 0.9]), ([1, 1], [0.6, 0.6])):
+        sentence = cal.report(y, p, metrics="ece", interval=None, n_resamples=19, repair=False).verdict.sentence
+        assert not re.search(r"\b(well )?calibrated\b", sentence)
