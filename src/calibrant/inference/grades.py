@@ -16,7 +16,7 @@ from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_table, number, pvalue_text, text_table
+from ..util.results import Result, number, pvalue_text
 from ..views.keywords import checks_keywords
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
@@ -53,8 +53,8 @@ class GradeTest:
     """``"green"``, ``"amber"`` or ``"red"`` by the p-value as it is; empty for a grade without rows."""
 
 
-@dataclass(frozen=True)
-class GradeTests:
+@dataclass(frozen=True, repr=False)
+class GradeTests(Result):
     """The tests of all grades, in the order of the grades."""
 
     grades: tuple[GradeTest, ...]
@@ -77,19 +77,12 @@ class GradeTests:
                 return test
         raise ArgumentError("grade", f"there is no grade {grade!r}", f"one of {[t.grade for t in self.grades]}")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        rows = [dict(vars(test)) for test in self.grades]
-        words = {"method": self.method, "alternative": self.alternative, "correction": self.correction}
-        return {**words, "alpha": self.alpha, "grades": rows}
+    def _columns(self) -> dict[str, list[Any]]:
+        rows = [vars(test) for test in self.grades]
+        return {name: [row[name] for row in rows] for name in rows[0]}
 
-    def to_frame(self) -> Any:
-        """One row for each grade, as a frame of the library at hand."""
-        rows = self.to_dict()["grades"]
-        return frame_of({name: [row[name] for row in rows] for name in rows[0]})
-
-    def _cells(self) -> list[list[str]]:
-        return [
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        return HEADINGS, [
             [
                 str(t.grade),
                 str(t.rows),
@@ -101,12 +94,6 @@ class GradeTests:
             ]
             for t in self.grades
         ]
-
-    def __repr__(self) -> str:
-        return "\n".join(text_table(HEADINGS, self._cells()))
-
-    def _repr_html_(self) -> str:
-        return html_table(HEADINGS, self._cells())
 
 
 @checks_keywords()

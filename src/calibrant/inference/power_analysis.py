@@ -14,7 +14,7 @@ from ..errors import ArgumentError, UndefinedMetricError
 from ..input.convert import is_number
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_lines, html_table, number
+from ..util.results import Record, number
 from ..views.keywords import checks_keywords
 from .effects import (
     SLIGHT,
@@ -45,8 +45,8 @@ CLOSE, MOST_REPEATS = 0.02, 10_000
 FIRST_ROWS, MOST_ROWS = 32, 1 << 20
 
 
-@dataclass(frozen=True)
-class PowerResult:
+@dataclass(frozen=True, repr=False)
+class PowerResult(Record):
     """How likely a test is to find a deviation with `n` rows; for a sample size, `n` is what was sought."""
 
     test: str
@@ -62,15 +62,7 @@ class PowerResult:
     repeats: int = 0
     note: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    def to_frame(self) -> Any:
-        """One row, as a frame of the library at hand."""
-        return frame_of({name: [value] for name, value in self.to_dict().items()})
-
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         least = "at least " if self.method == "analytic" and self.high > self.power else ""
         chance = f"with probability {least}{number(self.target or self.power)} at level {self.alpha:g}"
         if self.target is None:
@@ -82,9 +74,9 @@ class PowerResult:
             how = f"simulated {self.repeats:,} times: probability {number(self.power)} [{number(self.low)}, {number(self.high)}]"
         return "\n".join([text, f"  {how}" + (f"; {self.note}" if self.note else "")])
 
-    def _repr_html_(self) -> str:
+    def _table(self) -> tuple[list[str], list[list[str]]]:
         row = [self.test, f"{self.n:,}", number(self.power), number(self.low), number(self.high), f"{self.alpha:g}"]
-        return html_lines(repr(self)) + html_table(["test", "rows", "power", "low", "high", "level"], [row])
+        return ["test", "rows", "power", "low", "high", "level"], [row]
 
 
 @checks_keywords("test", catalogue, taken=("lens",), view=())

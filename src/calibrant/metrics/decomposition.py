@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..binning.partition import KDTree, SimplexGrid, cells_of
 from ..errors import ArgumentError, InputError, InputTypeError, LensError, ShapeError, UndefinedMetricError
 from ..input.convert import column, is_frame, is_number, numbers, pick_columns
 from ..input.predictions import Predictions
-from ..util.results import frame_of, html_table, json_values, number
+from ..util.results import Record, number
 from ..views.keywords import VIEW_WORDS, checks_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, resolve, views_of
@@ -38,8 +38,8 @@ _ENOUGH_ROWS = 10
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
-class Decomposition:
+@dataclass(frozen=True, repr=False)
+class Decomposition(Record):
     """A score as miscalibration - discrimination + uncertainty.
 
     `value` is what these three add up to: the score, or the score of the bins' mean forecasts where bins were given. What
@@ -75,20 +75,12 @@ class Decomposition:
         """The score itself."""
         return self.value + self.within
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values; an infinite one is the text ``"inf"``, so that the result is valid JSON."""
-        return json_values(asdict(self))
-
-    def to_frame(self) -> Any:
-        """One row, as a frame of the library at hand."""
-        return frame_of({name: [value] for name, value in asdict(self).items()})
-
     def _parts(self) -> list[tuple[str, float]]:
         first, second = ("miscalibration", "discrimination") if self.method == "corp" else ("reliability", "resolution")
         parts = [(first, self.miscalibration), (second, self.discrimination), ("uncertainty", self.uncertainty)]
         return [*parts, ("within bins", self.within)] if self.within else parts
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         signs = ["= ", "- ", "+ ", "; "]
         terms = " ".join(
             f"{sign}{number(value)} {name}" for sign, (name, value) in zip(signs, self._parts(), strict=False)
@@ -96,10 +88,9 @@ class Decomposition:
         known = f" ({self.note})" if self.note else ""
         return f"{self.score} ({self.method}, {self.lens}): {number(self.value)} {terms}{known}".replace(" ; ", "; ")
 
-    def _repr_html_(self) -> str:
-        rows = [[name, number(value)] for name, value in [(self.score, self.value), *self._parts()]]
-        known = f"; {self.note}" if self.note else ""
-        return html_table(["part", "value"], rows, f"{self.score} ({self.method}, {self.lens}{known})")
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        parts = [(self.score, self.value), *self._parts()]
+        return ["part", "value"], [[name, number(value)] for name, value in parts]
 
 
 @checks_keywords("score", catalogue, view=())
