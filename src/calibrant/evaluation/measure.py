@@ -295,7 +295,7 @@ def with_direction(result: Result, m: Metric, p: Predictions | Sketches, options
         return replace(result, direction="")
     evidence = None
     if result.pvalue is None or m.alternative != "two-sided":
-        from ..inference.evidence import points_somewhere
+        from ..inference.significance import points_somewhere
 
         if not isinstance(p, Sketches):
             evidence = points_somewhere(m, p, options, ALPHA)

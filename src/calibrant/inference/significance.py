@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError
+from ..errors import ArgumentError, CalibrantError, UndefinedMetricError
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
@@ -33,7 +33,7 @@ from .resampling import (
 )
 from .verdicts import SignificanceResult, SignificanceTable
 
-__all__ = ["adjust", "assess", "assess_many", "read_source", "refuse_rows_by_label", "simulates"]
+__all__ = ["adjust", "assess", "assess_many", "points_somewhere", "read_source", "refuse_rows_by_label", "simulates"]
 
 Floats = NDArray[np.float64]
 Source = Predictions | View | VectorView
@@ -386,3 +386,25 @@ def _check_alpha(alpha: Any) -> None:
 def _check_alternative(alternative: Any) -> None:
     if alternative not in (None, "greater", "less", "two-sided"):
         raise ArgumentError("alternative", f"must be 'greater', 'less' or 'two-sided'; got {alternative!r}")
+
+
+# Metrics that are the same number as another, which has a test.
+SAME_AS = {"esce": "calibration_in_the_large"}
+
+
+def points_somewhere(
+    metric: Metric, source: Predictions | View | VectorView, options: dict[str, Any], alpha: float
+) -> bool | None:
+    """Whether a two-sided test in closed form rejects at level `alpha`; None where there is none that holds for these rows."""
+    other = catalogue[SAME_AS[metric.id]] if metric.id in SAME_AS else metric
+    words = {word: value for word, value in options.items() if word == "lens" or word in other.options}
+    test = OWN_TESTS.get(other.id, {}).get(DEFAULT_TESTS.get(other.id, ""))
+    if test is None or "two-sided" not in test.sides:
+        return None
+    try:
+        asked = _asked(other, source, words, alpha, "two-sided", 1, 0)
+        if len(asked.views) > 1 or test.off(asked):
+            return None
+        return test(asked).pvalue <= alpha
+    except CalibrantError:
+        return None

@@ -30,7 +30,7 @@ from ..views.lenses import Lens
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .hints import hint_at_edges, warn_of_sure_scores
-from .references import REFERENCES
+from .references import references
 from .signature import build_doc, build_signature, check_class_weight, check_option, formula_options
 
 __all__ = [
@@ -393,7 +393,7 @@ class Metric(Facts):
     @property
     def reference(self) -> str:
         """The paper, with its DOI or arXiv number where it has one."""
-        return str(REFERENCES[self.cite])
+        return str(references()[self.cite])
 
     @property
     def summary(self) -> str:
