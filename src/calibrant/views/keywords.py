@@ -89,7 +89,7 @@ def checks_keywords(
     taken: Sequence[str] = PREDICTION_WORDS,
     view: Sequence[str] = VIEW_WORDS,
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Have a function answer an unknown keyword with those that it takes: its own, those of predictions and options of its metrics.
+    """Make a function answer an unknown keyword by naming those that it takes: its own, those of predictions, options of its metrics.
 
     Its metrics are given by its keyword `argument`, as entries of `table`; with their options they take those in `view`.
     """
