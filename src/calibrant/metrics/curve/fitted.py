@@ -329,8 +329,13 @@ def _softmax(values: Floats) -> tuple[Floats, Floats]:
 
 def _slopes(view: VectorView, knots: Floats) -> Floats:
     """Slopes from 0 up of the function under which the labels are likeliest; a convex problem, solved by projected Newton steps."""
-    slopes = np.ones(len(knots) - 1)
-    value, gradient, curvature = _likelihood(view, knots, slopes)
+    return rising_slopes(lambda slopes: _likelihood(view, knots, slopes), len(knots) - 1, "fott_iop")
+
+
+def rising_slopes(loss: Callable[[Floats], tuple[float, Floats, Floats]], count: int, needed_by: str) -> Floats:
+    """Slopes from 0 up of least loss, which gives its value, gradient and curvature."""
+    slopes = np.ones(count)
+    value, gradient, curvature = loss(slopes)
     small = 0
     for _ in range(100):
         free = (slopes > 0) | (gradient < 0)
@@ -339,7 +344,7 @@ def _slopes(view: VectorView, knots: Floats) -> Floats:
             step[free] = -np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
         for _ in range(40):
             ahead = np.maximum(slopes + step, 0)
-            found = _likelihood(view, knots, ahead)
+            found = loss(ahead)
             if found[0] <= value + 1e-12 * (1 + abs(value)):
                 break
             step /= 2
@@ -347,7 +352,7 @@ def _slopes(view: VectorView, knots: Floats) -> Floats:
         slopes, (value, gradient, curvature) = ahead, found
         if small == 3:
             return slopes
-    raise UndefinedMetricError("fott_iop", "the likelihood has no maximum that could be found", "use fewer pieces")
+    raise UndefinedMetricError(needed_by, "the likelihood has no maximum that could be found", "use fewer pieces")
 
 
 def _likelihood(view: VectorView, knots: Floats, slopes: Floats) -> tuple[float, Floats, Floats]:
