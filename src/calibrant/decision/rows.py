@@ -15,7 +15,7 @@ from ..input.predictions import Predictions
 from ..input.weights import WeightKind
 from ..sketches.sketch import Sketch
 from ..util.cached import cached_property
-from ..views.keywords import check_words, unknown_word
+from ..views.keywords import check_keywords, unknown_word
 from ..views.resolve import as_predictions, views_of
 from ..views.selections import parse_selection
 from ..views.view import VectorView, View
@@ -135,7 +135,7 @@ def one_view(
     function: Callable[..., Any], y_true: Any, y_prob: Any, lens: Any, where: Any, keywords: Mapping[str, Any]
 ) -> View:
     """The one yes-or-no question a decision is about; `function` is what was called."""
-    check_words(function, keywords)
+    check_keywords(function, keywords)
     if isinstance(y_true, Sketch):
         y_true = y_true.view()
     if isinstance(y_true, (View, VectorView)):
