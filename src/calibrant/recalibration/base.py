@@ -79,6 +79,8 @@ class Calibrator:
     """Whether a higher score never gets a lower probability, for two classes."""
     keeps_argmax: ClassVar[bool] = False
     """Whether the predicted class of a row never changes."""
+    treats_classes_alike: ClassVar[bool] = False
+    """Whether no class has parameters of its own, so that one without rows needs no warning."""
     takes_any_score: ClassVar[bool] = False
     """Whether ``input="logit"`` stands for any score on the real line, probabilities included."""
     least_probability: ClassVar[float] = 0.0
@@ -306,6 +308,7 @@ class Identity(Calibrator):
     methods = (Method("none"),)
     keeps_order = True
     keeps_argmax = True
+    treats_classes_alike = True
     input: Input = "prob"
 
     def _fit(self, data: TrainingData) -> None:
