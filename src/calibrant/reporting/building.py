@@ -369,11 +369,10 @@ def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[
         extra = [
             f"More than {CROWDED:.0%} of the scores lie in one bin of equal width, so bins of equal size are shown."
         ]
-    names = ("low", "high", "rows", "weight", "mean_score", "rate", "gap", "lower", "upper")
-    columns = curve.to_dict()
+    columns = {field.name: curve.to_dict()[field.name] for field in fields(DiagramBin)}
     if view.weight_kind == "counts":  # a reader counts the rows that a row stands for
         columns["rows"] = [round(weight) for weight in columns["weight"]]
-    bins = tuple(DiagramBin(*row) for row in zip(*(columns[name] for name in names), strict=True))
+    bins = tuple(DiagramBin(*row) for row in zip(*columns.values(), strict=True))
     if view.is_soft:
         extra.append("No intervals: the labels are soft.")
     return Diagram(bins, view.lens, binning, curve.level, curve.method, (*notes, *extra)), curve.table
