@@ -23,7 +23,7 @@ from ..sketches.sketch import Sketch
 from ..util.checks import check_whole
 from ..util.results import number
 from ..util.version import __version__
-from ..views.keywords import PREDICTION_WORDS, unknown_word
+from ..views.keywords import check_words
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, views_of
 from ..views.selections import parse_selection
@@ -181,9 +181,7 @@ def report(
     >>> found.to_markdown().splitlines()[0]
     '# Calibration report'
     """
-    for word, value in words.items():
-        if word not in PREDICTION_WORDS:
-            raise unknown_word("report", word, value, [*OWN_WORDS, *PREDICTION_WORDS])
+    check_words(report, words)
     form = None if path is None else form_of(path, format)
     asked = read_options(title, metrics, lens, interval, n_resamples, rng, repair, accuracy, confidence_level)
     more: dict[str, Any] = {"by": _shown(by), "where": None if where is None else "given"}
@@ -196,23 +194,6 @@ def report(
     if path is not None:
         found.write(path, format=form)
     return found
-
-
-OWN_WORDS = (
-    "path",
-    "by",
-    "metrics",
-    "lens",
-    "where",
-    "interval",
-    "n_resamples",
-    "rng",
-    "title",
-    "repair",
-    "accuracy",
-    "confidence_level",
-    "format",
-)
 
 
 def read_options(
