@@ -26,7 +26,7 @@ from ..recalibration.scaling import (
 )
 from ..recalibration.scores import fingerprint, scale_of_odds
 from ..recalibration.softmax_regression import best_matrix, best_vector, bias_corrected
-from ..util.checks import check_positive, check_whole
+from ..util.checks import check_choice, check_positive, check_whole
 from .collecting import evaluating
 from .outputs import Output, chosen_output, row_counts
 from .rows import (
@@ -91,8 +91,7 @@ class MapModule(nn.Module):
     def __init__(self, n_classes: int | None, *, input: Input = "logit") -> None:
         super().__init__()
         n_classes = None if n_classes is None else check_whole(n_classes, "n_classes", 2)
-        if input not in ("logit", "prob"):
-            raise ArgumentError("input", f"must be 'prob' or 'logit'; got {input!r}")
+        check_choice(input, "input", ("prob", "logit"))
         self.n_classes = n_classes
         self.input: Input = input
         self.fit_record: FitRecord | None = None

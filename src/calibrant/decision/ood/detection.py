@@ -10,9 +10,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, InputTypeError, NotFittedError, ShapeError, UndefinedMetricError
+from ...errors import InputTypeError, NotFittedError, ShapeError, UndefinedMetricError
 from ...inference.resampling import generator, seed_of
-from ...util.checks import check_whole
+from ...util.checks import check_choice, check_whole
 from ...util.results import Result, number
 from ..rows import check_level, finite_column, lower_bound, upper_bound
 from .scores import finite_matrix
@@ -108,10 +108,8 @@ def ood_evaluate(
     near, far = finite_column(inside, "inside"), finite_column(outside, "outside")
     check_level(tpr, "tpr")
     check_level(level, "level")
-    if positive not in ("in", "out"):
-        raise ArgumentError("positive", f"must be 'in' or 'out'; got {positive!r}")
-    if interval not in ("logit", "wald"):
-        raise ArgumentError("interval", f"must be 'logit' or 'wald'; got {interval!r}")
+    check_choice(positive, "positive", ("in", "out"))
+    check_choice(interval, "interval", ("logit", "wald"))
     auroc, variance = delong(far, near)
     kept, other = (near, far) if positive == "in" else (-far, -near)
     threshold, fpr = _false_positives(kept, other, tpr)
