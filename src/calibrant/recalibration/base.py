@@ -21,6 +21,7 @@ from ..errors import (
 )
 from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
+from ..util.checks import check_choice
 from .scores import Array, Floats, Scores, TrainingData, absent_classes, in_order, named_as, read_rows
 
 __all__ = ["Calibrator", "CountingCalibrator", "FitRecord", "Identity", "Input", "Method"]
@@ -201,17 +202,14 @@ class Calibrator:
         raise NotImplementedError
 
     def _input(self) -> Input:
-        if self.input not in ("prob", "logit"):
-            raise ArgumentError("input", f"must be 'prob' or 'logit'; got {self.input!r}")
+        check_choice(self.input, "input", ("prob", "logit"))
         return self.input
 
     def _check_params(self) -> None:
         """Raise where a parameter has no meaning: none of the choices of its type; subclasses add theirs."""
         self._input()
         for name, choices in _choices(type(self)).items():  # type: ignore[arg-type]
-            if getattr(self, name) not in choices:
-                known = " or ".join(filter(None, [", ".join(map(repr, choices[:-1])), repr(choices[-1])]))
-                raise ArgumentError(name, f"must be {known}; got {getattr(self, name)!r}")
+            check_choice(getattr(self, name), name, choices)
 
     # What scikit-learn asks of an estimator.
 
