@@ -18,7 +18,6 @@ from ..util.results import Result, number
 from ..views.keywords import check_keywords
 from ..views.lenses import within_top
 from ..views.resolve import as_predictions, views_of
-from ..views.selections import parse_selection
 from ..views.view import Block, VectorView
 from .rows import check_cost, finite_column, one_view, read_distributions, several_classes
 
@@ -150,7 +149,7 @@ def expected_cost(
     (0.55, 0.0)
     """
     check_keywords(expected_cost, keywords)
-    source = parse_selection(where, as_predictions(y_true, y_prob, keywords))
+    source = as_predictions(y_true, y_prob, keywords, where)
     if where is not None and policy is not None:
         raise ArgumentError("where", "was given beside policy=", "choose the rows of both first")
     view = _whole_rows(several_classes("expected_cost", source))
@@ -328,7 +327,7 @@ def _top(
 ) -> tuple[float, float]:
     k = check_whole(k, "k")
     check_keywords(function, keywords)
-    source = parse_selection(where, as_predictions(y_true, y_prob, keywords))
+    source = as_predictions(y_true, y_prob, keywords, where)
     several_classes(function.__name__, source)
     if k >= source.k:
         return 1.0, 1.0
