@@ -448,10 +448,10 @@ def test_wrong_calls_start_no_job(spark: Any, several: Any, monkeypatch: pytest.
 
 def test_executors_without_calibrant_or_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")
-    task = cloudpickle.dumps(cs._task("fill", {"columns": {}}))
+    task = cloudpickle.dumps(cs.api._task("fill", {"columns": {}}))
     monkeypatch.setitem(sys.modules, "calibrant.spark", None)  # what travels must not ask for it
     monkeypatch.setitem(sys.modules, "calibrant.spark.executors", None)
-    monkeypatch.delattr(cal, "_sparkwork")
+    monkeypatch.delattr(cs, "executors")
     (batch,) = cloudpickle.loads(task)(iter([]))
     monkeypatch.undo()
     error = executors.Partial.of_row(batch.to_pylist()[0]).error
@@ -462,7 +462,7 @@ def test_executors_without_calibrant_or_with_another(monkeypatch: pytest.MonkeyP
     error = executors.Partial.of_row(batch.to_pylist()[0]).error
     assert "has version 0.0.1 on the executors and" in str(error)
     with pytest.raises(ImportError, match=r"calibrant: has version 0\.0\.1"):
-        list(cs._task("calibrate", {"map": ""})(iter([])))
+        list(cs.api._task("calibrate", {"map": ""})(iter([])))
 
 
 @pytest.fixture(scope="module")
@@ -555,7 +555,9 @@ def test_wrong_maps(spark: Any, binary: Any, maps: dict[str, Any], tmp_path: Pat
 
 def test_docstrings_and_page_run_as_shown(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their examples need a session, so that they are run here and not with the others."""
-    tests = [test for test in doctest.DocTestFinder().find(cs, globs={**vars(cs), "spark": spark}) if test.examples]
+    tests = [
+        test for test in doctest.DocTestFinder().find(cs.api, globs={**vars(cs.api), "spark": spark}) if test.examples
+    ]
     assert len(tests) == 2
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     for test in tests:
