@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-gpu deep lint browser bench docs gallery reproduce simulate stub clean
+.PHONY: demo test test-minimal test-gpu deep lint browser bench docs gallery reproduce simulate stub clean
 
 demo: $(VENV)/.core
 	$(BIN)/calibrant demo
@@ -26,6 +26,15 @@ browser:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || \
 		echo "no Chromium: the tests of the report in a browser will be skipped"
+
+# The core dependencies alone, at the lowest versions allowed.
+test-minimal: $(VENV)-minimal/.ready
+	$(VENV)-minimal/bin/python -m pytest -q -p no:cacheprovider tests/test_minimal.py
+
+$(VENV)-minimal/.ready: pyproject.toml tests/minimal.txt
+	$(PYTHON) -m venv $(VENV)-minimal
+	$(VENV)-minimal/bin/pip install -q -r tests/minimal.txt pytest hypothesis -e .
+	touch $@
 
 # The PyTorch tests on a CUDA device, in an environment that has one.
 test-gpu:
@@ -59,7 +68,7 @@ stub: $(VENV)/.dev
 	$(BIN)/python tools/make_stub.py
 
 clean:
-	rm -rf $(VENV) .bench* .mypy_cache .ruff_cache .pytest_cache docs/_build
+	rm -rf $(VENV) $(VENV)-minimal .bench* .mypy_cache .ruff_cache .pytest_cache docs/_build
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

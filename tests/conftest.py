@@ -1,4 +1,4 @@
-"""Shared by all tests: the `--deep` switch, and where real predictions lie."""
+"""Shared by all tests: the `--deep` switch, where real predictions lie, and the sample that stands in for them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.sample import write_sample
 
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
@@ -31,10 +33,24 @@ def deep(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--deep"))
 
 
+REAL = Path(os.environ.get("CALIBRANT_DATA", ROOT.parent / "shared" / "data"))
+
+
 @pytest.fixture(scope="session")
-def data_folder() -> Path:
+def sample_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Simulated predictions in the form of the real ones."""
+    return write_sample(tmp_path_factory.mktemp("sample") / "data")
+
+
+@pytest.fixture(scope="session")
+def data_folder(request: pytest.FixtureRequest) -> Path:
+    """Real predictions, or the sample where they are absent: for what must hold on any data."""
+    return REAL if (REAL / "checks.json").exists() else request.getfixturevalue("sample_folder")
+
+
+@pytest.fixture(scope="session")
+def real_folder() -> Path:
     """Real predictions with published numbers; a test that needs them is skipped by name where they are absent."""
-    folder = Path(os.environ.get("CALIBRANT_DATA", ROOT.parent / "shared" / "data"))
-    if not (folder / "checks.json").exists():
-        pytest.skip(f"NO REAL PREDICTIONS in {folder}: set CALIBRANT_DATA to check published numbers")
-    return folder
+    if not (REAL / "checks.json").exists():
+        pytest.skip(f"NO REAL PREDICTIONS in {REAL}: set CALIBRANT_DATA to check published numbers")
+    return REAL

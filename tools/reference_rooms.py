@@ -76,11 +76,12 @@ ROOMS = {
     ),
     "improve": Room(
         "Improve",
-        "Maps from scores to calibrated probabilities.",
+        "Calibrators: from scores to calibrated probabilities.",
         "improve.md",
         (
             Section(
-                "Choose and keep a map", ("recalibration.choosing", "recalibration.persistence", "recalibration.base")
+                "Choose and keep a calibrator",
+                ("recalibration.choosing", "recalibration.persistence", "recalibration.base", "recalibration.scores"),
             ),
             Section("Scaling of logits", ("recalibration.scaling",)),
             Section("Curves for two classes", ("recalibration.binary",)),
@@ -101,7 +102,7 @@ ROOMS = {
             Section("Thresholds and abstention", ("decision.thresholds", "decision.selective", "decision.areas")),
             Section("Costs and review", ("decision.costs", "decision.routing")),
             Section("Words and bounds", ("decision.likert", "decision.low_default")),
-            Section("Foreign rows", ("decision.ood.detection", "decision.ood.scores")),
+            Section("Out-of-distribution rows", ("decision.ood.detection", "decision.ood.scores")),
         ),
     ),
     "watch": Room(

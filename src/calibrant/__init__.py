@@ -11,6 +11,7 @@ the calibrators are names of ``calibrant`` too. Nothing is imported before it is
 from importlib import import_module
 from typing import Any
 
+from .util.namespace import fill_from
 from .util.version import __version__ as __version__
 
 # The packages whose functions and classes are names here, and those that are reached by their own name only.
@@ -30,6 +31,8 @@ _NAMESPACES = (
 )
 _MODULES = ("curves", "errors", *_NAMESPACES[1:])  # a star import must not hide the builtin input
 _EXTRAS = ("input", "sklearn", "spark", "torch")
+
+fill_from("tests of metrics", "calibrant.inference.significance")
 
 
 def _homes() -> dict[str, str]:

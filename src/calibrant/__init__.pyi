@@ -19,6 +19,9 @@ from .binning import EqualMass as EqualMass
 from .binning import EqualWidth as EqualWidth
 from .binning import KDTree as KDTree
 from .binning import SimplexGrid as SimplexGrid
+from .decision import OodDetector as OodDetector
+from .decision import OodKnn as OodKnn
+from .decision import OodMahalanobis as OodMahalanobis
 from .decision import augrc as augrc
 from .decision import aurc as aurc
 from .decision import choose_threshold as choose_threshold
@@ -28,12 +31,9 @@ from .decision import e_aurc as e_aurc
 from .decision import expected_cost as expected_cost
 from .decision import likert_error as likert_error
 from .decision import net_benefit as net_benefit
-from .decision import ood_detector as ood_detector
 from .decision import ood_energy as ood_energy
 from .decision import ood_entropy as ood_entropy
 from .decision import ood_evaluate as ood_evaluate
-from .decision import ood_knn as ood_knn
-from .decision import ood_mahalanobis as ood_mahalanobis
 from .decision import ood_max_logit as ood_max_logit
 from .decision import ood_msp as ood_msp
 from .decision import ood_mutual_information as ood_mutual_information

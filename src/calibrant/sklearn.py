@@ -14,9 +14,9 @@ from .input.convert import column
 from .input.labels import class_names, encode_labels
 from .metrics.registry import Metric, catalogue
 from .metrics.reliability_curve import CalibrationCurve, calibration_curve
-from .recalibration.base import CalibrationMap
+from .recalibration.base import Calibrator
 from .recalibration.choosing import recalibrate
-from .recalibration.methods import METHODS
+from .recalibration.methods import find_method
 from .views.keywords import VIEW_WORDS, unknown_word
 
 try:
@@ -49,7 +49,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         classifier as it is, and the rows given must then be new to it.
     """
 
-    def __init__(self, estimator: Any, method: str | CalibrationMap = "auto", cv: Any = 5) -> None:
+    def __init__(self, estimator: Any, method: str | Calibrator = "auto", cv: Any = 5) -> None:
         self.estimator = estimator
         self.method = method
         self.cv = cv
@@ -68,7 +68,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if y is None:
             raise ArgumentError("y", "is missing; this estimator requires y to be passed, but the target y is None")
         y = column_or_1d(y, warn=True)
-        wanted = self.method.input if isinstance(self.method, CalibrationMap) else None
+        wanted = self.method.input if isinstance(self.method, Calibrator) else None
         if self.cv == "prefit":
             check_is_fitted(self.estimator)
             self.estimator_ = self.estimator
@@ -82,17 +82,15 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             self.n_features_in_ = self.estimator_.n_features_in_
         codes = _codes(self.classes_, y)
         values, kind = scores
-        if isinstance(self.method, CalibrationMap):
+        if isinstance(self.method, Calibrator):
             self.map_ = clone(self.method).fit(values, codes, sample_weight)
         elif self.method == "auto":
             found = recalibrate(codes, values, input=kind, sample_weight=sample_weight)
             if found.warned:
                 warn_caller(found.note)
             self.map_ = found.map
-        elif self.method in METHODS:
-            self.map_ = METHODS[self.method](input=kind).fit(values, codes, sample_weight)
         else:
-            raise ArgumentError("method", f"{self.method!r} is no map", f"known: auto, {', '.join(METHODS)}")
+            self.map_ = find_method(self.method)(input=kind).fit(values, codes, sample_weight)
         return self
 
     def predict_proba(self, X: Any) -> Any:

@@ -35,7 +35,7 @@ FLAGS = [
     "--remote-debugging-pipe",
 ]
 LOCAL = ("file:", "data:", "blob:", "about:")
-PATIENCE = 30.0
+PATIENCE = 600.0
 
 
 def find_chromium() -> str | None:
@@ -194,6 +194,12 @@ class Page:
         deadline = time.monotonic() + PATIENCE
         while not self._loaded:
             self._browser.listen(deadline, "the page to load")
+
+    def wait_for_problem(self, text: str) -> None:
+        """Listen until a problem with this text is reported."""
+        deadline = time.monotonic() + PATIENCE
+        while not any(text in problem for problem in self.problems):
+            self._browser.listen(deadline, f"a problem with {text!r}")
 
     def resize(self, width: int, height: int) -> None:
         self.call(

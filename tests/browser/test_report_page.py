@@ -209,8 +209,7 @@ def test_a_script_that_got_in_would_not_run(browser: Browser, files: dict[str, P
         )
         assert page.run("typeof window.got") == "undefined"
         assert page.run("fetch('https://example.org').then(() => 'went', () => 'stopped')") == "stopped"
-        page.run("new Promise(done => setTimeout(done, 50))")
-        assert any("Content Security Policy" in problem for problem in page.problems)
+        page.wait_for_problem("Content Security Policy")
 
 
 def test_policy_names_exactly_the_scripts_of_the_page(reports: dict[str, Report]) -> None:

@@ -10,10 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant.recalibration.base import CalibrationMap
-from calibrant.recalibration.grouped import GroupMap
-from calibrant.recalibration.methods import METHODS
-from calibrant.recalibration.persistence import map_types
+from calibrant.recalibration.base import Calibrator
+from calibrant.recalibration.grouped import GroupedCalibrator
+from calibrant.recalibration.methods import METHODS, calibrator_types
 
 from .problems import COLUMNS, Problem, random_problem
 
@@ -30,7 +29,6 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "GroupCalibration": [{"map": cal.VennAbers()}],
     "MultiCalibration": [{"min_size": 20}, {"min_size": 20, "held_out": 0}],
 }
-ABSTRACT = ("UnlabelledMap", "GroupMap", "ScoreMap")
 SOLVED = 1e-5  # how far a search for the optimum may stop from it, in probability
 SCALES = (1000, 0.001, np.pi)
 
@@ -38,20 +36,20 @@ SCALES = (1000, 0.001, np.pi)
 def every_calibrator() -> list[Any]:
     return [
         pytest.param(name, options, id=f"{name}({', '.join(f'{k}={v}' for k, v in options.items())})")
-        for name in sorted(set(map_types()) - set(ABSTRACT))
+        for name in sorted(calibrator_types())
         for options in VARIANTS.get(name, [{}])
     ]
 
 
-def made(name: str, options: dict[str, Any], k: int) -> CalibrationMap:
+def made(name: str, options: dict[str, Any], k: int) -> Calibrator:
     if "before" in options:
         options = {**options, "before": np.full(k, 1 / k)}
-    return map_types()[name](**options)
+    return calibrator_types()[name](**options)
 
 
-def mapped(map: CalibrationMap, given: Problem, new: Problem, **words: Any) -> NDArray[np.float64]:
+def mapped(map: Calibrator, given: Problem, new: Problem, **words: Any) -> NDArray[np.float64]:
     """What the calibrator, fitted on one problem, gives for the rows of another; the interval too where it has one."""
-    fit_groups, new_groups = ({"groups": p.groups} if isinstance(map, GroupMap) else {} for p in (given, new))
+    fit_groups, new_groups = ({"groups": p.groups} if isinstance(map, GroupedCalibrator) else {} for p in (given, new))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         map.fit(given.p, given.y, **fit_groups, **words)
@@ -72,7 +70,7 @@ def problems(shape: str, tied: bool) -> tuple[Problem, Problem]:
 
 def test_every_calibrator_is_tried() -> None:
     assert {type(make()).__name__ for make in METHODS.values()} <= {p.values[0] for p in every_calibrator()}
-    assert set(VARIANTS) <= set(map_types())
+    assert set(VARIANTS) <= set(calibrator_types())
 
 
 @calibrators
@@ -151,7 +149,7 @@ def test_the_order_of_rows_with_sharp_logits_changes_nothing(name: str, k: int) 
     given = {"groups": groups} if name == "MultiCalibration" else {}
 
     def applied(order: NDArray[Any]) -> NDArray[np.float64]:
-        made = map_types()[name](input="logit")
+        made = calibrator_types()[name](input="logit")
         words = {word: values[order] for word, values in given.items()}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -22,14 +22,11 @@ from calibrant.decision.selective import risk_coverage
 from calibrant.decision.thresholds import choose_threshold
 from calibrant.inference.grades import grade_tests
 from calibrant.inference.power_analysis import power
-from calibrant.monitoring.changepoint import detect_changes, locate_change
-from calibrant.monitoring.detectors import start_detector
-from calibrant.monitoring.drift import psi, score_drift
-from calibrant.monitoring.eprocess import start_eprocess
-from calibrant.monitoring.labelfree import estimate_accuracy, expected_confusion
+from calibrant.monitoring.changepoint import locate_change, start_detector
+from calibrant.monitoring.drift import score_drift
+from calibrant.monitoring.labelfree import confidence_summary, estimate_accuracy, read_change
 from calibrant.monitoring.monitor import Monitor
-from calibrant.monitoring.sequences import miscalibration_cs, offset_cs
-from calibrant.monitoring.summaries import confidence_summary, read_change
+from calibrant.monitoring.sequential import start_eprocess
 
 TWO = cal.make_miscalibrated(400, warp=cal.simulate.temperature(2.0), rng=6)
 Y, P = TWO.y_true, TWO.y_prob
@@ -101,14 +98,10 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "uce": lambda: cal.uce_diagram(KY, KP),
     "summary": lambda: confidence_summary(P),
     "change": lambda: read_change(P[:200], P[200:]),
-    "drift": lambda: psi(P[:200], np.sqrt(P[200:]), rng=0),
+    "drift": lambda: score_drift(P[:200], np.sqrt(P[200:]), rng=0)["psi"],
     "drift report": lambda: score_drift(P[:200], np.sqrt(P[200:]), rng=0),
     "accuracy": lambda: estimate_accuracy(KP.max(axis=1), method="average_confidence"),
-    "confusion": lambda: expected_confusion(P),
-    "detections": lambda: detect_changes(Y, P, run_length=1000),
-    "change point": lambda: locate_change(Y, P),
-    "sequence": lambda: miscalibration_cs(Y, P),
-    "offset": lambda: offset_cs(Y, P),
+    "change point": lambda: locate_change([cal.Sketch.of(Y, P)] * 3),
     "e-process": lambda: start_eprocess(lens="binary").update(cal.Sketch.of(Y, P)),
     "detector": lambda: start_detector(run_length=100, lens="binary").update(cal.Sketch.of(Y, P)),
     "report": lambda: cal.report(Y, P),

@@ -17,25 +17,25 @@ CASES = published.cases(FOLDER) if (FOLDER / "checks.json").exists() else [None]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "no data" if case is None else case.id)
-def test_published_number(case: Any, data_folder: Path) -> None:
+def test_published_number(case: Any, real_folder: Path) -> None:
     ours = case.compute()
     assert published.is_reproduced(case, ours), f"ours {ours}, published {case.published} in {case.source}"
 
 
-def test_every_way_to_compute_is_used(data_folder: Path) -> None:
+def test_every_way_to_compute_is_used(real_folder: Path) -> None:
     """A quantity that is renamed in the data must not fall out of sight."""
     ids = [case.id for case in CASES]
     assert len(set(ids)) == len(ids) >= 176
-    checks = published.json.loads((data_folder / "checks.json").read_text())
-    vectors = published.json.loads((data_folder / "vectors.json").read_text())["vectors"]
+    checks = published.json.loads((real_folder / "checks.json").read_text())
+    vectors = published.json.loads((real_folder / "vectors.json").read_text())["vectors"]
     found = {published.first_match(published.QUANTITIES, check["quantity"]) for check in checks}
     used = {match[0].re.pattern for match in found if match}
     used |= {match[0].re.pattern for v in vectors if (match := published.first_match(published.VECTORS, v["id"]))}
     assert used == {*published.QUANTITIES, *published.VECTORS}
 
 
-def test_only_what_does_not_fit_its_own_data_is_left_out(data_folder: Path) -> None:
-    reasons = published.left_out(data_folder)
+def test_only_what_does_not_fit_its_own_data_is_left_out(real_folder: Path) -> None:
+    reasons = published.left_out(real_folder)
     assert all("its own predictions give" in why for why in reasons.values()), reasons
     assert {name.split()[0] for name in reasons} == {
         "agnews_bert_n1000_bihani",
@@ -44,16 +44,16 @@ def test_only_what_does_not_fit_its_own_data_is_left_out(data_folder: Path) -> N
     }
 
 
-def test_a_number_that_is_off_is_called_off(data_folder: Path) -> None:
+def test_a_number_that_is_off_is_called_off(real_folder: Path) -> None:
     for case in CASES:
         ours = case.compute()
         assert not published.is_reproduced(case, [value + 3 * case.tolerance + 1e-9 for value in ours]), case.id
 
 
 @pytest.mark.parametrize(("bins", "printed"), [(10, 3.694947603203135), (15, 6.298957873650591)])
-def test_groups_by_quantile_to_every_digit(bins: int, printed: float, data_folder: Path) -> None:
+def test_groups_by_quantile_to_every_digit(bins: int, printed: float, real_folder: Path) -> None:
     """Without the row that calzone's open outermost edge loses, every digit it prints is reproduced."""
-    arrays = published.read_set(data_folder, "calzone_welldata")
+    arrays = published.read_set(real_folder, "calzone_welldata")
     score = arrays["p_class1"]
     edges = published.quantile_edges(score, bins)
     rows = published.welldata(arrays)
@@ -62,7 +62,7 @@ def test_groups_by_quantile_to_every_digit(bins: int, printed: float, data_folde
     assert published.hl_quantile(arrays, bins) != pytest.approx(printed, rel=1e-8)
 
 
-def test_calzone_to_ten_digits(data_folder: Path) -> None:
+def test_calzone_to_ten_digits(real_folder: Path) -> None:
     """The manual prints them all, where it does not round; the tolerance of the vector is far wider."""
     own = [case for case in CASES if "calzone_ref" in case.id]
     assert len(own) == 14
@@ -70,9 +70,9 @@ def test_calzone_to_ten_digits(data_folder: Path) -> None:
         assert case.compute() == pytest.approx(case.published, rel=1e-9), case.id
 
 
-def test_giviti_p_value(data_folder: Path) -> None:
+def test_giviti_p_value(real_folder: Path) -> None:
     """Printed in the vignette beside the statistic; the law allows for the choice of the degree."""
-    arrays = published.read_set(data_folder, "icu_saps2_giviti")
+    arrays = published.read_set(real_folder, "icu_saps2_giviti")
     found = published.giviti_test(arrays["label"], arrays["p_saps2"])
     assert found.pvalue == pytest.approx(6.27e-10, abs=0.005e-10)
     assert found.detail["degree"] == 2
@@ -87,10 +87,10 @@ def test_giviti_p_value(data_folder: Path) -> None:
     ],
 )
 def test_smooth_error_solves_its_equation_by_direct_integration(
-    name: str, column: str | None, printed: float, data_folder: Path
+    name: str, column: str | None, printed: float, real_folder: Path
 ) -> None:
     """A reflected Gaussian summed over the rows at each of 400 points: as wide as the error that it leaves."""
-    arrays = published.read_set(data_folder, name)
+    arrays = published.read_set(real_folder, name)
     if column is None:
         outcome, score = arrays["pred"] == arrays["label"], arrays["confidence"].astype(float)
         found = published.cal.smece(published.top1(arrays))
@@ -113,7 +113,7 @@ def test_smooth_error_solves_its_equation_by_direct_integration(
 
 
 def test_script_prints_a_verdict_for_each(
-    data_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    real_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert published.main() == 0
     text = capsys.readouterr().out

@@ -22,7 +22,7 @@ YES = (RNG.random(300) < SCORE).astype(int)
 
 # Imports once and forks, so that a kill costs milliseconds and not the start of Python.
 SETUP = """
-import itertools, json, os, random, select, signal, sqlite3, sys
+import itertools, json, os, random, resource, signal, sqlite3, sys
 import numpy as np
 from calibrant.monitoring.store import Store
 from calibrant.monitoring.monitor import Monitor
@@ -90,38 +90,47 @@ def die_after(kind, steps):
     count(kind, lambda: os.kill(os.getpid(), signal.SIGKILL) if next(left) <= 0 else None)
 
 
-def size_of(file):
-    try:
-        return os.path.getsize(file)
-    except FileNotFoundError:  # SQLite takes it away when nobody has the database open
-        return 0
+def bytes_of_an_update():
+    # How large the journal of one update becomes; while somebody reads, SQLite does not take it away.
+    calm = make(folder + "/bytes.db")
+    send(calm, 0)
+    reader = sqlite3.connect(folder + "/bytes.db")
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM meta").fetchall()
+    send(calm, 1)
+    found = os.path.getsize(folder + "/bytes.db-wal")
+    reader.close()
+    return found
 
 
+def die_at_byte(count):
+    # The kernel ends this process when a file would become larger. The index of the journal always has as many bytes as INDEX.
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (count, count))
+
+
+INDEX = 32768
 totals = {kind: steps_of_an_update(kind) for kind in ("statement", "step")}
+totals["byte"] = bytes_of_an_update()
 done, died, problems = 0, 0, []
 for kill in range(kills):
-    # Where a kill falls is chosen by progress, never by time: after some confirmed updates, at a statement, a step within one, or as
-    # soon as the journal has grown.
-    how, confirmed = random.choice(["statement", "step", "journal"]), random.randrange(4)
-    moment = 0 if how == "journal" else random.randint(1, totals[how])
+    # Where a kill falls is chosen by progress, never by time: after some confirmed updates, at a statement, at a step within one, or
+    # at a byte of the journal or of the database; at the latest after an update, before it is confirmed.
+    how, confirmed = random.choice(["statement", "step", "byte"]), random.randrange(4)
+    moment = random.randint(1, totals[how])
     reader, writer = os.pipe()
     pid = os.fork()
     if not pid:
         monitor = Monitor.open(path)
-        for i in range(done, COUNT):
-            if how != "journal" and i - done == confirmed:
-                die_after(how, moment)
+        for i in range(done, done + confirmed):
             send(monitor, i)
             os.write(writer, b".")
-        os._exit(0)
+        die_at_byte(INDEX + moment) if how == "byte" else die_after(how, moment)
+        send(monitor, done + confirmed)
+        os.kill(os.getpid(), signal.SIGKILL)
     os.close(writer)
     told = 0
-    if how == "journal":
-        while told < confirmed:
-            told += len(os.read(reader, 1))
-        while not select.select([reader], [], [], 0)[0] and not size_of(path + "-wal"):
-            pass
-        os.kill(pid, signal.SIGKILL)
     while chunk := os.read(reader, 4096):
         told += len(chunk)
     died += os.WIFSIGNALED(os.waitpid(pid, 0)[1])
@@ -148,6 +157,9 @@ print(json.dumps({"problems": problems, "same": same, "done": done, "died": died
 TWO = (
     SETUP
     + """
+from calibrant.monitoring import store
+
+store.PATIENCE = 600  # a writer that has to wait for long is no failure
 folder = sys.argv[1]
 path = folder + "/two.db"
 make(path)

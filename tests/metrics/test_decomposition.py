@@ -385,7 +385,9 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(cal.LensError, match="class:NAME"):
         cal.decompose([[0, 1]], [[0.2, 0.9]], multilabel=True)
     view = cal.views.View(np.array([0.1, 0.9]), np.array([0, 1], np.uint8))
-    for more in ({"lens": "binary"}, {"where": [True, False]}, {"counts": [1, 1]}):
+    with pytest.raises(cal.LensError, match="was chosen when the view was made"):
+        cal.decompose(view, lens="top_label")
+    for more in ({"where": [True, False]}, {"counts": [1, 1]}):
         with pytest.raises(cal.InputTypeError, match="is a view"):
             cal.decompose(view, **more)
 

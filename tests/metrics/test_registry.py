@@ -7,6 +7,7 @@ import gc
 import inspect
 import json
 import math
+import os
 import pickle
 import subprocess
 import sys
@@ -20,9 +21,8 @@ import pytest
 import calibrant as cal
 from calibrant import catalogue, errors
 from calibrant.metrics import Metric
-from calibrant.metrics import registry as _metric
 from calibrant.metrics.registry import Catalogue, metric, preset
-from calibrant.views import View
+from calibrant.views import View, resolve
 
 EVERY = [pytest.param(m, id=m.id) for m in catalogue.values()]
 Y, P = [0, 1, 1, 0], [0.2, 0.8, 0.6, 0.3]
@@ -353,13 +353,13 @@ def test_a_call_leaves_nothing_for_the_collector(id: str, monkeypatch: pytest.Mo
         return make
 
     for name in ("as_predictions", "parse_selection"):
-        monkeypatch.setattr(_metric, name, noted(getattr(_metric, name)))
+        monkeypatch.setattr(resolve, name, noted(getattr(resolve, name)))
     rows = [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.4, 0.1]]
     gc.disable()
     try:
         cal.catalogue[id]([0, 1, 2, 1, 0] * 20, rows * 20)
         cal.catalogue[id]([0, 1, 2, 1, 0] * 20, rows * 20, where=cal.select.label(0))
-        assert len(made) == 4
+        assert len(made) == 3
         assert all(reference() is None for reference in made)
     finally:
         gc.enable()
@@ -380,3 +380,28 @@ def test_a_call_leaves_nothing_for_the_collector(id: str, monkeypatch: pytest.Mo
 def test_names_of_other_forms_are_not_aliases(name: str) -> None:
     with pytest.raises(cal.UnknownMetricError):
         catalogue[name]
+
+
+def test_a_call_takes_a_short_path() -> None:
+    """Files of the package that a call passes through, and calls of its functions, of which a warm one makes fewest."""
+    rng = np.random.default_rng(0)
+    p = rng.random(1000)
+    y = (rng.random(1000) < p).astype(int)
+    files: set[str] = set()
+    calls: list[str] = []
+    root = os.path.dirname(cal.__file__)
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(root):
+            files.add(frame.f_code.co_filename)
+            calls.append(frame.f_code.co_name)
+
+    cal.ece(y, p)
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        cal.ece(y, p)
+    finally:
+        sys.setprofile(before)
+    assert len(files) <= 12, sorted(files)
+    assert len(calls) <= 60, calls

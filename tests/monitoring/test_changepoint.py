@@ -5,20 +5,36 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, InputError, LensError
-from calibrant.monitoring.alternatives import Wagers
-from calibrant.monitoring.changepoint import detect_changes, locate_change
-from calibrant.monitoring.detectors import EDetector, start_detector
+from calibrant.errors import ArgumentError, InputError, LensError, ShapeError, WeightsNotSupportedError
+from calibrant.monitoring.changepoint import EDetector, locate_change, start_detector
+from calibrant.monitoring.sequential import Alternatives
+from calibrant.views.view import View
 
 B = np.array([0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
 Y = np.array([0, 1, 0, 0, 1, 0, 1, 1, 1, 1])
-HALF = Wagers(shifts=(0.5,), slopes=(), learner=None)
-ONE = Wagers(shifts=(1.0,), slopes=(), learner=None)
+HALF = Alternatives(shifts=(0.5,), slopes=(), learner=None)
+ONE = Alternatives(shifts=(1.0,), slopes=(), learner=None)
+
+
+def rows_of(y: Any, p: Any, size: int = 1) -> list[View]:
+    """Windows of so many rows each."""
+    y, p = np.asarray(y, np.uint8), np.asarray(p, float)
+    return [View(p[k : k + size], y[k : k + size], lens="binary") for k in range(0, len(p), size)]
+
+
+def detected(windows: Any, run_length: float, **options: Any) -> tuple[list[float], EDetector]:
+    """Statistic after each window, nan where an alarm started it again, and the last state."""
+    state, path = start_detector(run_length=run_length, lens="binary", **options), []
+    for window in windows:
+        state = state.update(window)
+        path.append(math.nan if state.alarmed else math.exp(state.log_value))
+    return path, state
 
 
 def test_published_recursions() -> None:
@@ -26,33 +42,34 @@ def test_published_recursions() -> None:
         0.9685829809, 2.9578241204, 3.4055163904, 3.5903244472, 5.8580552771,
         5.054593133, 7.0215624776, 8.8967079273, 10.5174521725, 11.7485876236,
     ]  # fmt: skip
-    np.testing.assert_allclose(detect_changes(Y, B, run_length=1e6, wagers=HALF).path, wanted, atol=5e-10)
-    cusum = detect_changes(Y, B, run_length=1e6, kind="cusum", wagers=HALF)
-    assert cusum.path[-1] == pytest.approx(1.3943384335, abs=5e-11)
-    assert detect_changes(Y, B, run_length=1e6, wagers=ONE).path[-1] == pytest.approx(11.4758287926, abs=5e-10)
-    last = detect_changes(Y, B, run_length=1e6, kind="cusum", wagers=ONE).path[-1]
-    assert last == pytest.approx(1.7398551623, abs=5e-11)
+    rows = rows_of(Y, B)
+    np.testing.assert_allclose(detected(rows, 1e6, alternatives=HALF)[0], wanted, atol=5e-10)
+    assert detected(rows, 1e6, kind="cusum", alternatives=HALF)[0][-1] == pytest.approx(1.3943384335, abs=5e-11)
+    assert detected(rows, 1e6, alternatives=ONE)[0][-1] == pytest.approx(11.4758287926, abs=5e-10)
+    assert detected(rows, 1e6, kind="cusum", alternatives=ONE)[0][-1] == pytest.approx(1.7398551623, abs=5e-11)
 
 
 @pytest.mark.parametrize("kind", ["sr", "cusum"])
-def test_path_equals_the_recursion_with_restarts(kind: str) -> None:
+def test_path_equals_the_recursion_with_restarts(kind: Any) -> None:
     rng = np.random.default_rng(0)
-    p = rng.random(9000)
-    y = (rng.random(9000) < np.where(np.arange(9000) < 3000, p, 0.5 + p / 2)).astype(int)
-    wagers = Wagers(shifts=(0.5, -0.5), slopes=(2.0,), learner=None)
-    found = detect_changes(y, p, run_length=200, kind=kind, wagers=wagers)
-    factors = np.exp(wagers.each_row(p, y.astype(float)))
+    p = rng.random(3000)
+    y = (rng.random(3000) < np.where(np.arange(3000) < 1000, p, 0.5 + p / 2)).astype(int)
+    alternatives = Alternatives(shifts=(0.5, -0.5), slopes=(2.0,), learner=None)
+    found, state = detected(rows_of(y, p), 200, kind=kind, alternatives=alternatives)
+    z = np.log(p / (1 - p))[:, None]
+    true = np.column_stack([z + 0.5, z - 0.5, 2 * z])
+    true = 1 / (1 + np.exp(-true))
+    factors = np.where(y[:, None] == 1, true / p[:, None], (1 - true) / (1 - p[:, None]))
     m, path, alarms = np.zeros(3), [], []
     for t, e in enumerate(factors, 1):
         m = (m + 1 if kind == "sr" else np.maximum(m, 1)) * e
         path.append(m.mean())
         if m.mean() >= 200:
             alarms.append(t)
-            m = np.zeros(3)
-    np.testing.assert_allclose(found.path, path, rtol=1e-9)
-    assert found.alarms == tuple(alarms)
+            m, path[-1] = np.zeros(3), math.nan
+    np.testing.assert_allclose(found, path, rtol=1e-9)
+    assert state.alarms == tuple(alarms)
     assert len(alarms) > 3
-    assert all(onset < alarm for onset, alarm in zip(found.onsets, alarms, strict=True))
 
 
 def test_mean_under_no_change_is_the_number_of_steps() -> None:
@@ -60,11 +77,11 @@ def test_mean_under_no_change_is_the_number_of_steps() -> None:
     total = 0.0
     for labels in itertools.product((0, 1), repeat=7):
         chance = math.prod(q if y else 1 - q for q, y in zip(p.tolist(), labels, strict=True))
-        total += chance * detect_changes(np.array(labels), p, run_length=1e9).path[-1]
+        total += chance * detected(rows_of(labels, p), 1e9)[0][-1]
     assert total == pytest.approx(7, abs=1e-10)
 
 
-def test_windows_give_the_state_the_same_alarms() -> None:
+def test_a_stored_state_gives_the_same_alarms() -> None:
     windows = []
     for day in range(30):
         warp = cal.simulate.bias(0.0 if day < 15 else 0.8)
@@ -74,24 +91,22 @@ def test_windows_give_the_state_the_same_alarms() -> None:
     state = start_detector(run_length=1000, lens="binary")
     for window in windows:
         state = EDetector.of_dict(json.loads(json.dumps(state.to_dict(), allow_nan=False))).update(window)
-    found = detect_changes(windows, run_length=1000)
-    assert state.alarms == found.alarms
+    assert state.alarms == detected(windows, 1000)[1].alarms
     assert state.windows == 31
-    assert len(found.alarms) >= 1
-    assert all(16 <= when <= 31 for when in found.alarms)
-    assert abs(found.onsets[0] - 16) <= 2
+    assert len(state.alarms) >= 1
+    assert all(16 <= when <= 31 for when in state.alarms)
     where = locate_change(windows)
     assert where.low <= 16 <= where.high
-    assert where.unit == "window"
+    assert abs(locate_change(windows[: state.alarms[0]]).index - 16) <= 2
     assert "logit" in where.alternative
 
 
 @pytest.mark.parametrize("kind", ["sr", "cusum"])
-def test_run_length_is_at_least_the_promise(kind: str) -> None:
+def test_run_length_is_at_least_the_promise(kind: Any) -> None:
     rng = np.random.default_rng(1)
-    p = rng.beta(2, 2, 60_000)
-    y = (rng.random(60_000) < p).astype(int)
-    alarms = detect_changes(y, p, run_length=100, kind=kind, wagers=HALF).alarms
+    p = rng.beta(2, 2, 20_000)
+    y = (rng.random(20_000) < p).astype(int)
+    alarms = detected(rows_of(y, p), 100, kind=kind, alternatives=HALF)[1].alarms
     gaps = np.diff([0, *alarms])
     assert len(p) / max(1, len(gaps)) >= 100 * (1 - 3 / math.sqrt(max(1, len(gaps))))
     if kind == "sr":
@@ -105,62 +120,78 @@ def test_place_of_the_change_is_covered() -> None:
         p = rng.beta(2, 2, 1500)
         true = 1 / (1 + np.exp(-(np.log(p / (1 - p)) + 1.0)))
         y = (rng.random(1500) < np.where(np.arange(1500) < 1000, p, true)).astype(int)
-        found = locate_change(y, p)
-        covered += found.low <= 1000 <= found.high
-        off.append(abs(found.index - 1000))
+        found = locate_change(rows_of(y, p, 10))
+        covered += found.low <= 100 <= found.high
+        off.append(abs(found.index - 100))
         assert found.log_evidence > 3
     assert covered >= 60 * 0.9 - 3 * math.sqrt(60 * 0.09)
-    assert np.median(off) <= 40
+    assert np.median(off) <= 4
 
 
 def test_impossible_outcome_is_an_alarm() -> None:
-    found = detect_changes([0, 1, 0, 1], [0.5, 0.0, 0.5, 0.5], run_length=1e6)
-    assert found.alarms == (2,)
-    assert found.path[1] == math.inf
-    assert np.isfinite(found.path[2:]).all()
-    state = start_detector(run_length=100, lens="binary").update(cal.Sketch.of([1], [0.0]))
-    assert state.alarmed
-    assert found.onsets == (1,)
+    windows = rows_of([0, 1, 0, 1], [0.5, 0.0, 0.5, 0.5])
+    path, state = detected(windows, 1e6)
+    assert state.alarms == (2,)
+    assert np.isfinite(path[2:]).all()
+    assert locate_change(windows[:2]).index == 1
+    assert start_detector(run_length=100, lens="binary").update(cal.Sketch.of([1], [0.0])).alarmed
 
 
 def test_the_first_impossible_outcome_is_named() -> None:
     y, p = [0] * 30 + [1] + [0] * 9, [0.0] * 31 + [0.5] * 9
-    found = locate_change(y, p)
+    found = locate_change(rows_of(y, p))
     assert (found.index, found.log_evidence) == (30, math.inf)
     assert found.low <= found.high == 30
     assert found.alternative == "an outcome that a score of 0 or 1 rules out"
     windows = [cal.Sketch.of(y[k : k + 4], p[k : k + 4]) for k in range(0, 40, 4)]
     assert (locate_change(windows).index, locate_change(windows).alternative) == (7, found.alternative)
-    # A second one, and bets won before, move nothing.
-    again = locate_change([1] * 20 + [0, 1] * 2, [0.5] * 20 + [1.0, 0.0] * 2)
+    # A second one, and evidence before, move nothing.
+    again = locate_change(rows_of([1] * 20 + [0, 1] * 2, [0.5] * 20 + [1.0, 0.0] * 2))
     assert (again.index, again.high) == (20, 20)
 
 
 def test_one_row_and_no_alarm() -> None:
-    found = detect_changes([1], [0.5], run_length=10)
-    assert found.alarms == ()
-    assert "No alarm" in repr(found)
-    assert locate_change([1], [0.5]).index == 0
-    assert len(found.to_frame()) == 0
-    assert found.to_dict()["unit"] == "row"
+    _, state = detected(rows_of([1], [0.5]), 10)
+    assert state.alarms == ()
+    assert "0 alarms in 1 windows" in repr(state)
+    assert len(state.to_frame()) == 0
+    found = locate_change(rows_of([1], [0.5]))
+    assert found.index == 0
+    assert found.to_dict()["n"] == 1
 
 
 def test_refusals() -> None:
     with pytest.raises(ArgumentError, match="run_length"):
         start_detector(run_length=1)
     with pytest.raises(ArgumentError, match="kind"):
-        detect_changes(Y, B, run_length=10, kind="ewma")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="neither a learner nor bins"):
-        start_detector(run_length=10, wagers=Wagers())
-    with pytest.raises(ArgumentError, match="lost the order"):
-        detect_changes(cal.Sketch.of(Y, B), run_length=10)
+        start_detector(run_length=10, kind="ewma")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="no learner"):
+        start_detector(run_length=10, alternatives=Alternatives())
+    with pytest.raises(ShapeError, match="holds none"):
+        locate_change([])
     with pytest.raises(LensError, match="different questions"):
-        detect_changes([cal.Sketch.of(Y, B), cal.Sketch.of(Y, B, lens="top_label")], run_length=10)
+        locate_change([cal.Sketch.of(Y, B), cal.Sketch.of(Y, B, lens="top_label")])
     with pytest.raises(LensError, match="another question"):
         start_detector(run_length=10).update(cal.Sketch.of(Y, B))
-    with pytest.raises(ArgumentError, match="weight"):
-        detect_changes(Y, B, run_length=10, sample_weight=np.arange(1, 11))
-    with pytest.raises(ArgumentError, match=r"^counts: .*; repeat the rows in order"):
-        detect_changes([0, 1] * 20, [0.5] * 40, run_length=10, counts=[2] * 40)
+    with pytest.raises(WeightsNotSupportedError, match="weight"):
+        locate_change([View(B, Y.astype(np.uint8), np.arange(1, 11) / 3, "importance")])
     with pytest.raises(InputError, match="to_dict"):
         EDetector.of_dict({"format": 1})
+
+
+# As a store held it before alternatives had their name; the keys are part of the format.
+STORED = """
+{"format": 1, "wagers": {"shifts": [-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0], "slopes": [0.5, 0.7, 1.4,
+2.0], "learner": null, "learnt_share": 0.5, "tolerance": 0.0, "stakes": [0.05, 0.1, 0.2, 0.4, 0.6], "edges":
+null}, "run_length": 24000.0, "kind": "sr", "lens": "binary", "windows": 3, "rows": 38, "logs":
+[-2.592390349461683, -0.936040991400124, -0.03428691545505447, 0.6226755404458392, 1.5843041644448257,
+2.2915971934377164, 3.312219673302331, 4.499035256286527, -0.5482935086203582, 0.3981672184981426,
+1.0702389955852765, 0.40122725364820466], "alarms": []}
+"""
+
+
+def test_a_state_in_an_old_store_goes_on() -> None:
+    state = EDetector.of_dict(json.loads(STORED))
+    assert state.to_dict() == json.loads(STORED)
+    assert (state.windows, state.rows, state.alternatives.learner) == (3, 38, None)
+    assert state.update(cal.Sketch.of([1], [0.2])).log_value > state.log_value

@@ -1,4 +1,4 @@
-"""Accuracy without labels: published values, identities, coverage where the assumption holds, and what is refused."""
+"""Scores without labels: summaries of confidence, both readings of a change, estimates of accuracy, and what is refused."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, InputError, InputTypeError, LensError, UndefinedMetricError
-from calibrant.monitoring.labelfree import doc_slope, estimate_accuracy, expected_confusion
+from calibrant.errors import ArgumentError, CalibrantError, InputError, InputTypeError, LensError, UndefinedMetricError
+from calibrant.monitoring.drift import Sample
+from calibrant.monitoring.labelfree import confidence_summary, estimate_accuracy, read_change
 
 P = [
     [0.7, 0.2, 0.1],
@@ -92,47 +95,12 @@ def test_all_wrong_and_all_right() -> None:
     assert estimate_accuracy([0.99], reference=right).estimate == 1.0  # cut to 1
 
 
-def test_slope_of_several_shifts() -> None:
-    base = cal.Sketch.of([1, 1, 1, 0], [0.9] * 4, lens="top_label")
-    others = [
-        cal.Sketch.of([1, 0] * 2, [0.8] * 4, lens="top_label"),
-        cal.Sketch.of([1, 0] * 4, [0.7] * 8, lens="top_label"),
-    ]
-    x, y = np.array([-0.1, -0.2]), np.array([-0.25, -0.25])
-    assert doc_slope(base, others) == pytest.approx(x @ y / (x @ x))
-    with pytest.raises(UndefinedMetricError, match="same in all windows"):
-        doc_slope(base, [base])
-
-
 def test_caveat_is_always_said() -> None:
     for method in ("average_confidence", "doc", "atc"):
         found = estimate_accuracy(WINDOW, reference=REFERENCE, method=method)
         assert "only if" in repr(found)
         assert "a change of the labels that leaves the scores alone is not seen" in repr(found)
         assert found.to_dict()["caveat"] == found.caveat
-    assert "only if the probabilities are calibrated" in repr(expected_confusion([0.2, 0.9]))
-
-
-def test_expected_confusion() -> None:
-    rng = np.random.default_rng(0)
-    p = rng.random(50)
-    found = expected_confusion(p, threshold=0.3)
-    yes = p >= 0.3
-    matrix = [[((1 - p) * ~yes).mean(), ((1 - p) * yes).mean()], [(p * ~yes).mean(), (p * yes).mean()]]
-    np.testing.assert_allclose(found.matrix, matrix, atol=1e-14)
-    assert found.precision[1] == pytest.approx(p[yes].mean())
-    assert found.recall[1] == pytest.approx(p[yes].sum() / p.sum())
-    sketch = cal.Sketch.of(np.zeros(50, int), p)
-    np.testing.assert_allclose(expected_confusion(sketch, threshold=0.3).matrix, matrix, atol=1e-3)
-    several = expected_confusion(P)
-    probs = np.array(P)
-    assert several.accuracy == pytest.approx(probs.max(axis=1).mean())
-    np.testing.assert_allclose(several.matrix.sum(axis=1), probs.mean(axis=0))
-    brute = np.zeros((3, 3))
-    for row in probs:
-        brute[:, row.argmax()] += row / 8
-    np.testing.assert_allclose(several.matrix, brute)
-    assert len(several.to_frame()) == 3
 
 
 def test_refusals() -> None:
@@ -156,5 +124,90 @@ def test_refusals() -> None:
         estimate_accuracy(WINDOW, reference=cal.Sketch.empty("top_label"))
     with pytest.raises(InputTypeError, match="outside 0 to 1"):
         estimate_accuracy([1.5, 0.2], method="average_confidence")
-    with pytest.raises(LensError, match="binary"):
-        expected_confusion(REFERENCE)
+
+
+D = [0.7, 0.6, 0.7, 0.5, 0.6, 0.6, 0.5, 0.8]
+
+
+def test_published_summary() -> None:
+    found = confidence_summary(D)
+    np.testing.assert_allclose([found.mean, found.median, found.p90, found.p99], [0.625, 0.6, 0.73, 0.793], atol=1e-12)
+    assert found.n == 8
+    assert found.standard_error == pytest.approx(np.std(D, ddof=1) / np.sqrt(8))
+    assert (found.lowest, found.highest, found.share_90) == (0.5, 0.8, 0.0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(1, 5)), min_size=1, max_size=12),
+    st.floats(0, 1),
+)
+def test_counts_of_a_sample_are_repeated_rows(pairs: list[tuple[int, int]], share: float) -> None:
+    values = np.array([v for v, _ in pairs]) / 20
+    counts = np.array([c for _, c in pairs])
+    written = np.repeat(values, counts)
+    sample = Sample.of(values, counts)
+    assert sample.quantile(share) == pytest.approx(np.quantile(written, share), abs=1e-12)
+    assert sample.mean == pytest.approx(written.mean())
+    assert sample.size == len(written)
+
+
+def test_sketch_is_within_a_cell_and_binary_scores_are_folded() -> None:
+    drawn = cal.make_calibrated(3000, rng=0)
+    sketch = cal.Sketch.of(drawn.y_true, drawn.y_prob)
+    confidence = np.maximum(drawn.y_prob, 1 - drawn.y_prob)
+    found = confidence_summary(sketch)
+    assert found.mean == pytest.approx(confidence.mean(), abs=1e-12)
+    for name, share in (("median", 0.5), ("p90", 0.9), ("p99", 0.99)):
+        assert getattr(found, name) == pytest.approx(np.quantile(confidence, share), abs=1 / 19_200)
+    assert found.share_90 == pytest.approx((confidence >= 0.9).mean(), abs=2e-3)
+
+
+def test_one_row_and_equal_rows() -> None:
+    one = confidence_summary([0.7])
+    assert (one.mean, one.median, one.p99, one.standard_error) == (0.7, 0.7, 0.7, 0.0)
+    same = confidence_summary([0.7] * 5)
+    assert same.p90 == pytest.approx(0.7)
+    assert same.standard_error == pytest.approx(0, abs=1e-12)
+
+
+def test_empty_and_bad_windows_are_refused() -> None:
+    with pytest.raises(UndefinedMetricError, match="window holds no rows"):
+        confidence_summary(cal.Sketch.empty("top_label"))
+    with pytest.raises(InputError, match="row 1 holds nan"):
+        confidence_summary([0.5, float("nan")])
+    with pytest.raises(CalibrantError, match="dimensions"):
+        confidence_summary([[0.5, 0.5]])
+
+
+def test_both_readings_of_a_rise_and_of_a_fall() -> None:
+    rng = np.random.default_rng(0)
+    low, high = rng.uniform(0.5, 0.8, 200), rng.uniform(0.7, 1, 200)
+    rise, fall = read_change(low, high), read_change(high, low)
+    assert (rise.direction, fall.direction) == ("rise", "fall")
+    assert "overconfident failure" in rise.words
+    assert "easier inputs" in rise.words
+    assert "unfamiliar" in fall.words
+    assert "more caution" in fall.words
+    for reading in (rise, fall):
+        assert "Either" in reading.words
+        assert "labelled rows" in reading.words
+        assert len(reading.readings) == 2
+    assert rise.difference == pytest.approx(high.mean() - low.mean())
+    assert rise.to_dict()["readings"] == list(rise.readings)
+
+
+def test_no_change_is_said_with_its_limits() -> None:
+    rng = np.random.default_rng(1)
+    found = read_change(rng.uniform(0.5, 1, 300), rng.uniform(0.5, 1, 100))
+    assert found.direction == "none"
+    assert "labels can change while the scores stay the same" in found.words
+    same = read_change([0.7] * 5, [0.7] * 3)
+    assert (same.direction, same.pvalue) == ("none", 1.0)
+
+
+def test_results_have_frames() -> None:
+    assert list(confidence_summary(D).to_frame()["mean"]) == [pytest.approx(0.625)]
+    assert list(read_change(D, D).to_frame()["sample"]) == ["reference", "window"]
+    assert "<table>" in read_change(D, D)._repr_html_()
+    assert "<table>" in confidence_summary(D)._repr_html_()

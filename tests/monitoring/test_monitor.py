@@ -17,13 +17,12 @@ from scipy import stats
 
 import calibrant as cal
 from calibrant.errors import ArgumentError, GroupError, InputError, LabelError, LensError, ShapeError
-from calibrant.monitoring.detectors import start_detector
+from calibrant.monitoring.calibration import find_calibration, gap_interval
+from calibrant.monitoring.changepoint import start_detector
 from calibrant.monitoring.drift import score_drift
-from calibrant.monitoring.eprocess import start_eprocess
-from calibrant.monitoring.findings import find_calibration, gap_interval
-from calibrant.monitoring.labelfree import estimate_accuracy
+from calibrant.monitoring.labelfree import confidence_summary, estimate_accuracy
 from calibrant.monitoring.monitor import Monitor
-from calibrant.monitoring.summaries import confidence_summary
+from calibrant.monitoring.sequential import start_eprocess
 from calibrant.reporting.timeline import render_timeline, write_timeline
 from calibrant.util.results import number
 

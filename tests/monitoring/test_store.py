@@ -12,8 +12,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import FileError, InputError
-from calibrant.monitoring.arrivals import read_ids
-from calibrant.monitoring.counting import completed, minus, sketch_of, top_view
+from calibrant.monitoring.alarms import completed
+from calibrant.monitoring.ingest import minus, read_ids, sketch_of
+from calibrant.monitoring.labelfree import top_view
 from calibrant.monitoring.queries import Part
 from calibrant.monitoring.store import Store
 from calibrant.monitoring.windows import WindowRule, read_duration, read_time, read_times
@@ -39,60 +40,60 @@ def test_what_is_written_comes_back(store: Store) -> None:
         None,
         {"x": 0.1},
     )
-    with store.write() as book:
-        book.set_meta("clock", 7)
-        book.save_part(part)
-        book.add_rows([("id", 3, '"a"', 0.1 + 0.2, 1, -1)])
-        assert book.add_event(3, '"a"', "scores", math.inf, "words")
-        assert not book.add_event(3, '"a"', "scores", 1.0, "again")
-    with Store.open(store.path).read() as book:
-        assert book.meta("clock") == 7
-        assert book.reference() == b"reference"
-        assert book.part(3, '"a"', "binary") == part
-        assert book.part(4, '"a"', "binary").n == 0
-        known = book.known(["other", "id"])
+    with store.write() as db:
+        db.set_meta("clock", 7)
+        db.save_part(part)
+        db.add_rows([("id", 3, '"a"', 0.1 + 0.2, 1, -1)])
+        assert db.add_event(3, '"a"', "scores", math.inf, "words")
+        assert not db.add_event(3, '"a"', "scores", 1.0, "again")
+    with Store.open(store.path).read() as db:
+        assert db.meta("clock") == 7
+        assert db.reference() == b"reference"
+        assert db.part(3, '"a"', "binary") == part
+        assert db.part(4, '"a"', "binary").n == 0
+        known = db.known(["other", "id"])
         assert [part.tolist() for part in known] == [[1], [3], ['"a"'], [0.1 + 0.2], [1], [-1]]
-        assert book.events() == [(1, 3, '"a"', "scores", math.inf, "words", None, False)]
+        assert db.events() == [(1, 3, '"a"', "scores", math.inf, "words", None, False)]
 
 
 def test_an_error_inside_a_transaction_leaves_nothing(store: Store) -> None:
     def fail() -> None:
-        with store.write() as book:
-            book.set_meta("clock", 7)
+        with store.write() as db:
+            db.set_meta("clock", 7)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         fail()
-    with store.read() as book:
-        assert book.meta("clock") is None
+    with store.read() as db:
+        assert db.meta("clock") is None
 
 
 def test_ids_are_data(store: Store) -> None:
     hostile = ["'; DROP TABLE rows; --", '"', "\x00", "é", ""]
-    with store.write() as book:
-        book.add_rows((name, 0, "null", 0.5, 1, 0) for name in hostile)
-    with store.read() as book:
-        assert book.known(hostile).row.tolist() == list(range(5))
+    with store.write() as db:
+        db.add_rows((name, 0, "null", 0.5, 1, 0) for name in hostile)
+    with store.read() as db:
+        assert db.known(hostile).row.tolist() == list(range(5))
 
 
 def test_a_second_writer_waits(store: Store) -> None:
     order = []
 
     def second() -> None:
-        with store.write() as book:
+        with store.write() as db:
             order.append("second")
-            book.set_meta("clock", 2)
+            db.set_meta("clock", 2)
 
-    with store.write() as book:
+    with store.write() as db:
         other = threading.Thread(target=second)
         other.start()
         other.join(0.2)
         order.append("first")
-        book.set_meta("clock", 1)
+        db.set_meta("clock", 1)
     other.join()
     assert order == ["first", "second"]
-    with store.read() as book:
-        assert book.meta("clock") == 2
+    with store.read() as db:
+        assert db.meta("clock") == 2
 
 
 def test_the_file_is_in_write_ahead_mode(store: Store) -> None:

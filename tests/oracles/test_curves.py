@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 import calibrant as cal
-from calibrant import curves
+from calibrant.curves import curves
 from calibrant.curves.logistic_regression import SeparatedError, fit_logistic, groups_of, logit, separating_side
 from calibrant.views.view import View
 

@@ -12,11 +12,11 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import warn_caller
-from calibrant.recalibration.base import TrainingData
-from calibrant.recalibration.choosing import Candidate, Identity, _chosen, _held_out
-from calibrant.recalibration.folds import dealt, fold_of_rows, order_of_content
+from calibrant.recalibration.base import Identity
+from calibrant.recalibration.choosing import Candidate, _chosen, _held_out
 from calibrant.recalibration.methods import METHODS
 from calibrant.recalibration.persistence import load, save
+from calibrant.recalibration.scores import TrainingData, dealt, fold_of_rows, order_of_content
 
 
 def test_overconfidence_is_repaired_and_calibration_left_alone() -> None:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.recalibration.base import CalibrationMap
-from calibrant.recalibration.methods import METHODS
-from calibrant.recalibration.persistence import _checksum, load, map_types, save
+from calibrant.recalibration.base import Calibrator
+from calibrant.recalibration.methods import METHODS, calibrator_types
+from calibrant.recalibration.persistence import _checksum, load, save
 from tests.killing import kill_while_writing
 
 BINARY = cal.make_miscalibrated(400, warp=cal.simulate.temperature(1.7), rng=0)
@@ -20,7 +20,7 @@ THREE = cal.make_miscalibrated(400, law=(1, 1, 1), warp=cal.simulate.temperature
 NEW = {2: cal.make_calibrated(60, rng=1).y_prob, 3: cal.make_calibrated(60, law=(1, 1, 1), rng=1).y_prob}
 
 
-def fitted(name: str, data: Any) -> CalibrationMap:
+def fitted(name: str, data: Any) -> Calibrator:
     return METHODS[name]().fit(data.y_prob, data.y_true)
 
 
@@ -76,7 +76,7 @@ def changed(path: Path, change: Any, *, sealed: bool = True) -> Path:
 CHANGES: dict[str, tuple[Any, bool, str]] = {
     "a changed number": (lambda d: d["content"]["fitted"].update(temperature_=9.0), False, "checksum does not match"),
     "an unknown type": (lambda d: d["content"].update(type="os.system"), True, "unknown type"),
-    "a base class": (lambda d: d["content"].update(type="CalibrationMap"), True, "unknown type"),
+    "a base class": (lambda d: d["content"].update(type="Calibrator"), True, "unknown type"),
     "a foreign parameter": (lambda d: d["content"]["params"].update(code="1"), True, "no valid map"),
     "a bad parameter": (lambda d: d["content"]["params"].update(input="pickle"), True, "no valid map"),
     "a missing value": (lambda d: d["content"].update(fitted={}), True, "not those of its type"),
@@ -199,7 +199,7 @@ def test_only_fitted_maps_are_saved(tmp_path: Path) -> None:
 
     with pytest.raises(cal.InputTypeError, match="Own is no map of calibrant"):
         save(Own().fit(BINARY.y_prob, BINARY.y_true), tmp_path / "map.json")
-    assert "TemperatureScaling" in map_types()
+    assert "TemperatureScaling" in calibrator_types()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,18 +3,20 @@
 import copy
 import re
 import warnings
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from calibrant.errors import CalibrantError, CalibrantWarning, FittedOnTheseRowsWarning, NotFittedError, ShapeError
 from calibrant.recalibration.adjust import OffsetAdjustment, PriorShift
+from calibrant.recalibration.base import Identity
 from calibrant.recalibration.binary import (
-    STRATEGIES,
     BetaCalibration,
     CenteredIsotonicCalibration,
     IsotonicCalibration,
     KernelCalibration,
+    Multiclass,
     PlattScaling,
     QuadraticLogit,
     SplineCalibration,
@@ -26,7 +28,6 @@ from calibrant.recalibration.binning import (
     ScalingBinning,
     TopLabelHistogramBinning,
 )
-from calibrant.recalibration.choosing import Identity
 from calibrant.recalibration.class_temperature import MiscalibrationAwareTemperature
 from calibrant.recalibration.grouped import GroupCalibration, MultiCalibration
 from calibrant.recalibration.ordered import ConsistencyCalibration, IntraOrderPreserving
@@ -129,7 +130,7 @@ def test_rows_are_probabilities(map, k):
 
 
 @pytest.mark.parametrize("map", SCORE_MAPS, ids=repr)
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", get_args(Multiclass))
 def test_every_strategy_gives_probabilities(map, strategy):
     map = fresh(map).set_params(multiclass=strategy)
     rows = applied(map.fit(*data(3)), data(3, seed=4)[0])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.recalibration.binary import STRATEGIES, ScoreMap
+from calibrant.recalibration.binary import Multiclass, ScoreCalibrator
 from calibrant.recalibration.methods import METHODS
 
 RNG = np.random.default_rng(0)
@@ -43,8 +43,10 @@ def makers(k: int) -> dict[str, Callable[[], Any]]:
     found["offset"] = cal.OffsetAdjustment
     found["prior"] = partial(cal.PriorShift, before=[1 / k] * k, after="labels")
     for name, make in METHODS.items():
-        if k > 2 and isinstance(make(), ScoreMap) and name != "isotonic_pooled":
-            found |= {f"{name} {how}": partial(make, multiclass=how) for how in STRATEGIES if how != "one_vs_rest"}
+        if k > 2 and isinstance(make(), ScoreCalibrator) and name != "isotonic_pooled":
+            found |= {
+                f"{name} {how}": partial(make, multiclass=how) for how in get_args(Multiclass) if how != "one_vs_rest"
+            }
     return found
 
 

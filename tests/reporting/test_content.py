@@ -22,10 +22,9 @@ from calibrant.errors import ArgumentError, FileError, GroupError, UnknownArgume
 from calibrant.inference.intervals import interval
 from calibrant.inference.resampling import progress
 from calibrant.inference.significance import adjust, assess
-from calibrant.recalibration.base import TrainingData
 from calibrant.recalibration.choosing import _held_out, recalibrate
-from calibrant.recalibration.folds import fold_of_rows
 from calibrant.recalibration.methods import METHODS
+from calibrant.recalibration.scores import TrainingData, fold_of_rows
 from calibrant.reporting import Report, measuring, repairs
 from calibrant.reporting.building import report
 from calibrant.reporting.provenance import data_fingerprint
@@ -260,17 +259,18 @@ def test_what_is_not_found_is_not_called_calibrated() -> None:
 @pytest.mark.parametrize(("a", "b", "n"), [(1, 9, 80), (0.5, 40, 4000), (2, 2, 1000)])
 @pytest.mark.parametrize("shape", ["flat", "proportional"])
 def test_a_difference_as_large_as_the_report_names_is_noticed_as_often_as_it_says(
-    a: float, b: float, n: int, shape: str
+    a: float, b: float, n: int, shape: str, deep: bool
 ) -> None:
+    runs = 400 if deep else 60
     rng = np.random.default_rng(106)
     score = rng.beta(a, b, n)
     reach = _detectable([View(score, np.zeros(n, np.uint8))])
     assert reach is not None
     truth = score + reach if shape == "flat" else score * (1 + reach / score.mean())
     truth += reach - (np.minimum(truth, 1) - score).mean()  # what is cut off at 1 is made up for
-    labels = rng.random((400, n)) < truth
+    labels = rng.random((runs, n)) < truth
     noticed = sum(cal.assess(label, score, metric="ecce_mad").rejected for label in labels.astype(int))
-    assert noticed >= binom.ppf(0.001, 400, 0.8)
+    assert noticed >= binom.ppf(0.001, runs, 0.8)
 
 
 def _share_noticed(score: Any, truth: Any, weight: Any, seed: int) -> float:

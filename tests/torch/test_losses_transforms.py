@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from calibrant.torch.losses import _pairs
+from calibrant.torch.losses import kernel
 
 from .loss_cases import ALL, CLASSES, HARD_ONLY, batch, loss_of, named
 
@@ -150,8 +150,8 @@ def test_tiles_change_neither_value_nor_gradient(
 ) -> None:
     logits, y = batch(3, rows=80)
     found = []
-    for tile in (_pairs.TILE, 7 * len(y)):
-        monkeypatch.setattr(_pairs, "TILE", tile)
+    for tile in (kernel.TILE, 7 * len(y)):
+        monkeypatch.setattr(kernel, "TILE", tile)
         leaf = logits.clone().requires_grad_()
         value = loss_of(name)(leaf, y, **options)
         value.backward()
@@ -163,7 +163,7 @@ def test_tiles_change_neither_value_nor_gradient(
 def test_the_search_of_a_width_works_in_tiles_too(monkeypatch: pytest.MonkeyPatch) -> None:
     logits, y = batch(3, rows=80)
     sizes: list[int] = []
-    logs = _pairs.dirichlet_logs
+    logs = kernel.dirichlet_logs
 
     def watched(*given: Any) -> Any:
         log_kernel = logs(*given)
@@ -175,7 +175,7 @@ def test_the_search_of_a_width_works_in_tiles_too(monkeypatch: pytest.MonkeyPatc
 
         return tile
 
-    monkeypatch.setattr(_pairs, "dirichlet_logs", watched)
-    monkeypatch.setattr(_pairs, "TILE", 7 * len(y))
+    monkeypatch.setattr(kernel, "dirichlet_logs", watched)
+    monkeypatch.setattr(kernel, "TILE", 7 * len(y))
     loss_of("kde_ece_loss")(logits, y)
     assert max(sizes) <= 7 * len(y)

@@ -310,7 +310,7 @@ def test_names_are_no_class_numbers(labels: Any) -> None:
     answer = ct.predict_with_threshold(nn.Identity(), z, 0.0)
     for call in (
         lambda: ct.TemperatureModule().fit(z, labels),
-        lambda: ct.ood_mahalanobis().fit(z, labels),
+        lambda: ct.OodMahalanobis().fit(z, labels),
         lambda: answer.selective_accuracy(labels),
     ):
         with pytest.raises(InputTypeError, match=r"must be class numbers; row 0 is ('a'|None); number the classes"):

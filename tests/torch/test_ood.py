@@ -158,12 +158,12 @@ def test_outputs_that_cannot_be_scored(call: Any, error: type[Exception], messag
 
 def test_published_distances() -> None:
     asked, labels = tensor([[0, 0], [2, 2], [6, 6]]), torch.tensor([0, 0, 0, 1, 1, 1])
-    plain = ct.ood_mahalanobis(shrinkage="none").fit(tensor(KNOWN), labels)
+    plain = ct.OodMahalanobis(shrinkage="none").fit(tensor(KNOWN), labels)
     assert plain.score(asked).tolist() == pytest.approx([2, 50, 50])
-    relative = ct.ood_mahalanobis(relative=True, shrinkage="none").fit(tensor(KNOWN), labels)
+    relative = ct.OodMahalanobis(relative=True, shrinkage="none").fit(tensor(KNOWN), labels)
     assert relative.score(asked).tolist() == pytest.approx([0.6575342466, 49.9726027397, 46.6849315068])
     for k, expected in ((1, [0, 5**0.5, 5**0.5]), (2, [1, 5**0.5, 5**0.5])):
-        assert ct.ood_knn(k=k, normalise=False).fit(tensor(KNOWN)).score(asked).tolist() == pytest.approx(expected)
+        assert ct.OodKnn(k=k, normalise=False).fit(tensor(KNOWN)).score(asked).tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -175,8 +175,8 @@ def test_mahalanobis_is_that_of_arrays(dtype: Any, shrinkage: Any, relative: boo
     # Far from the origin, where subtracting squares would lose most digits.
     features = tensor(rng.normal(size=(400, 6)) @ rng.normal(size=(6, 6)) + 1000 + labels[:, None] * 3, dtype)
     asked = tensor(rng.normal(size=(90, 6)) * 5 + 1003, dtype)
-    array = cal.ood_mahalanobis(relative=relative, shrinkage=shrinkage).fit(features.cpu().double().numpy(), labels)
-    fitted = ct.ood_mahalanobis(relative=relative, shrinkage=shrinkage).fit(features, torch.as_tensor(labels))
+    array = cal.OodMahalanobis(relative=relative, shrinkage=shrinkage).fit(features.cpu().double().numpy(), labels)
+    fitted = ct.OodMahalanobis(relative=relative, shrinkage=shrinkage).fit(features, torch.as_tensor(labels))
     found = fitted.score(asked)
     assert found.device == asked.device
     assert found.cpu().numpy() == pytest.approx(array.score(asked.cpu().double().numpy()), rel=1e-6, abs=1e-6)
@@ -191,9 +191,9 @@ def test_neighbours_are_those_of_arrays(dtype: Any, columns: int, normalise: boo
     known = tensor(np.repeat(rng.normal(size=(150, columns)) + 5, 2, axis=0), dtype)
     asked = known if exclude_self else torch.cat([known[:20], tensor(rng.normal(size=(50, columns)) + 5, dtype)])
     for k in (1, 7, 1000):
-        array = cal.ood_knn(k=k, normalise=normalise).fit(known.cpu().double().numpy())
+        array = cal.OodKnn(k=k, normalise=normalise).fit(known.cpu().double().numpy())
         expected = array.score(asked.cpu().double().numpy(), exclude_self=exclude_self)
-        found = ct.ood_knn(k=k, normalise=normalise).fit(known).score(asked, exclude_self=exclude_self)
+        found = ct.OodKnn(k=k, normalise=normalise).fit(known).score(asked, exclude_self=exclude_self)
         assert found.cpu().numpy() == pytest.approx(expected, abs=1e-6)
 
 
@@ -205,7 +205,7 @@ def test_neighbours_far_from_the_origin_are_the_nearest(far: list[float], normal
     known, asked = (np.concatenate([rng.normal(size=(n, 6)) / 100 + place for place in far]) for n in (200, 40))
     read = [one / np.linalg.norm(one, axis=1, keepdims=True) if normalise else one for one in (known, asked)]
     every = np.sqrt(np.square(read[1][:, None] - read[0]).sum(axis=2))
-    found = ct.ood_knn(k=3, normalise=normalise).fit(tensor(known)).score(tensor(asked)).cpu().numpy()
+    found = ct.OodKnn(k=3, normalise=normalise).fit(tensor(known)).score(tensor(asked)).cpu().numpy()
     assert found == pytest.approx(np.sort(every, axis=1)[:, 2], rel=1e-6)
 
 
@@ -214,8 +214,8 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     known, asked, labels = tensor(rng.normal(size=(80, 4))), tensor(rng.normal(size=(30, 4))), torch.arange(80) % 3
 
     def scores() -> list[Any]:
-        distance = ct.ood_mahalanobis(relative=True, shrinkage="ledoit_wolf").fit(known, labels).score(asked)
-        return [distance, ct.ood_knn(k=5).fit(known).score(asked)]
+        distance = ct.OodMahalanobis(relative=True, shrinkage="ledoit_wolf").fit(known, labels).score(asked)
+        return [distance, ct.OodKnn(k=5).fit(known).score(asked)]
 
     whole = scores()
     monkeypatch.setattr("calibrant.torch._rows.BLOCK", 100)
@@ -225,32 +225,32 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: ct.ood_mahalanobis(shrinkage="half"), ArgumentError, "shrinkage: must be"),
-        (lambda: ct.ood_mahalanobis().score(tensor(KNOWN)), NotFittedError, "call fit"),
+        (lambda: ct.OodMahalanobis(shrinkage="half"), ArgumentError, "shrinkage: must be"),
+        (lambda: ct.OodMahalanobis().score(tensor(KNOWN)), NotFittedError, "call fit"),
         (
-            lambda: ct.ood_mahalanobis().fit(tensor(KNOWN), [0, 1]),
+            lambda: ct.OodMahalanobis().fit(tensor(KNOWN), [0, 1]),
             ShapeError,
             "y: must hold one class for each of the 6",
         ),
-        (lambda: ct.ood_mahalanobis().fit(tensor([[1, 2]]), [0]), UndefinedMetricError, "do not vary"),
+        (lambda: ct.OodMahalanobis().fit(tensor([[1, 2]]), [0]), UndefinedMetricError, "do not vary"),
         (
-            lambda: ct.ood_mahalanobis(shrinkage="none").fit(tensor([[0, 0], [1, 1], [2, 2]]), [0, 0, 0]),
+            lambda: ct.OodMahalanobis(shrinkage="none").fit(tensor([[0, 0], [1, 1], [2, 2]]), [0, 0, 0]),
             UndefinedMetricError,
             "covariance of the features is singular; use shrinkage='auto'",
         ),
-        (lambda: ct.ood_knn(k=0), ArgumentError, "k: must be a whole number"),
-        (lambda: ct.ood_knn().score(tensor(KNOWN)), NotFittedError, "call fit"),
-        (lambda: ct.ood_knn().fit(tensor(KNOWN)), InputError, "row 0 has length 0.*normalise=False"),
-        (lambda: ct.ood_knn().fit(tensor([[1, float("nan")]])), InputError, "row 0 holds a value that is not finite"),
-        (lambda: ct.ood_knn().fit(torch.zeros(2, 3, 4)), ShapeError, r"features.flatten\(1\)"),
-        (lambda: ct.ood_knn().fit(np.ones((2, 2))), ShapeError, "must be a tensor of rows and columns; got ndarray"),
+        (lambda: ct.OodKnn(k=0), ArgumentError, "k: must be a whole number"),
+        (lambda: ct.OodKnn().score(tensor(KNOWN)), NotFittedError, "call fit"),
+        (lambda: ct.OodKnn().fit(tensor(KNOWN)), InputError, "row 0 has length 0.*normalise=False"),
+        (lambda: ct.OodKnn().fit(tensor([[1, float("nan")]])), InputError, "row 0 holds a value that is not finite"),
+        (lambda: ct.OodKnn().fit(torch.zeros(2, 3, 4)), ShapeError, r"features.flatten\(1\)"),
+        (lambda: ct.OodKnn().fit(np.ones((2, 2))), ShapeError, "must be a tensor of rows and columns; got ndarray"),
         (
-            lambda: ct.ood_knn(normalise=False).fit(tensor(KNOWN)).score(tensor([[1, 2, 3]])),
+            lambda: ct.OodKnn(normalise=False).fit(tensor(KNOWN)).score(tensor([[1, 2, 3]])),
             ShapeError,
             "has 3 columns, and 2 were fitted",
         ),
         (
-            lambda: ct.ood_knn().fit(tensor([[1, 2]])).score(tensor([[1, 2]]), exclude_self=True),
+            lambda: ct.OodKnn().fit(tensor([[1, 2]])).score(tensor([[1, 2]]), exclude_self=True),
             UndefinedMetricError,
             "no neighbour but itself",
         ),
@@ -262,8 +262,8 @@ def test_features_that_cannot_be_scored(call: Any, error: type[Exception], messa
 
 
 def test_repr() -> None:
-    assert repr(ct.ood_mahalanobis()) == repr(cal.ood_mahalanobis())
-    assert repr(ct.ood_knn(k=3)) == repr(cal.ood_knn(k=3))
+    assert repr(ct.OodMahalanobis()) == repr(cal.OodMahalanobis())
+    assert repr(ct.OodKnn(k=3)) == repr(cal.OodKnn(k=3))
 
 
 @pytest.mark.parametrize("score", [ct.ood_msp, ct.ood_entropy, ct.ood_energy, ct.ood_max_logit])

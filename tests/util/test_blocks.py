@@ -84,8 +84,8 @@ def run_child(code: str) -> str:
 PREPARE = """
 import sys, numpy as np, calibrant as cal
 from calibrant.util import kernels as _kernels
-_kernels.MIN_ENTRIES = 1000
-y, p = np.tile([0, 1], 200), np.tile([0.25, 0.625], 200)
+_kernels.MIN_ENTRIES = 25_000
+y, p = np.tile([0, 1], 5000), np.tile([0.25, 0.625], 5000)
 """
 
 
@@ -116,8 +116,8 @@ def test_loops_write_nowhere_else_when_arrays_change_behind_their_back(monkeypat
     pytest.importorskip("numba")
     monkeypatch.setattr(kernels, "MIN_ENTRIES", 0)
     monkeypatch.setattr(kernels, "_cache", {})
-    for probs in (np.full(1000, 0.5), np.full(1000, 0.5, np.float32), np.full((1000, 4), 0.25, np.float32)):
-        labels = np.zeros(1000, np.int64)
+    for probs in (np.full(9000, 0.5), np.full(9000, 0.5, np.float32), np.full((9000, 4), 0.25, np.float32)):
+        labels = np.zeros(9000, np.int64)
         checked = cal.Predictions(labels, probs)
         spoil(labels, probs)
         lens = "auto" if probs.ndim == 1 else "classwise"

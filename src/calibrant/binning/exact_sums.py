@@ -40,6 +40,8 @@ BLOCK_ROWS = 1 << 16
 # A score is 62 bits: 20 high and 42 low ones in the sums of bins, all of them in those of cells, which count whole ones apart.
 REST_BITS, WHOLE_BITS = 62, 62 - LOW_BITS
 REST_MASK, WHOLE_MASK = (1 << REST_BITS) - 1, (1 << WHOLE_BITS) - 1
+# Up to this many rows NumPy takes as long as a call of the compiled loop.
+FEW_ROWS = 1 << 13
 # Large enough to make a call of the compiled loop cheap; its sums overflow beyond 2^19 rows.
 COMPILED_ROWS = 1 << 19
 
@@ -144,11 +146,9 @@ def uniform_slots(edges: Floats, closed: Closed, single: bool) -> Slots:
 def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) -> BinSums:
     """Sums over bins of equal width, in compiled form where that pays."""
     count = len(edges) - 1
-    kernel = (
-        compiled(fill_bins, len(score))
-        if _fits(score, count, closed) and outcome.dtype in (np.uint8, np.int64)
-        else None
-    )
+    kernel = None
+    if len(score) > FEW_ROWS and _fits(score, count, closed) and outcome.dtype in (np.uint8, np.int64):
+        kernel = compiled(fill_bins, len(score))
     if kernel is None:
         return slot_sums(score, outcome, uniform_slots(edges, closed, score.dtype == np.float32), count)
     totals = Totals(2 * (count + 1))
@@ -174,7 +174,10 @@ def slot_sums(score: Array, outcome: Array, slots: Slots, count: int) -> BinSums
         cell += outcome[start:stop]
         totals.add_block(value, cell, single)
 
-    map_blocks(work, len(score), BLOCK_ROWS)
+    if len(score) <= BLOCK_ROWS:
+        work(0, len(score))
+    else:
+        map_blocks(work, len(score), BLOCK_ROWS)
     return totals.bins_of_pairs()
 
 
@@ -263,7 +266,7 @@ class Totals:
 
     def bins(self, shape: tuple[int, ...]) -> BinSums:
         """The sums by bin: the slot of the score 0 joins the first bin, to whose sum of scores it adds nothing."""
-        rows, high, low, positives = (part.reshape(shape) for part in self.parts)
+        rows, high, low, positives = [part.reshape(shape) for part in self.parts]
         for part in (rows, positives):
             part[..., 1] += part[..., 0]
         high += low >> LOW_BITS
@@ -272,6 +275,6 @@ class Totals:
 
     def bins_of_pairs(self) -> BinSums:
         """The same for cells that alternate between outcome 0 and 1."""
-        positives = self.parts[0][1::2].copy()
-        self.parts = [*(part[::2] + part[1::2] for part in self.parts), positives]
+        rows, high, low = self.parts
+        self.parts = [rows[::2] + rows[1::2], high[::2] + high[1::2], low[::2] + low[1::2], rows[1::2].copy()]
         return self.bins((-1,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -74,6 +75,8 @@ NAMED: dict[str, type[EqualWidth] | type[EqualMass] | type[EqualArea]] = {
 
 def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
     """The rule that `binning` and `bins` ask for: a name and a number or a search, given edges, or a rule as it is."""
+    if isinstance(bins, int) and type(binning) in (str, _DefaultName) and binning in NAMED:
+        return _named_rule(binning, bins)
     if are_edges(bins):
         if not is_default(binning):
             raise _edges_beside(binning)
@@ -92,7 +95,7 @@ def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
                 f"use {hint!r}" if hint else "",
             )
         if not isinstance(bins, str):
-            return NAMED[binning](check_bins(bins))
+            return _named_rule(binning, check_bins(bins))
         rule: BinningRule = NAMED[binning]()
     elif isinstance(binning, BinTable):
         rule = Edges(tuple(binning.edges.tolist()), binning.closed)
@@ -112,6 +115,11 @@ def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
             view.tables[rule, bins] = choose_bins(view, rule, bins)
         bins = view.tables[rule, bins]
     return rule.with_bins(check_bins(bins))
+
+
+@lru_cache(maxsize=256, typed=True)
+def _named_rule(binning: str, bins: int) -> BinningRule:
+    return NAMED[binning](check_bins(bins))
 
 
 def are_edges(bins: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from ..input.weights import WeightKind
 from ..util.cached import cached_property
 from ..util.results import frame_of, html_table, number
 
-__all__ = ["BinTable", "Closed", "check_interval"]
+__all__ = ["BinTable", "Closed", "check_interval", "weighted_power"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -126,6 +127,13 @@ class BinTable:
             [number(low), number(high), f"{weight:.6g}", number(score), number(rate), "empty" if bare else number(gap)]
             for low, high, weight, score, rate, gap, bare in columns
         ]
+
+
+def weighted_power(gap: Floats, share: Floats, norm: float) -> float:
+    """Sum of share times |gap|^norm; the largest |gap| for the infinite norm."""
+    if norm == math.inf:
+        return float(np.abs(gap).max())
+    return math.fsum(share * np.abs(gap) ** norm)
 
 
 def check_interval(level: Any, method: Any, argument: str = "level") -> None:

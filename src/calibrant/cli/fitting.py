@@ -11,9 +11,9 @@ from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError
 from ..evaluation.measure import calibrated
 from ..input.predictions import Predictions
-from ..recalibration.base import CalibrationMap
+from ..recalibration.base import Calibrator
 from ..recalibration.choosing import Recalibration, recalibrate
-from ..recalibration.grouped import GroupMap
+from ..recalibration.grouped import GroupedCalibrator
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
 from ..sketches.files.columns import CALIBRATED, check_class_order, like_classes
@@ -96,7 +96,7 @@ def _next_step(found: Recalibration, out: str) -> str:
 
 
 def apply_map(
-    map: CalibrationMap,
+    map: Calibrator,
     file: str,
     out: str,
     **source: Any,
@@ -123,13 +123,13 @@ def apply_map(
         return opened.write(out, calibrated(p, map).probs), rows
 
 
-def _check_not_grouped(map: CalibrationMap) -> None:
-    if isinstance(map, GroupMap):
+def _check_not_grouped(map: Calibrator) -> None:
+    if isinstance(map, GroupedCalibrator):
         problem = f"is a {type(map).__name__}, which asks for the group of each row"
         raise ArgumentError("map", problem, "apply it in Python: calibrant.load(file).predict_proba(scores, groups)")
 
 
-def _check_kind(map: CalibrationMap, p: Predictions) -> None:
+def _check_kind(map: Calibrator, p: Predictions) -> None:
     """Say it in the words of the command line."""
     if len(map.classes_) != p.k:
         problem = f"was fitted on {len(map.classes_)} classes, and the file has {p.k}"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..decision._rows import check_level
+from ..decision.rows import check_level
 from ..decision.thresholds import ThresholdChoice, choose_threshold
 from ..errors import (
     ArgumentError,
@@ -24,9 +24,9 @@ from ..evaluation.measure import Evaluation, Header, calibrated, evaluate
 from ..inference.comparison import Comparison, compare
 from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
-from ..recalibration.base import Scores
 from ..recalibration.choosing import Recalibration
 from ..recalibration.persistence import save
+from ..recalibration.scores import Scores
 from ..reporting.building import Options, Report, build, diagram_of, read_options
 from ..reporting.content import BeforeAfter, Change
 from ..reporting.plain import changes_table

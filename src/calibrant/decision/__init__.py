@@ -7,12 +7,12 @@ NAMES = {
     "costs": ("cost_decision", "expected_cost", "net_benefit", "topk_accuracy", "topk_confidence"),
     "likert": ("likert_error",),
     "low_default": ("pluto_tasche",),
-    "ood.detection": ("ood_detector", "ood_evaluate"),
+    "ood.detection": ("OodDetector", "ood_evaluate"),
     "ood.scores": (
         "ood_energy",
         "ood_entropy",
-        "ood_knn",
-        "ood_mahalanobis",
+        "OodKnn",
+        "OodMahalanobis",
         "ood_max_logit",
         "ood_msp",
         "ood_mutual_information",
@@ -24,11 +24,11 @@ NAMES = {
 }
 TYPES = {
     "costs": ("CostDecision", "ExpectedCost", "NetBenefit"),
-    "likert": ("LikertBand", "LikertError"),
-    "low_default": ("PrudentBounds",),
-    "ood.detection": ("ForeignTest", "OodEvaluation"),
+    "likert": ("LikertBand", "LikertResult"),
+    "low_default": ("DefaultRateBounds",),
+    "ood.detection": ("OodResult", "OodEvaluation"),
     "routing": ("ReviewRouting", "Route"),
-    "selective": ("RiskCoverage", "WorkingPoint"),
+    "selective": ("RiskCoverage", "OperatingPoint"),
     "thresholds": ("ThresholdChoice", "ThresholdTest"),
 }
 __getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
 from ..inference.resampling import generator
-from ._rows import Judged, Steps, read_judged
+from .rows import Judged, Steps, read_judged
 
 __all__ = ["Area", "area_of", "augrc", "aurc", "e_augrc", "e_aurc", "redrawn_areas"]
 

@@ -14,13 +14,13 @@ from ..errors import ArgumentError, ShapeError
 from ..input.convert import column, is_number, numbers
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_lines, html_table, number
+from ..util.results import Result, number
 from ..views.keywords import check_words
 from ..views.lenses import within_top
 from ..views.resolve import as_predictions, views_of
 from ..views.selections import parse_selection
 from ..views.view import Block, VectorView
-from ._rows import check_cost, finite_column, one_view, read_distributions, several_classes
+from .rows import check_cost, finite_column, one_view, read_distributions, several_classes
 
 __all__ = [
     "CostDecision",
@@ -36,8 +36,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class CostDecision:
+@dataclass(frozen=True, repr=False)
+class CostDecision(Result):
     """The cheapest action of each row, by the probabilities given."""
 
     action: NDArray[np.intp]
@@ -47,28 +47,29 @@ class CostDecision:
     threshold: float | None
     """For two classes and two actions, the probability above which action 1 is taken; None elsewhere, and beside a cost of rejecting."""
 
-    def to_dict(self) -> dict[str, list[Any]]:
-        """One list for actions, one for costs."""
-        return {"action": self.action.tolist(), "cost": self.cost.tolist()}
+    _hidden = ("threshold",)
 
-    def to_frame(self) -> Any:
-        """One row for each decision, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
+    def _columns(self) -> dict[str, Any]:
+        return self._fields()
 
-    def __repr__(self) -> str:
-        names, counts = np.unique(self.action, return_counts=True)
-        shares = ", ".join(f"{name}: {count}" for name, count in zip(names, counts, strict=True))
+    def _title(self) -> str:
+        shares = ", ".join(f"{name}: {count}" for name, count in self._counts())
         limit = "" if self.threshold is None else f", action 1 above probability {number(self.threshold)}"
         return f"{len(self.action)} decisions (action: rows) {shares}; claimed cost {number(float(self.cost.mean()))}{limit}"
 
-    def _repr_html_(self) -> str:
+    def _table(self) -> tuple[list[str], list[tuple[int, int]]]:
+        return ["action", "rows"], self._counts()
+
+    def _counts(self) -> list[tuple[int, int]]:
         names, counts = np.unique(self.action, return_counts=True)
-        rows = list(zip(names.tolist(), counts.tolist(), strict=True))
-        return html_lines(repr(self)) + html_table(["action", "rows"], rows)
+        return list(zip(names.tolist(), counts.tolist(), strict=True))
+
+    def __repr__(self) -> str:
+        return self._title()
 
 
-@dataclass(frozen=True)
-class ExpectedCost:
+@dataclass(frozen=True, repr=False)
+class ExpectedCost(Result):
     """What the cheapest actions are claimed to cost, and what they did."""
 
     claimed: float
@@ -83,23 +84,15 @@ class ExpectedCost:
     """Realised cost less that of the baseline; negative where the costs were worth looking at."""
     action: NDArray[np.intp]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {**vars(self), "action": self.action.tolist()}
+    def _title(self) -> str:
+        return "Mean cost"
 
-    def to_frame(self) -> Any:
-        """One row with the mean costs, as a frame of the library at hand."""
-        return frame_of({name: [value] for name, value in vars(self).items() if name != "action"})
-
-    def _cells(self) -> list[tuple[str, str]]:
+    def _table(self) -> tuple[list[str], list[tuple[str, str]]]:
         names = ("claimed", "realised", "gap", "gap_error", "baseline", "regret")
-        return [(name.replace("_", " "), number(getattr(self, name))) for name in names]
+        return ["", "mean cost"], [(name.replace("_", " "), number(getattr(self, name))) for name in names]
 
     def __repr__(self) -> str:
-        return "\n".join(["Mean cost", *(f"  {name:<10} {text}" for name, text in self._cells())])
-
-    def _repr_html_(self) -> str:
-        return html_table(["", "mean cost"], self._cells(), "Mean cost")
+        return "\n".join([self._title(), *(f"  {name:<10} {text}" for name, text in self._table()[1])])
 
 
 def cost_decision(y_prob: Any, cost: Any, *, reject: float | None = None, **keywords: Any) -> CostDecision:
@@ -229,8 +222,8 @@ def _binary_threshold(matrix: Floats) -> float | None:
     return float(needless / (needless + missed)) if needless >= 0 and missed >= 0 and needless + missed > 0 else None
 
 
-@dataclass(frozen=True)
-class NetBenefit:
+@dataclass(frozen=True, repr=False)
+class NetBenefit(Result):
     """The decision curve: what acting on rows with at least `threshold` gains over treating none."""
 
     threshold: Floats
@@ -246,30 +239,19 @@ class NetBenefit:
     def __len__(self) -> int:
         return len(self.threshold)
 
-    def to_dict(self) -> dict[str, list[float]]:
-        """One list for each column."""
-        names = ("threshold", "net_benefit", "treat_all", "standardised", "avoided", "standard_error")
-        return {name: getattr(self, name).tolist() for name in names}
+    _hidden = ("prevalence",)
+    _numeric, _width = range(6), 9
 
-    def to_frame(self) -> Any:
-        """One row for each threshold, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
-
-    def _rows(self) -> list[list[str]]:
-        shown = np.unique(np.linspace(0, len(self) - 1, min(len(self), 10)).astype(int))
-        return [[number(values[i]) for values in self.to_dict().values()] for i in shown]
-
-    def __repr__(self) -> str:
-        headings = ["threshold", "benefit", "all", "standard", "avoided", "error"]
-        return "\n".join(
-            [self._title(), *("  ".join(cell.rjust(9) for cell in row) for row in [headings, *self._rows()])]
-        )
+    def _columns(self) -> dict[str, Any]:
+        return self._fields()
 
     def _title(self) -> str:
         return f"Net benefit at {len(self)} thresholds; treating none gains 0"
 
-    def _repr_html_(self) -> str:
-        return html_table(list(self.to_dict()), self._rows(), self._title())
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        shown = np.unique(np.linspace(0, len(self) - 1, min(len(self), 10)).astype(int))
+        rows = [[number(values[i]) for values in self._fields().values()] for i in shown]
+        return ["threshold", "benefit", "all", "standard", "avoided", "error"], rows
 
 
 def net_benefit(

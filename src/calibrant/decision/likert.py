@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ..binning.parse import BINS, bin_table, is_default
 from ..errors import ArgumentError
-from ..util.results import frame_of, html_table, number, pvalue_text
+from ..util.results import Result, number, pvalue_text
 from ..views.view import View
-from ._rows import finite_column, one_view
+from .rows import finite_column, one_view
 
-__all__ = ["LikertBand", "LikertError", "likert_error"]
+__all__ = ["LikertBand", "LikertResult", "likert_error"]
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,6 @@ WORDS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
 }
 # A rate that equals an edge up to rounding is inside.
 SLACK = 1e-12
-HEADINGS = ["name", "low", "high", "rows", "score", "rate", "error", "direction", "p-value"]
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,13 @@ class LikertBand:
     """Exact binomial p-value of a rate beyond the near edge; NaN under importance weights and soft labels."""
 
 
-@dataclass(frozen=True)
-class LikertError:
+@dataclass(frozen=True, repr=False)
+class LikertResult(Result):
     """The error of words for probabilities, overall and word by word."""
 
     error: float
     bands: tuple[LikertBand, ...]
+    _numeric, _width = range(9), 9
 
     def __getitem__(self, name: str) -> LikertBand:
         for band in self.bands:
@@ -60,27 +60,17 @@ class LikertError:
                 return band
         raise ArgumentError("name", f"there is no band {name!r}", f"one of {[band.name for band in self.bands]}")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {"error": self.error, "bands": [asdict(band) for band in self.bands]}
+    def _columns(self) -> dict[str, list[Any]]:
+        return {field.name: [getattr(band, field.name) for band in self.bands] for field in fields(LikertBand)}
 
-    def to_frame(self) -> Any:
-        """One row for each word, as a frame of the library at hand."""
-        rows = [asdict(band) for band in self.bands]
-        return frame_of({name: [row[name] for row in rows] for name in rows[0]})
+    def _title(self) -> str:
+        return f"Likert error {number(self.error)}"
 
-    def _cells(self) -> list[list[str]]:
-        return [
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        return ["name", "low", "high", "rows", "score", "rate", "error", "direction", "p-value"], [
             [b.name, number(b.low), number(b.high), f"{b.rows:.6g}", number(b.mean_score), number(b.rate), number(b.error), b.direction, pvalue_text(b.pvalue)]
             for b in self.bands
         ]  # fmt: skip
-
-    def __repr__(self) -> str:
-        rows = [HEADINGS, *self._cells()]
-        return "\n".join([f"Likert error {number(self.error)}", *("  ".join(c.rjust(9) for c in row) for row in rows)])
-
-    def _repr_html_(self) -> str:
-        return html_table(HEADINGS, self._cells(), f"Likert error {number(self.error)}")
 
 
 def likert_error(
@@ -94,7 +84,7 @@ def likert_error(
     lens: Any = "auto",
     where: Any = None,
     **keywords: Any,
-) -> LikertError:
+) -> LikertResult:
     """How far outcome rates lie outside the bands of probability that words such as "low" and "high" stand for.
 
     Parameters
@@ -127,7 +117,7 @@ def likert_error(
         _band(view, place == i, words[i], low, high, within, bins, exact)
         for i, (low, high) in enumerate(pairwise(cuts))
     )
-    return LikertError(math.fsum(b.rows * b.error for b in bands if b.rows > 0) / view.total, bands)
+    return LikertResult(math.fsum(b.rows * b.error for b in bands if b.rows > 0) / view.total, bands)
 
 
 def _words(edges: Any, names: Any) -> tuple[list[float], list[str]]:

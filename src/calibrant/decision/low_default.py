@@ -11,19 +11,18 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ShapeError
 from ..input.convert import is_number
-from ..util.results import frame_of, html_table, number
-from ._rows import check_level, finite_column, upper_bound
+from ..util.results import Result, number
+from .rows import check_level, finite_column, upper_bound
 
-__all__ = ["PrudentBounds", "pluto_tasche"]
+__all__ = ["DefaultRateBounds", "pluto_tasche"]
 
 Floats = NDArray[np.float64]
-HEADINGS = ["grade", "rows", "events", "bound"]
 NODES = 200
 """Points of the quadrature over the common factor."""
 
 
-@dataclass(frozen=True)
-class PrudentBounds:
+@dataclass(frozen=True, repr=False)
+class DefaultRateBounds(Result):
     """An upper bound of the event rate of each grade, from the best grade to the worst."""
 
     grades: tuple[Any, ...]
@@ -33,34 +32,25 @@ class PrudentBounds:
     level: float
     correlation: float
 
-    def to_dict(self) -> dict[str, list[Any]]:
-        """One list for each column."""
-        columns = {name: getattr(self, name).tolist() for name in ("rows", "events", "bound")}
-        return {"grade": list(self.grades), **columns}
+    _numeric, _width = range(4), 9
 
-    def to_frame(self) -> Any:
-        """One row for each grade, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
+    def _fields(self) -> dict[str, Any]:
+        return {"grade": self.grades, "rows": self.rows, "events": self.events, "bound": self.bound}
 
-    def _cells(self) -> list[list[str]]:
-        columns = zip(self.grades, self.rows, self.events, self.bound, strict=True)
-        return [[str(grade), f"{n:.6g}", f"{k:.6g}", number(float(p))] for grade, n, k, p in columns]
+    _columns = _fields
 
     def _title(self) -> str:
         return f"Most prudent rates (level {self.level:g}, correlation {self.correlation:g})"
 
-    def __repr__(self) -> str:
-        return "\n".join(
-            [self._title(), *("  ".join(cell.rjust(9) for cell in row) for row in [HEADINGS, *self._cells()])]
-        )
-
-    def _repr_html_(self) -> str:
-        return html_table(HEADINGS, self._cells(), self._title())
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        columns = zip(*self._fields().values(), strict=True)
+        rows = [[str(grade), f"{n:.6g}", f"{k:.6g}", number(float(p))] for grade, n, k, p in columns]
+        return ["grade", "rows", "events", "bound"], rows
 
 
 def pluto_tasche(
     rows: Any, events: Any = None, *, level: float = 0.9, correlation: float = 0.0, grades: Any = None
-) -> PrudentBounds:
+) -> DefaultRateBounds:
     """Most prudent upper bounds of event rates (Pluto and Tasche 2005): each grade is pooled with all worse ones.
 
     Parameters
@@ -100,7 +90,7 @@ def pluto_tasche(
         bound = upper_bound(pooled_k, pooled_n, 1 - level)
     else:
         bound = np.array([_correlated(a, b, level, correlation) for a, b in zip(pooled_n, pooled_k, strict=True)])
-    return PrudentBounds(names, n, k, np.maximum.accumulate(bound), float(level), float(correlation))
+    return DefaultRateBounds(names, n, k, np.maximum.accumulate(bound), float(level), float(correlation))
 
 
 def _correlated(n: float, k: float, level: float, correlation: float) -> float:

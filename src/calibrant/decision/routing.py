@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..input.convert import is_number
-from ..util.results import frame_of, html_table, number
-from ._rows import Judged, check_cost, check_share, lower_bound, read_judged, upper_bound
+from ..util.results import Result, number
+from .rows import Judged, check_cost, check_share, lower_bound, read_judged, upper_bound
 
 __all__ = ["ReviewRouting", "Route", "review_routing"]
 
 Floats = NDArray[np.float64]
-HEADINGS = ["route", "from", "to", "share", "workload", "sd", "error", "claimed", "cost"]
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,8 @@ class Route:
     """What the route adds to the mean cost of a row."""
 
 
-@dataclass(frozen=True)
-class ReviewRouting:
+@dataclass(frozen=True, repr=False)
+class ReviewRouting(Result):
     """Rows accepted, reviewed and sent to a fallback, with workload, error and cost; and all thresholds to choose from."""
 
     routes: tuple[Route, ...]
@@ -58,31 +57,19 @@ class ReviewRouting:
     table: dict[str, Floats]
     """For each threshold: coverage, workload, error, claimed_error, system_error, claimed_system_error, cost."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        plain = {name: value for name, value in vars(self).items() if name not in ("routes", "table")}
-        table = {name: values.tolist() for name, values in self.table.items()}
-        return {**plain, "routes": [asdict(route) for route in self.routes], "table": table}
+    _numeric, _width = range(9), 9
 
-    def to_frame(self) -> Any:
-        """One row for each threshold, as a frame of the library at hand."""
-        return frame_of({name: values.tolist() for name, values in self.table.items()})
-
-    def _cells(self) -> list[list[str]]:
-        return [
-            [r.name, *(number(v) for v in (r.low, r.high, r.share, r.workload, r.workload_sd, r.error, r.claimed_error, r.cost))]
-            for r in self.routes
-        ]  # fmt: skip
+    def _columns(self) -> dict[str, Any]:
+        return self.table
 
     def _title(self) -> str:
         return f"System error {number(self.system_error)} (claimed {number(self.claimed_system_error)}), mean cost {number(self.cost)}"
 
-    def __repr__(self) -> str:
-        rows = [HEADINGS, *self._cells()]
-        return "\n".join([self._title(), *("  ".join(cell.rjust(9) for cell in row) for row in rows)])
-
-    def _repr_html_(self) -> str:
-        return html_table(HEADINGS, self._cells(), self._title())
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        return ["route", "from", "to", "share", "workload", "sd", "error", "claimed", "cost"], [
+            [r.name, *(number(v) for v in (r.low, r.high, r.share, r.workload, r.workload_sd, r.error, r.claimed_error, r.cost))]
+            for r in self.routes
+        ]  # fmt: skip
 
 
 def review_routing(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -15,13 +15,13 @@ from ..inference.resampling import seed_of
 from ..input.convert import is_number
 from ..util.cached import cached_property
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_table, number
-from ._rows import Judged, check_level, read_judged
+from ..util.results import Result, number
 from .areas import Area, area_of, redrawn_areas
+from .rows import Judged, check_level, read_judged
 
 __all__ = [
+    "OperatingPoint",
     "RiskCoverage",
-    "WorkingPoint",
     "coverage",
     "risk_coverage",
     "selective_accuracy",
@@ -29,11 +29,10 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-HEADINGS = ["threshold", "coverage", "risk", "lower", "upper", "accepted", "errors"]
 
 
-@dataclass(frozen=True)
-class WorkingPoint:
+@dataclass(frozen=True, repr=False)
+class OperatingPoint(Result):
     """What happens when only rows at least as sure as `threshold` are answered."""
 
     threshold: float
@@ -58,11 +57,7 @@ class WorkingPoint:
         """The interval of the selective accuracy."""
         return 1 - self.upper, 1 - self.lower
 
-    def to_dict(self) -> dict[str, float]:
-        """Plain values."""
-        return asdict(self)
-
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         interval = "" if math.isnan(self.lower) else f" [{number(self.lower)}, {number(self.upper)}]"
         return (
             f"threshold {number(self.threshold)}: accepts {number(self.coverage)} of the rows, "
@@ -74,8 +69,8 @@ class WorkingPoint:
         return [*(number(value) for value in values), f"{self.accepted:.6g}", f"{self.errors:.6g}"]
 
 
-@dataclass(frozen=True)
-class RiskCoverage:
+@dataclass(frozen=True, repr=False)
+class RiskCoverage(Result):
     """The risk-coverage curve: one point for each distinct confidence, falling; equal confidences are accepted together."""
 
     threshold: Floats
@@ -112,7 +107,7 @@ class RiskCoverage:
 
     def at(
         self, threshold: float, *, level: float = 0.95, method: Literal["clopper_pearson", "wilson"] = "clopper_pearson"
-    ) -> WorkingPoint:
+    ) -> OperatingPoint:
         """The point at any threshold, with an interval that holds for a threshold fixed before these rows were seen."""
         check_interval(level, method)
         if not is_number(threshold) or math.isnan(threshold):
@@ -120,7 +115,7 @@ class RiskCoverage:
         return _points(self.judged, np.array([threshold], dtype=np.float64), level, method)[0]
 
     @property
-    def working_points(self) -> tuple[WorkingPoint, ...]:
+    def working_points(self) -> tuple[OperatingPoint, ...]:
         """Points worth choosing: every point that accepts more rows has a larger risk."""
         best_after = np.minimum.accumulate(self.selective_risk[::-1])[::-1]
         kept = np.append(self.selective_risk[:-1] < best_after[1:], True)
@@ -145,15 +140,15 @@ class RiskCoverage:
         low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2]).tolist()
         return low, high
 
-    def to_dict(self) -> dict[str, list[float]]:
-        """One list for each column; the interval only where there is one."""
+    _numeric, _width = range(7), 9
+
+    def _fields(self) -> dict[str, Any]:
+        """The interval only where there is one."""
         names = ["threshold", "coverage", "selective_risk", "generalised_risk", "accepted", "errors"]
         names += ["lower", "upper"] if self.lower is not None else []
-        return {name: getattr(self, name).tolist() for name in names}
+        return {name: getattr(self, name) for name in names}
 
-    def to_frame(self) -> Any:
-        """One row for each distinct confidence, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
+    _columns = _fields
 
     def _title(self) -> str:
         return (
@@ -161,17 +156,11 @@ class RiskCoverage:
             f"AUGRC {number(self.augrc)}, risk of all rows {number(float(self.selective_risk[-1]))}"
         )
 
-    def _shown(self) -> list[list[str]]:
+    def _table(self) -> tuple[list[str], list[list[str]]]:
         points = self.working_points
         chosen = np.unique(np.linspace(0, len(points) - 1, min(10, len(points))).astype(int))
-        return [points[i]._cells() for i in chosen]
-
-    def __repr__(self) -> str:
-        rows = [HEADINGS, *self._shown()]
-        return "\n".join([self._title(), *("  ".join(cell.rjust(9) for cell in row) for row in rows)])
-
-    def _repr_html_(self) -> str:
-        return html_table(HEADINGS, self._shown(), self._title())
+        headings = ["threshold", "coverage", "risk", "lower", "upper", "accepted", "errors"]
+        return headings, [points[i]._cells() for i in chosen]
 
 
 def risk_coverage(
@@ -236,7 +225,7 @@ def _bounds(accepted: Floats, errors: Floats, square: Floats, level: float, meth
         return _binomial_interval(worth * (errors / accepted), worth, 1 - level, method)
 
 
-def _points(judged: Judged, thresholds: Floats, level: float | None, method: str) -> list[WorkingPoint]:
+def _points(judged: Judged, thresholds: Floats, level: float | None, method: str) -> list[OperatingPoint]:
     accepted, lost, square = judged.steps.at(thresholds)
     low = high = np.full(len(thresholds), math.nan)
     if level is not None and judged.counts_errors:
@@ -244,7 +233,7 @@ def _points(judged: Judged, thresholds: Floats, level: float | None, method: str
     with np.errstate(invalid="ignore"):
         risk = lost / accepted
     columns = (thresholds, accepted / judged.total, risk, lost / judged.total, accepted, lost, low, high)
-    return [WorkingPoint(*row) for row in zip(*(values.tolist() for values in columns), strict=True)]
+    return [OperatingPoint(*row) for row in zip(*(values.tolist() for values in columns), strict=True)]
 
 
 def coverage(

@@ -20,8 +20,8 @@ from ..input.frames import column_names
 from ..input.predictions import Predictions
 from ..input.probabilities import check_matrix
 from ..metrics.registry import Metric, catalogue
-from ..recalibration.base import CalibrationMap
-from ..recalibration.reading import names_array
+from ..recalibration.base import Calibrator
+from ..recalibration.scores import names_array
 from ..sketches.collection import Sketches
 from ..sketches.sketch import CELLS
 from ..util.checks import check_whole
@@ -57,7 +57,7 @@ def evaluate(
     assess: bool = False,
     n_resamples: int = 200,
     rng: Any = 0,
-    map: CalibrationMap | str | os.PathLike[str] | None = None,
+    map: Calibrator | str | os.PathLike[str] | None = None,
     **words: Any,
 ) -> Evaluation:
     """Measure predictions with many metrics at once.
@@ -175,17 +175,17 @@ def _refuse_several_columns(frame: Any, by: Any) -> None:
     raise GroupError("by", f"lists {len(by)} column{'s' * (len(by) > 1)}, and one name is read", remedy)
 
 
-def calibrated(p: Predictions, map: CalibrationMap | Recalibration | str | os.PathLike[str]) -> Predictions:
+def calibrated(p: Predictions, map: Calibrator | Recalibration | str | os.PathLike[str]) -> Predictions:
     """The same rows with the probabilities that a map, or the file of one, makes of their scores; maps for groups get the rows' groups."""
     from ..recalibration.choosing import Recalibration
-    from ..recalibration.grouped import GroupMap
+    from ..recalibration.grouped import GroupedCalibrator
 
     if isinstance(map, (str, os.PathLike)):
         from ..recalibration.persistence import load
 
         map = load(map)
     map = map.map if isinstance(map, Recalibration) else map
-    if not isinstance(map, CalibrationMap):
+    if not isinstance(map, Calibrator):
         raise InputTypeError("map", f"must be a fitted map or the file of one; got {type(map).__name__}")
     if p.kind not in ("binary", "multiclass"):
         raise ArgumentError("map", f"is for two or more classes, and the predictions are {p.kind}", "drop it")
@@ -197,7 +197,7 @@ def calibrated(p: Predictions, map: CalibrationMap | Recalibration | str | os.Pa
     scores = p.logits if map.input == "logit" else summing_to_one(p.probs)
     assert scores is not None
     scores = scores if order is None else scores[:, order]
-    if isinstance(map, GroupMap):
+    if isinstance(map, GroupedCalibrator):
         probs = map.predict_proba(scores, None if p.groups is None else names_array(p.group_names)[p.groups])
     else:
         probs = map.predict_proba(scores)
@@ -212,7 +212,7 @@ def calibrated(p: Predictions, map: CalibrationMap | Recalibration | str | os.Pa
     return other
 
 
-def _order_for(map: CalibrationMap, p: Predictions) -> NDArray[np.intp] | None:
+def _order_for(map: Calibrator, p: Predictions) -> NDArray[np.intp] | None:
     """Which columns, in the order of the map's classes; None where that is the order they have, or nothing names them."""
     if p.classes is None or not hasattr(map, "classes_") or len(map.classes_) != p.k:
         return None

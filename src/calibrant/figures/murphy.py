@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision._rows import check_level
+from ..decision.rows import check_level
 from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
 from ..inference.resampling import generator, seed_of
 from ..input.predictions import Predictions

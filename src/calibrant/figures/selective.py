@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.table import check_interval
-from ..decision._rows import Judged, check_level
-from ..decision.selective import RiskCoverage, WorkingPoint, _points, risk_coverage
+from ..decision.rows import Judged, check_level
+from ..decision.selective import OperatingPoint, RiskCoverage, _points, risk_coverage
 from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError
 from ..util.checks import check_whole
@@ -48,7 +48,7 @@ class RiskCurve:
     """Risk if every right answer were surer than every wrong one."""
     random_risk: Floats
     """Risk at each coverage if rows were accepted at random."""
-    mark: WorkingPoint | None
+    mark: OperatingPoint | None
     """The point where the target is reached; None without one, or where it is not reached."""
 
 
@@ -237,13 +237,13 @@ def _each(values: Any, name: str, argument: str) -> Any:
     return values[name]
 
 
-def _of(point: WorkingPoint, risk: Risk) -> float:
+def _of(point: OperatingPoint, risk: Risk) -> float:
     return point.selective_risk if risk == "selective" else point.generalised_risk
 
 
 def _mark(
     source: Source, found: RiskCoverage, accuracy: Any, coverage: Any, promise: Any, sure: Any, lost: Any, lens: Any
-) -> WorkingPoint | None:
+) -> OperatingPoint | None:
     """The threshold of the target: promised for new rows, or the best that was seen."""
     if accuracy is None and coverage is None:
         return None
@@ -260,7 +260,7 @@ def _mark(
 
 
 def _curve(
-    name: str, found: RiskCoverage, risk: Risk, level: float | None, points: int, mark: WorkingPoint | None
+    name: str, found: RiskCoverage, risk: Risk, level: float | None, points: int, mark: OperatingPoint | None
 ) -> RiskCurve:
     kept = np.unique(np.searchsorted(found.coverage, np.linspace(0, 1, points) * (1 - 1e-12)))
     shown = _points(found.judged, found.threshold[kept], level if risk == "selective" else None, "clopper_pearson")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells
 from ..binning.partition import auto_binning, cells_of
-from ..decision._rows import check_level
+from ..decision.rows import check_level
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..inference.resampling import generator, seed_of
 from ..input.convert import is_number

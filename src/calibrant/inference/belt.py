@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ..curves.logistic_regression import Groups, fit_logistic, groups_of, logit, separating_side
 from ..errors import ArgumentError, LensError, UndefinedMetricError
 from ..input.convert import is_number
-from ..input.predictions import Predictions
 from ..metrics.hints import warn_of_sure_scores
 from ..metrics.registry import catalogue
 from ..metrics.reliability_curve import one_question
@@ -171,7 +170,7 @@ def view_to_test(
     check_words(test, keywords)
     refuse_rows_by_label(where)
     source, _ = read_source(y_true, y_prob, where, keywords)
-    views = views_of(source, lens) if isinstance(source, Predictions) else [source]
+    views = views_of(source, lens)
     if len(views) > 1 or isinstance(views[0], VectorView):
         raise LensError("lens", f"{name} tests one question at a time", one_question(source))
     if views[0].is_soft:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..metrics.registry import Metric
+from ..metrics.registry import OWN_TESTS, Metric
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView
 from ..views.view import Block, View
@@ -173,7 +173,6 @@ def counts_rows(asked: Asked) -> str:
 
 
 Run = Callable[[Asked], Found]
-OWN_TESTS: dict[str, dict[str, OwnTest]] = {}
 DEFAULT_TESTS: dict[str, str] = {}
 """The method that ``"auto"`` stands for; a metric that has none is tested by drawing outcomes."""
 

@@ -323,9 +323,7 @@ def one_view(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: d
     source, unknown = read_source(y_true, y_prob, where, keywords)
     for word, value in unknown.items():
         raise unknown_word(who, word, value, ["lens", "where", *PREDICTION_WORDS])
-    if isinstance(source, (View, VectorView)) and lens not in ("auto", "canonical"):
-        raise LensError("lens", "was chosen when the view was made", "drop it")
-    views = [source] if isinstance(source, (View, VectorView)) else views_of(source, lens)
+    views = views_of(source, lens, "canonical")
     if len(views) > 1:
         raise LensError("lens", f"gives {len(views)} views, and {who} reads one", "use 'class:NAME' or 'top_label'")
     if views[0].is_soft:

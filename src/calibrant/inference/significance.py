@@ -13,13 +13,11 @@ from ..errors import ArgumentError, UndefinedMetricError
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
-from ..sketches.collection import Sketches
-from ..sketches.sketch import Sketch
 from ..util.checks import check_whole
 from ..views.keywords import PREDICTION_WORDS, check_words
-from ..views.resolve import as_predictions
-from ..views.selections import Selection, parse_selection
-from ..views.view import VectorView, View
+from ..views.resolve import resolve
+from ..views.selections import Selection
+from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs  # noqa: F401  (they enter their tests)
 from .metric_tests import DEFAULT_TESTS, OWN_TESTS, Asked, Found, OwnTest
 from .pvalues import MOST_UNDEFINED, SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
@@ -222,15 +220,8 @@ def read_source(y_true: Any, y_prob: Any, where: Any, keywords: Mapping[str, Any
     """Checked predictions or a view, and the keywords that are options of metrics."""
     words = {word: value for word, value in keywords.items() if word in PREDICTION_WORDS}
     options = {word: value for word, value in keywords.items() if word not in PREDICTION_WORDS}
-    if isinstance(y_true, Sketches):
-        y_true = y_true.sketch(options.pop("lens", None) or "auto")
-    if isinstance(y_true, Sketch):
-        y_true = y_true.view()
-    if isinstance(y_true, (View, VectorView)):
-        if y_prob is not None or words or where is not None:
-            raise ArgumentError("y_true", "already holds everything", "pass it alone")
-        return y_true, options
-    return parse_selection(where, as_predictions(y_true, y_prob, words)), options
+    source = resolve(y_true, y_prob, words, where)
+    return source.view(options.pop("lens", None) or "auto") if isinstance(source, Summary) else source, options
 
 
 def refuse_rows_by_label(where: Any) -> None:

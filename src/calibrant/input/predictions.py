@@ -24,7 +24,7 @@ from .frames import check_same_rows, classes_of_columns, column_names, read_colu
 from .hints import hint_at_mistakes
 from .labels import class_names, encode_labels, multilabel_targets, names_around, soft_targets
 from .probabilities import check_matrix, check_vector, quick_matrix, quick_vector
-from .weights import read_features, read_groups, read_weights
+from .weights import WeightKind, read_features, read_groups, read_weights
 
 __all__ = ["Predictions", "frozen"]
 
@@ -88,8 +88,9 @@ class Predictions:
         flags = {"soft": soft, "multilabel": multilabel, "normalize": normalize, "clip": clip}
         _check_form(input, flags, sum_tolerance)
         beside = {"sample_weight": sample_weight, "counts": counts, "groups": groups, "features": features}
-        check_same_rows(y_true, {"y_prob": y_prob, **beside})
-        columns = column_names(y_prob)
+        if type(y_true) is not np.ndarray:
+            check_same_rows(y_true, {"y_prob": y_prob, **beside})
+        columns = None if type(y_prob) is np.ndarray else column_names(y_prob)
         if label is not None or prob is not None or (y_prob is None and is_frame(y_true)):
             frame = y_true
             y_true, y_prob = _from_frame(frame, y_prob, label, prob)
@@ -131,18 +132,24 @@ class Predictions:
             if self.k == 2
             else "multiclass"
         )
-        if pos_label is None and not soft and self.kind in ("binary", "multiclass"):
+        if columns is not None and pos_label is None and not soft and self.kind in ("binary", "multiclass"):
             classes = classes_of_columns(columns, classes, came_labels.array)
-        self.classes = class_names(classes, self.k)
+        self.classes = None if classes is None else class_names(classes, self.k)
         self.probs = probs
         self.labels: Array | None = None
         self.soft: Array | None = None
         self.top_score: Array | None = None
         self.top_correct: Array | None = None
         self._read_labels(came_labels, pos_label, soft, tolerance)
-        self.weight, self.weight_kind = read_weights(sample_weight, counts, self.n)
-        self.groups, self.group_names = read_groups(groups, self.n)
-        self.features = read_features(features, self.n)
+        self.weight: Array | None = None
+        self.weight_kind: WeightKind = "unit"
+        self.groups: Array | None = None
+        self.group_names: tuple[Any, ...] = ()
+        self.features: Array | None = None
+        if not (sample_weight is None and counts is None and groups is None and features is None):
+            self.weight, self.weight_kind = read_weights(sample_weight, counts, self.n)
+            self.groups, self.group_names = read_groups(groups, self.n)
+            self.features = read_features(features, self.n)
         self._freeze()
         if self.weight is not None and not self.weight.all():
             self.kept = self.weight > 0

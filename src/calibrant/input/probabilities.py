@@ -18,6 +18,8 @@ Array = NDArray[Any]
 
 # Up to this many classes a plain loop over a row beats vector loops.
 NARROW = 24
+# Up to this many rows a few calls of NumPy take as long as the call of a compiled loop.
+FEW_ROWS = 1 << 13
 # How much one call of a compiled loop goes over: enough to make the call cheap, little enough for threads to share.
 COMPILED_ENTRIES = 1 << 19
 # The same for NumPy, where a block is gone over several times and has to stay in cache.
@@ -41,7 +43,11 @@ def check_vector(probs: Array) -> None:
 
 def quick_vector(probs: Array, labels: Array) -> bool:
     """Whether labels are all 0 or 1 and scores all in [0, 1], told in one pass; False where a closer look is needed."""
-    kernel = compiled(scan_pairs, len(labels)) if _plain(probs, labels) else None
+    if not _plain(probs, labels):
+        return False
+    if len(labels) <= FEW_ROWS:
+        return bool(probs.min() >= 0 and probs.max() <= 1 and labels.min() >= 0 and labels.max() <= 1)  # NaN fails
+    kernel = compiled(scan_pairs, len(labels))
     if kernel is None:
         return False
     bits, one = _bits(probs)

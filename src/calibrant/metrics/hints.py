@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -15,37 +14,15 @@ from ..curves.logistic_regression import CLIP
 from ..errors import EdgeRoundingWarning, SureScoresWarning, warn_caller
 from ..views.view import VectorView, View
 
-__all__ = ["hint_at_edges", "hint_at_places", "warn_of_sure_scores"]
+__all__ = ["hint_at_edges", "warn_of_sure_scores"]
 
 Array = NDArray[Any]
 AnyView = View | VectorView
 
-CURVES = ("rcs", "logistic")
-# Formulas that take logarithms of scores, cut at 1e-12: always, or with some options.
-READS_LOG_ODDS: dict[str, Callable[[AnyView, Mapping[str, Any]], bool]] = {
-    **dict.fromkeys(
-        ("cox_intercept", "cox_slope", "sbct", "ls_ece", "fott_pl3", "fott_platt", "fott_beta", "fott_iop"),
-        lambda view, options: True,
-    ),
-    "ici": lambda view, options: options["smoother"] in CURVES,
-    "ep": lambda view, options: options["smoother"] in CURVES,
-    "eci": lambda view, options: (
-        options["smoother"] in (*CURVES, "spline") or (options["smoother"] == "auto" and getattr(view, "k", 2) > 2)
-    ),
-}
 # Of this many scores one that lies on an edge is enough to look at all.
 SAMPLED = 100
 # From this share of the rows on, and this many, scores on an edge are worth a word.
 SHARE, FEWEST = 0.05, 10
-
-
-def hint_at_places(name: str, view: AnyView, options: Mapping[str, Any]) -> None:
-    """Warn where a metric reads log-odds of scores that are 0 or 1, or cuts scores in float32 that lie on the edges."""
-    reads = READS_LOG_ODDS.get(name)
-    if reads is not None and reads(view, options):
-        warn_of_sure_scores(view, name)
-    if isinstance(view, View) and "binning" in options:
-        hint_at_edges(view, options["binning"], options["bins"])
 
 
 def warn_of_sure_scores(view: AnyView, who: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property
-from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -23,30 +23,31 @@ from ..errors import (
 )
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches, row_metric
-from ..sketches.sketch import Sketch
 from ..util.blocks import map_blocks
+from ..util.namespace import fill
 from ..views.keywords import PREDICTION_WORDS, VIEW_WORDS, unknown_word
 from ..views.lenses import Lens
-from ..views.resolve import are_kept, as_predictions, combine_values, views_of
-from ..views.selections import parse_selection
-from ..views.view import VectorView, View
-from .hints import hint_at_places
+from ..views.resolve import are_kept, combine_values, resolve, views_of
+from ..views.view import Summary, VectorView, View
+from .hints import hint_at_edges, warn_of_sure_scores
 from .references import REFERENCES
 from .signature import build_doc, build_signature, check_class_weight, check_option, formula_options
 
 __all__ = [
     "COSTS",
-    "FACTS",
+    "OWN_TESTS",
     "SIDES",
     "Above",
     "Catalogue",
     "Combine",
+    "Facts",
     "IdealFor",
     "Metric",
     "SignOf",
     "Takes",
     "catalogue",
     "metric",
+    "norm_root",
     "preset",
 ]
 
@@ -67,38 +68,6 @@ SIDES: dict[str, tuple[str, str] | None] = {
     "spread": ("forecasts are too extreme", "forecasts are too moderate"),
     "nothing": None,
 }
-
-# What a declaration says of a metric and a preset takes over.
-FACTS = (
-    "family",
-    "subfamily",
-    "range",
-    "ideal",
-    "ideal_for",
-    "signed",
-    "sign_of",
-    "above",
-    "proper",
-    "alternative",
-    "needs",
-    "instead",
-    "lens",
-    "combine",
-    "counts",
-    "importance",
-    "soft",
-    "sketch",
-    "cost",
-    "deterministic",
-    "order_dependent",
-    "repeatable",
-    "ordinal",
-    "use_cases",
-    "pros",
-    "cons",
-    "certainty",
-    "notes",
-)
 
 # Nanoseconds per unit of work, rough on purpose: it only decides what a budget leaves out.
 COSTS: dict[str, Callable[[float, float], float]] = {
@@ -126,112 +95,93 @@ AnyView = View | VectorView
 CANCELLED = 1e-9
 
 
-class Metric:
+OWN_TESTS: dict[str, dict[str, Any]] = {}
+"""The tests of metrics by id and method; `calibrant.inference` enters them, which `fill` imports when they are asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a declaration says of a metric, and a preset takes over."""
+
+    family: str
+    subfamily: str
+    range: tuple[float, float]
+    ideal: float | None
+    ideal_for: IdealFor | None = None
+    """Which forecasts reach the ideal: calibrated ones; sure and right ones, where calibrated ones need not; or none that can be named."""
+    signed: bool = False
+    sign_of: SignOf = "level"
+    """What the side of the ideal says: the level of the scores, confidence, the level at 0.5, their spread, or nothing."""
+    above: Above = "over"
+    """Which deviation a value above the ideal shows under the default options."""
+    proper: Literal["strictly", "no"] = "no"
+    alternative: Literal["greater", "less", "two-sided"] = "greater"
+    needs: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
+    """What may be given in place of what it needs."""
+    lens: str = "auto"
+    combine: Combine = "mean"
+    counts: bool = True
+    importance: bool = True
+    soft: bool = True
+    sketch: bool = True
+    cost: str = "N"
+    deterministic: bool = True
+    order_dependent: bool = False
+    repeatable: bool = True
+    """Whether a count of 3 is the same as three equal rows; not so where neighbours are counted in rows."""
+    ordinal: bool = False
+    """Whether the classes have an order that the metric reads."""
+    use_cases: tuple[str, ...] = ()
+    pros: str = ""
+    cons: str = ""
+    certainty: str = "certain"
+    notes: str = ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Metric(Facts):
     """A calibration metric: call it with ``(y_true, y_prob)``; its attributes are its entry in the catalogue."""
 
-    def __init__(
-        self,
-        formula: Callable[..., Any],
-        id: str,
-        name: str,
-        *,
-        takes: Takes,
-        family: str,
-        subfamily: str,
-        range: tuple[float, float],
-        ideal: float | None,
-        cite: str,
-        aliases: tuple[str, ...] = (),
-        lens: str = "auto",
-        combine: Combine = "mean",
-        signed: bool = False,
-        sign_of: SignOf = "level",
-        above: Above = "over",
-        reversed_by: Mapping[str, Any] | None = None,
-        proper: Literal["strictly", "no"] = "no",
-        alternative: Literal["greater", "less", "two-sided"] = "greater",
-        needs: tuple[str, ...] = (),
-        instead: tuple[str, ...] = (),
-        counts: bool = True,
-        importance: bool = True,
-        soft: bool = True,
-        sketch: bool = True,
-        cost: str = "N",
-        deterministic: bool = True,
-        order_dependent: bool = False,
-        repeatable: bool = True,
-        ordinal: bool = False,
-        ideal_for: IdealFor | None = None,
-        recommended: bool = False,
-        use_cases: tuple[str, ...] = (),
-        pros: str = "",
-        cons: str = "",
-        certainty: str = "certain",
-        explain: Mapping[str, str] | None = None,
-        notes: str = "",
-        finish: Callable[[float, Mapping[str, Any]], float] | None = None,
-        row_form: Callable[..., Any] | None = None,
-        defaults: Mapping[str, Any] | None = None,
-        base: str | None = None,
-    ) -> None:
-        self.formula = formula
-        self.id = self.__name__ = id
-        self.__qualname__ = id
-        self.__module__ = "calibrant"
-        self.name = name
-        self.takes: Takes = takes
-        self.family = family
-        self.subfamily = subfamily
-        self.range = range
-        self.ideal = ideal
-        self.cite = cite
-        self.aliases = aliases
-        self.lens = lens
-        self.combine: Combine = combine
-        self.signed = signed
-        self.sign_of: SignOf = sign_of
-        """What the side of the ideal says: the level of the scores, confidence, the level at 0.5, their spread, or nothing."""
-        self.declared_above: Above = above
-        self.reversed_by = dict(reversed_by or {})
-        """Values of options under which the two sides of the ideal change places."""
-        self.proper = proper
-        self.alternative = alternative
-        self.needs = needs
-        self.instead = instead
-        """What may be given in place of what it needs."""
-        self.counts = counts
-        self.importance = importance
-        self.soft = soft
-        self.sketch = sketch
-        self.cost = cost
-        self.deterministic = deterministic
-        self.order_dependent = order_dependent
-        self.repeatable = repeatable
-        """Whether a count of 3 is the same as three equal rows; not so where neighbours are counted in rows."""
-        self.ordinal = ordinal
-        """Whether the classes have an order that the metric reads."""
-        self.ideal_for: IdealFor = ideal_for or ("sure" if proper == "strictly" else "calibrated")
-        """Which forecasts reach the ideal: calibrated ones; sure and right ones, where calibrated ones need not; or none that can be named."""
-        self.recommended = recommended
-        self.use_cases = use_cases
-        self.pros = pros
-        self.cons = cons
-        self.certainty = certainty
-        self.explain = dict(explain or {})
-        self.notes = notes
-        self.finish = finish
-        self.row_form = row_form
-        """Of a formula over a View that is a mean over rows: one number for each, or None where an option makes it none."""
-        self.base = base
-        self.options = {**formula_options(formula), **(defaults or {})}
-        self.options |= {word: as_default(self.options[word]) for word in ("bins", "binning") if word in self.options}
-        taken = set(self.options) & set(PREDICTION_WORDS)
+    formula: Callable[..., Any]
+    id: str
+    name: str
+    _: KW_ONLY
+    takes: Takes
+    cite: str
+    aliases: tuple[str, ...] = ()
+    recommended: bool = False
+    reversed_by: Mapping[str, Any] = field(default_factory=dict)
+    """Values of options under which the two sides of the ideal change places."""
+    reads_log_odds: bool | Callable[[AnyView, Mapping[str, Any]], bool] = False
+    """Whether it takes logarithms of scores, cut at 1e-12: always, or for some views and options."""
+    explain: Mapping[str, str] = field(default_factory=dict)
+    finish: Callable[[float, Mapping[str, Any]], float] | None = None
+    row_form: Callable[..., Any] | None = None
+    """Of a formula over a View that is a mean over rows: one number for each, or None where an option makes it none."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Defaults of options where they are not those of the formula."""
+    base: str | None = None
+    options: dict[str, Any] = field(init=False)
+    is_row_mean: bool = field(init=False)
+    """Whether it is, with its own options, a mean of one number for each row."""
+
+    def __post_init__(self) -> None:
+        options = {**formula_options(self.formula), **self.defaults}
+        options |= {word: as_default(options[word]) for word in ("bins", "binning") if word in options}
+        taken = set(options) & set(PREDICTION_WORDS)
         if taken:
             raise ArgumentError(
-                id, f"the option {taken.pop()!r} already means something for every metric", "choose another word"
+                self.id, f"the option {taken.pop()!r} already means something for every metric", "choose another word"
             )
-        self.is_row_mean = finish is None and (takes == "Block" or row_form is not None)
-        """Whether it is, with its own options, a mean of one number for each row."""
+        self.__dict__.update(
+            options=options,
+            is_row_mean=self.finish is None and (self.takes == "Block" or self.row_form is not None),
+            ideal_for=self.ideal_for or ("sure" if self.proper == "strictly" else "calibrated"),
+            __name__=self.id,
+            __qualname__=self.id,
+            __module__="calibrant",
+        )
 
     def __call__(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
         return self._found(y_true, y_prob, keywords)[0]
@@ -243,7 +193,8 @@ class Metric:
     def _found(self, y_true: Any, y_prob: Any, keywords: Mapping[str, Any]) -> tuple[float, str]:
         options, lens, where, combine, class_weight, words = self._split(keywords)
         if isinstance(y_true, Sketches) and self.takes == "Block":
-            value = self._of_row_sums(y_true, options, lens, {"y_prob": y_prob, "where": where, **words})
+            resolve(y_true, y_prob, words, where)
+            value = self._of_row_sums(y_true, options, lens)
             return combine_values([value], [], self.combine if combine is None else combine, class_weight), "canonical"
         views = self._views(y_true, y_prob, lens, where, words, options)
         name = views[0].lens if len(views) == 1 else "classwise"
@@ -264,7 +215,7 @@ class Metric:
 
     def rows(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> NDArray[np.float64]:
         """What each row contributes; the (weighted) mean of it is the metric."""
-        if isinstance(y_true, (Sketch, Sketches)):
+        if isinstance(y_true, Summary):
             raise InputTypeError("y_true", "is a sketch, and what each row contributes is asked for", "pass the rows")
         if not self.is_row_mean:
             raise self._no_row_mean()
@@ -312,30 +263,18 @@ class Metric:
     def _views(
         self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: dict[str, Any], options: Mapping[str, Any]
     ) -> list[AnyView]:
-        if isinstance(y_true, (View, VectorView)):
-            if y_prob is not None or words or where is not None or lens != self.lens:
-                raise InputTypeError(
-                    "y_true", "is a view, which already holds everything", "pass the view alone, or arrays"
-                )
-            views: list[AnyView] = [y_true]
-        elif isinstance(y_true, (Sketch, Sketches)):
-            if y_prob is not None or words or where is not None:
-                raise InputTypeError("y_true", "is a sketch, which already holds everything", "pass the sketch alone")
-            views = self._sketched(y_true, lens)
-        else:
-            predictions = as_predictions(y_true, y_prob, words)
-            if lens == "canonical" == self.lens and predictions.kind in ("multilabel", "confidence"):
-                lens = "auto"  # a metric of whole distributions reads what there is, unless the lens was asked for
-            views = views_of(parse_selection(where, predictions), lens)
+        source = resolve(y_true, y_prob, words, where)
+        if isinstance(source, Summary):
+            if not self.sketch or self.takes != "View":
+                raise InputTypeError("y_true", f"is a sketch, and {self.id} reads every row", "pass the rows")
+        elif lens == "canonical" == self.lens and getattr(source, "kind", "") in ("multilabel", "confidence"):
+            lens = "auto"  # a metric of whole distributions reads what there is, unless the lens was asked for
+        views = views_of(source, lens, self.lens)
         for view in views:
             self._check_view(view, options)
         return views
 
-    def _of_row_sums(
-        self, sketches: Sketches, options: dict[str, Any], lens: str | Lens, beside: Mapping[str, Any]
-    ) -> float:
-        if any(value is not None for value in beside.values()):
-            raise InputTypeError("y_true", "is sketches, which already hold everything", "pass them alone")
+    def _of_row_sums(self, sketches: Sketches, options: dict[str, Any], lens: str | Lens) -> float:
         if lens not in (self.lens, "canonical", "auto"):
             raise LensError(
                 "lens", f"{lens!r} was asked for, and sketches keep {self.id} of whole rows", "pass the rows"
@@ -343,16 +282,6 @@ class Metric:
         if options != self.options:
             raise InputTypeError("y_true", f"is sketches, which keep {self.id} without options", "pass the rows")
         return row_metric(sketches, self.id)
-
-    def _sketched(self, source: Sketch | Sketches, lens: str | Lens) -> list[AnyView]:
-        if not self.sketch or self.takes != "View":
-            raise InputTypeError("y_true", f"is a sketch, and {self.id} reads every row", "pass the rows")
-        if isinstance(source, Sketches):
-            return [sketch.view() for sketch in source.sketches_of(lens)]
-        if lens not in ("auto", source.lens):
-            remedy = f"pass lens={source.lens!r}, or the rows"
-            raise LensError("lens", f"{lens!r} was asked for, and the sketch holds {source.lens!r}", remedy)
-        return [source.view()]
 
     def _check_view(self, view: AnyView, options: Mapping[str, Any]) -> None:
         if self.takes == "View" and isinstance(view, VectorView):
@@ -376,7 +305,11 @@ class Metric:
                 raise WeightsNotSupportedError(
                     "sample_weight", f"{self.id} has no meaning under real weights", "pass counts= for whole numbers"
                 )
-        hint_at_places(self.formula.__name__, view, options)
+        reads = self.reads_log_odds
+        if reads and (reads is True or reads(view, options)):
+            warn_of_sure_scores(view, self.formula.__name__)
+        if "binning" in options and isinstance(view, View) and view.raw_score.dtype == np.float32:
+            hint_at_edges(view, options["binning"], options["bins"])
         for need in self.needs:
             if need == "labels" and (view.rows is None or view.rows.labels is None):
                 raise LensError("lens", f"{self.id} looks at the true class of each row, and these data do not name it")
@@ -386,26 +319,21 @@ class Metric:
                 raise InputTypeError(need, f"is needed by {self.id}", f"pass {remedy}")
 
     def _value(self, views: list[AnyView], options: dict[str, Any], combine: Any, class_weight: Any) -> float:
-        several = several_bins(options["bins"]) if "bins" in options else None
+        bins = options.get("bins")
+        several = None if bins is None or isinstance(bins, int) else several_bins(bins)
         if several:
             values = [self._value(views, {**options, "bins": count}, combine, class_weight) for count in several]
             return math.fsum(values) / len(values)
         if class_weight is not None and "class_weight" in options:
             options["class_weight"], class_weight = class_weight, None
-        cancels = _share_one_row(views) and combine in (None, "mean", "sum") and class_weight is None
-        # The first may find what all classes share; then one view a task, for sorting runs outside the interpreter's lock.
-        keep = are_kept(views)
-        values = [self._formula_value(views[0], options, keep)]
-        rest = views[1:]
-        values += map_blocks(lambda a, b: self._formula_value(rest[a], options, keep), len(rest), 1, columns=views[0].n)
-        largest = max(map(abs, values))
-        if (
-            cancels
-            and self.ideal == 0
-            and CANCELLED < largest < math.inf
-            and abs(math.fsum(values)) < CANCELLED * largest
-        ):
-            raise self._cancels(views)
+        if len(views) == 1:
+            values = [self._formula_value(views[0], options)]
+        else:
+            values = self._values(views, options)
+            cancels = combine in (None, "mean", "sum") and class_weight is None and self.ideal == 0
+            largest = max(map(abs, values))
+            if cancels and CANCELLED < largest < math.inf and abs(math.fsum(values)) < CANCELLED * largest:
+                self._refuse_cancelled(views)
         default = "max" if options.get("norm") == math.inf else self.combine
         value = combine_values(values, views, default if combine is None else combine, class_weight)
         if self.finish is not None:
@@ -417,18 +345,35 @@ class Metric:
         # Rounding may step out of the range by an ulp; further out is where options widen it.
         return inside if abs(value - inside) <= 1e-12 else value
 
-    def _cancels(self, views: list[AnyView]) -> LensError:
-        return LensError(
-            "lens",
-            f"'classwise' adds up values of {self.id} that cancel: what one class is given too much, the others are given too little",
-            f"use lens='class:NAME', such as {views[-1].lens!r}",
+    def _values(self, views: list[AnyView], options: dict[str, Any]) -> list[float]:
+        """One value for each class."""
+        # The first may find what all classes share; then one view a task, for sorting runs outside the interpreter's lock.
+        keep = are_kept(views)
+        values = [self._formula_value(views[0], options, keep)]
+        rest = views[1:]
+        return values + map_blocks(
+            lambda a, b: self._formula_value(rest[a], options, keep), len(rest), 1, columns=views[0].n
         )
+
+    def _refuse_cancelled(self, views: list[AnyView]) -> None:
+        """Raise where these are classes of which each row has one, so that their probabilities add up to 1."""
+        if views[0].rows is None or not views[0].rows.is_multilabel:
+            raise LensError(
+                "lens",
+                f"'classwise' adds up values of {self.id} that cancel: what one class is given too much, the others are given too little",
+                f"use lens='class:NAME', such as {views[-1].lens!r}",
+            )
 
     def _formula_value(self, view: AnyView, options: dict[str, Any], keep: bool = True) -> float:
         if not view.n:
             raise UndefinedMetricError(self.id, "has no value here: there are no rows")
         try:
-            value = self._plain_value(view, options)
+            if self.takes == "View":
+                value = float(self.formula(view, **options))
+            elif self.takes == "Block":
+                value = _as_vector(view).mean_of(lambda block: self.formula(block, **options))
+            else:
+                value = float(self.formula(_as_vector(view), **options))
             if not keep and isinstance(view, View):
                 view.forget()
             return value
@@ -436,14 +381,6 @@ class Metric:
             if error.argument == self.id:
                 raise
             raise UndefinedMetricError(self.id, f"has no value here: {error.problem}", error.remedy) from None
-
-    def _plain_value(self, view: AnyView, options: dict[str, Any]) -> float:
-        if self.takes == "View":
-            return float(self.formula(view, **options))
-        vector = _as_vector(view)
-        if self.takes == "Block":
-            return vector.mean_of(lambda block: self.formula(block, **options))
-        return float(self.formula(vector, **options))
 
     @property
     def __signature__(self) -> Any:
@@ -466,24 +403,22 @@ class Metric:
     @property
     def tests(self) -> tuple[str, ...]:
         """Methods of `assess` that are tests of this metric alone; empty where outcomes are simulated."""
-        # The tests are entered by the modules that `assess` imports, in a layer above this one.
-        import_module("calibrant.inference.significance")
-        return tuple(import_module("calibrant.inference.metric_tests").OWN_TESTS.get(self.id, ()))
+        fill("tests of metrics")
+        return tuple(OWN_TESTS.get(self.id, ()))
 
     @property
     def has_test(self) -> bool:
         """Whether `assess` knows a test of this metric beside simulation."""
         return bool(self.tests)
 
-    @property
-    def above(self) -> Above:
-        """Which deviation a value above the ideal shows under the default options."""
-        return self._above(self.options)
-
     def _above(self, options: Mapping[str, Any]) -> Above:
-        if not any(options.get(word) == value for word, value in self.reversed_by.items()):
-            return self.declared_above
-        return "under" if self.declared_above == "over" else "over"
+        """Which deviation a value above the ideal shows under these options."""
+        if all(
+            (options.get(word) == value) == (self.options.get(word) == value)
+            for word, value in self.reversed_by.items()
+        ):
+            return self.above
+        return "under" if self.above == "over" else "over"
 
     @property
     def sides(self) -> tuple[str, str] | None:
@@ -512,8 +447,9 @@ class Metric:
 
     def to_dict(self) -> dict[str, Any]:
         """The catalogue entry as plain values."""
-        fields = ("id", "name", "aliases", *FACTS, "has_test", "tests", "recommended", "reference", "summary", "base")
-        return {name: getattr(self, name) for name in fields}
+        facts = [fact.name for fact in fields(Facts)]
+        further = ("has_test", "tests", "recommended", "reference", "summary", "base")
+        return {name: getattr(self, name) for name in ("id", "name", "aliases", *facts, *further)}
 
     def __repr__(self) -> str:
         return f"<metric {self.id}: {self.name}>"
@@ -522,10 +458,10 @@ class Metric:
         return (_find, (self.id,))
 
 
-def _share_one_row(views: list[AnyView]) -> bool:
-    """Whether these are classes of which each row has one, so that their probabilities add up to 1."""
-    rows = views[0].rows
-    return len(views) > 1 and not (rows is not None and rows.is_multilabel)
+def norm_root(value: float, options: Mapping[str, Any]) -> float:
+    """The root that ends a norm: powers are averaged, classes are combined, and the root is taken once over all of them."""
+    norm = options["norm"]
+    return value if norm in (1, math.inf) else float(value ** (1 / norm))
 
 
 def _find(id: str) -> Metric:
@@ -595,15 +531,15 @@ class Catalogue(Mapping[str, Metric]):
         >>> [m.id for m in cal.catalogue.find(proper="strictly")]
         ['brier', 'nll', 'spherical', 'ranked_probability', 'dawid_sebastiani']
         """
-        fields = next(iter(self._metrics.values())).to_dict() if self._metrics else {}
-        for field in criteria:
-            if field not in fields:
-                raise unknown_word("find", field, criteria[field], list(fields))
+        known = next(iter(self._metrics.values())).to_dict() if self._metrics else {}
+        for name in criteria:
+            if name not in known:
+                raise unknown_word("find", name, criteria[name], list(known))
 
         def fits(entry: dict[str, Any]) -> bool:
-            for field, wanted in criteria.items():
-                value = entry[field]
-                if value != wanted and not (isinstance(value, tuple) and field != "range" and wanted in value):
+            for name, wanted in criteria.items():
+                value = entry[name]
+                if value != wanted and not (isinstance(value, tuple) and name != "range" and wanted in value):
                     return False
             return text.lower() in " ".join(map(str, entry.values())).lower()
 
@@ -673,15 +609,10 @@ def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
 
 def preset(base: Metric, id: str, name: str, *, summary: str, **changes: Any) -> Metric:
     """Another metric that is `base` with other defaults: options of its formula, its lens, or facts of its entry."""
-    facts = {field: getattr(base, field) for field in (*FACTS, "takes", "cite", "finish", "row_form", "reversed_by")}
-    facts["above"] = base.declared_above  # options of the preset may reverse it
-    defaults = dict(base.options)
-    for key, value in changes.items():
-        if key in defaults:
-            defaults[key] = value
-        else:
-            facts[key] = value
-    explain = {**base.explain, **facts.pop("explain", {}), "summary": summary}
-    made = Metric(base.formula, id, name, defaults=defaults, explain=explain, base=base.id, **facts)
+    options = {word: changes.pop(word) for word in base.options if word in changes}
+    defaults = {**base.options, **options}
+    facts: dict[str, Any] = {"aliases": (), "recommended": False, "above": base._above(defaults), **changes}
+    facts["explain"] = {**base.explain, **changes.get("explain", {}), "summary": summary}
+    made = replace(base, id=id, name=name, defaults=defaults, base=base.id, **facts)
     catalogue.add(made)
     return made

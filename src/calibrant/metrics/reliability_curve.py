@@ -10,16 +10,13 @@ from numpy.typing import NDArray
 
 from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table
 from ..binning.table import BinTable, check_interval
-from ..errors import InputTypeError, LensError
+from ..errors import LensError
 from ..input.predictions import Predictions
-from ..sketches.collection import Sketches
-from ..sketches.sketch import Sketch
 from ..util.results import frame_of, html_table, number
 from ..views.keywords import PREDICTION_WORDS, unknown_word
 from ..views.lenses import Lens
-from ..views.resolve import as_predictions, views_of
-from ..views.selections import parse_selection
-from ..views.view import VectorView, View
+from ..views.resolve import Source, resolve, views_of
+from ..views.view import VectorView
 from .hints import hint_at_edges
 
 __all__ = ["CalibrationCurve", "calibration_curve", "one_question"]
@@ -127,18 +124,8 @@ def calibration_curve(
             known = ["bins", "binning", "lens", "where", "interval", "method", *PREDICTION_WORDS]
             raise unknown_word("calibration_curve", word, value, known)
     check_interval(0.95 if interval is None else interval, method, "interval")
-    if isinstance(y_true, Sketches):
-        y_true, lens = y_true.sketch(lens if isinstance(lens, str) else lens.name), "auto"
-    if isinstance(y_true, Sketch):
-        y_true = y_true.view()
-    if isinstance(y_true, (View, VectorView)):
-        if y_prob is not None or words or where is not None or lens != "auto":
-            raise InputTypeError("y_true", "is a view, which already holds everything", "pass the view alone")
-        source: Predictions | View | VectorView = y_true
-        views: list[View | VectorView] = [y_true]
-    else:
-        source = parse_selection(where, as_predictions(y_true, y_prob, words))
-        views = views_of(source, lens)
+    source = resolve(y_true, y_prob, words, where)
+    views = views_of(source, lens)
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
         named = repr("classwise" if lens == "auto" and len(views) > 1 else lens)
@@ -152,7 +139,7 @@ def calibration_curve(
     return CalibrationCurve(table, view.lens, interval, method, lower, upper)
 
 
-def one_question(source: Predictions | View | VectorView) -> str:
+def one_question(source: Source) -> str:
     """Which lenses ask one yes-or-no question of these predictions: the remedy where another one was given."""
     if isinstance(source, Predictions) and source.kind == "multilabel":
         first = 0 if source.classes is None else source.classes[0]

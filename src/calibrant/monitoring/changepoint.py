@@ -1,175 +1,171 @@
-"""When did the scores go wrong? A detector run along a stream, and an estimate of when the change began."""
+"""Detectors of a change from right to wrong scores, window by window, and an estimate of when the change began."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError, ShapeError
-from ..inference.sequential import check_level, one_view
+from ..errors import ArgumentError, InputError, LensError, ShapeError
+from ..inference.sequential import check_level
+from ..input.convert import is_number
 from ..sketches.sketch import Sketch
-from ..util.results import frame_of, html_table, number
-from ..views.lenses import Lens
-from ..views.view import VectorView, View
-from .alternatives import RULED_OUT, Wagers, as_counted
-from .detectors import HUGE, EDetector, Kind, check_bets, check_detector, start_detector
-from .learning import Memory
+from ..util.results import Record, number
+from ..views.view import View
+from .sequential import RULED_OUT, Alternatives, Memory, as_counted, json_floats, window_of
 
-__all__ = ["ChangePoint", "Detections", "EDetector", "detect_changes", "goes_on", "locate_change", "start_detector"]
+__all__ = ["ChangePoint", "EDetector", "check_detector", "goes_on", "locate_change", "start_detector"]
 
 Floats = NDArray[np.float64]
-# Steps whose paths are found together.
-BLOCK = 4096
+Kind = Literal["sr", "cusum"]
+# Stands for infinity in sums, so that no difference of two infinities arises.
+HUGE = 1e9
+FORMAT = 1
 
 
-@dataclass(frozen=True)
-class Detections:
-    """Alarms of a detector along a stream, each with an estimate of when the change began."""
+@dataclass(frozen=True, repr=False)
+class EDetector(Record):
+    """A detector of a change from right to wrong scores; `update` gives the next state.
 
-    alarms: tuple[int, ...]
-    """After how many steps each alarm came."""
-    onsets: tuple[int, ...]
-    """Index of the first step that had changed, by estimate."""
-    log_path: Floats = field(repr=False, compare=False)
-    """Logarithm of the statistic after each step, before any new start."""
+    The time to a false alarm is at least `run_length` windows on average, whatever the scores, and a false alarm within n
+    windows has a probability of at most n / run_length.
+    """
+
+    alternatives: Alternatives
     run_length: float
     kind: Kind
-    unit: str
-    """What a step is: ``"row"`` or ``"window"``."""
+    lens: str
+    logs: Floats = field(compare=False)
+    """Logarithm of the statistic of each alternative; minus infinity at the start."""
+    windows: int = 0
+    rows: int = 0
+    alarms: tuple[int, ...] = ()
+    """After how many windows each alarm came; the detector then started again."""
 
     @property
-    def path(self) -> Floats:
-        with np.errstate(over="ignore"):
-            return np.exp(np.where(self.log_path > HUGE / 2, np.inf, self.log_path))
+    def log_value(self) -> float:
+        """Logarithm of the statistic now; minus infinity right after a start."""
+        return float(self.alternatives.mixture(self.logs))
+
+    @property
+    def alarmed(self) -> bool:
+        """Whether the last window raised an alarm."""
+        return bool(self.alarms) and self.alarms[-1] == self.windows
+
+    def update(self, window: Any) -> EDetector:
+        """The state after one more window of labelled rows, a Sketch or View; one without rows only counts."""
+        data = window_of(window, self.lens)
+        if not data.total:
+            return replace(self, windows=self.windows + 1)
+        before = np.logaddexp(self.logs, 0) if self.kind == "sr" else np.maximum(self.logs, 0)
+        logs = before + np.minimum(self.alternatives.log_evalues(data, Memory.fresh()), HUGE)
+        state = replace(self, logs=logs, windows=self.windows + 1, rows=self.rows + data.total)
+        if state.log_value < math.log(self.run_length):
+            return state
+        return replace(state, logs=np.full(len(logs), -np.inf), alarms=(*self.alarms, state.windows))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        names = ("run_length", "kind", "unit")
-        lists = {"alarms": list(self.alarms), "onsets": list(self.onsets), "path": self.path.tolist()}
-        return {**{name: getattr(self, name) for name in names}, **lists}
+        """Plain values that JSON holds, from which `of_dict` makes the same state again."""
+        plain = {name: getattr(self, name) for name in ("run_length", "kind", "lens", "windows", "rows")}
+        state = {"logs": json_floats(self.logs), "alarms": list(self.alarms)}
+        return {"format": FORMAT, "wagers": self.alternatives.to_dict(), **plain, **state}
 
-    def to_frame(self) -> Any:
-        """One row for each alarm, as a frame of the library at hand."""
-        return frame_of({"alarm": list(self.alarms), "onset": list(self.onsets)})
+    @classmethod
+    def of_dict(cls, plain: Mapping[str, Any]) -> EDetector:
+        """The state that `to_dict` wrote down."""
+        if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
+            raise InputError("plain", f"is no state of format {FORMAT}", "pass what to_dict gave")
+        try:
+            alternatives = Alternatives.of_dict(plain["wagers"])
+            logs = np.array([float(v) for v in plain["logs"]])
+            alarms = tuple(int(v) for v in plain["alarms"])
+            fixed = (float(plain["run_length"]), plain["kind"], str(plain["lens"]))
+            state = cls(alternatives, *fixed, logs, int(plain["windows"]), int(plain["rows"]), alarms)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError("plain", f"holds no whole state ({error})", "pass what to_dict gave") from None
+        if logs.shape != (len(alternatives.names),) or np.isnan(logs).any():
+            raise InputError("plain", "its statistic does not fit its alternatives", "pass what to_dict gave")
+        return state
 
-    def __repr__(self) -> str:
-        sure = f"a false alarm at most every {number(self.run_length)} {self.unit}s on average"
-        if not self.alarms:
-            return f"No alarm in {len(self.log_path):,} {self.unit}s ({sure})"
-        pairs = ", ".join(f"{a} (onset about {o})" for a, o in zip(self.alarms[:5], self.onsets, strict=False))
-        return f"{len(self.alarms)} alarms in {len(self.log_path):,} {self.unit}s, after {pairs} ({sure})"
+    def _columns(self) -> dict[str, list[Any]]:
+        """One row for each alarm."""
+        return {"window": list(self.alarms)}
 
-    def _repr_html_(self) -> str:
-        return html_table(["alarm", "onset"], list(zip(self.alarms, self.onsets, strict=True)), repr(self))
+    def _title(self) -> str:
+        found = f"{len(self.alarms)} alarms" if len(self.alarms) != 1 else "1 alarm"
+        return f"{self.kind} detector: {found} in {self.windows:,} windows; a false one every {number(self.run_length)} windows at most"
 
 
-def detect_changes(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    run_length: float,
-    kind: Kind = "sr",
-    wagers: Wagers | None = None,
-    lens: str | Lens = "auto",
-    where: Any = None,
-    **keywords: Any,
-) -> Detections:
-    """Run a detector along rows in order of time, or along windows.
+def start_detector(
+    *, run_length: float, kind: Kind = "sr", lens: str = "top_label", alternatives: Alternatives | None = None
+) -> EDetector:
+    """A detector that has seen nothing.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities in order of time; or in place of both a list of windows, each a labelled Sketch or View.
-    run_length, kind, wagers
-        As for `start_detector`; `run_length` counts rows or windows, whichever were given.
-    lens, where
-        Which question is asked, and of which rows.
+    run_length
+        Windows between false alarms that you accept, on average; for 365 windows and a chance of 5 % of any false alarm: 7300.
+    kind
+        ``"sr"`` (Shiryaev and Roberts), or ``"cusum"``, which is slower at the same guarantee.
+    lens
+        The lens of the windows to come.
+    alternatives
+        What to detect, without a learner.
 
     Examples
     --------
-    >>> from calibrant.monitoring.changepoint import detect_changes
-    >>> found = detect_changes([0, 1] * 50 + [1] * 8, [0.5] * 108, run_length=100)
-    >>> found.alarms, found.onsets
-    ((107,), (99,))
+    >>> import calibrant as cal
+    >>> from calibrant.monitoring.changepoint import start_detector
+    >>> state = start_detector(run_length=1000, lens="binary")
+    >>> for day in range(12):
+    ...     warp = cal.simulate.bias(0.0 if day < 6 else 1.0)
+    ...     drawn = cal.make_miscalibrated(100, warp=warp, rng=day)
+    ...     state = state.update(cal.Sketch.of(drawn.y_true, drawn.y_prob))
+    >>> state.alarms
+    (8, 9, 11)
     """
-    chosen = check_bets(wagers)
+    chosen = _fixed(alternatives)
     check_detector(run_length, kind)
-    gains, unit = _gains_of(y_true, y_prob, chosen, lens, where, keywords)
-    return _run(gains, chosen, float(run_length), kind, unit)
+    return EDetector(chosen, float(run_length), kind, lens, np.full(len(chosen.names), -np.inf))
 
 
-def _gains_of(
-    y_true: Any, y_prob: Any, wagers: Wagers, lens: Any, where: Any, keywords: Mapping[str, Any]
-) -> tuple[Floats, str]:
-    """Logarithm of the factor of each step, (steps, members), and what a step is."""
-    if isinstance(y_true, (list, tuple)) and y_true and all(isinstance(w, (Sketch, View)) for w in y_true):
-        lenses = {window.lens for window in y_true}
-        if len(lenses) > 1:
-            raise LensError("y_true", f"the windows ask different questions: {sorted(lenses)}", "keep to one lens")
-        return np.array([_step(window, wagers) for window in y_true]), "window"
-    if isinstance(y_true, Sketch):
-        raise ArgumentError("y_true", "is one Sketch, which has lost the order of rows", "pass a list of windows")
-    view = one_view(y_true, y_prob, lens, where, dict(keywords), "detect_changes")
-    if isinstance(view, VectorView):
-        raise LensError("lens", "gives whole rows of probabilities, and one score is needed", "use 'top_label'")
-    if view.weight is not None and (view.weight != 1).any():
-        if view.weight_kind == "counts":
-            raise ArgumentError(
-                "counts", "rows have an order here, which counts do not tell", "repeat the rows in order"
-            )
-        raise ArgumentError("sample_weight", "a weight is no row, and rows have an order here", "drop the weights")
-    return np.minimum(wagers.each_row(view.score, view.outcome), HUGE), "row"
+def _fixed(alternatives: Alternatives | None) -> Alternatives:
+    """Alternatives without a learner, as a detector needs that starts again after every step."""
+    chosen = Alternatives(learner=None) if alternatives is None else alternatives
+    if chosen.learner is not None:
+        raise ArgumentError("alternatives", "must have no learner here", "use fixed shifts and slopes")
+    return chosen
 
 
-def _step(window: Sketch | View, wagers: Wagers) -> Floats:
-    data = as_counted(window)
-    return np.minimum(wagers.gains(data, Memory.fresh(1))[0], HUGE) if data.total else np.zeros(len(wagers.names))
+def check_detector(run_length: Any, kind: Any) -> None:
+    """The arguments of a detector."""
+    if not (is_number(run_length) and 1 < run_length < math.inf):
+        raise ArgumentError("run_length", f"must be a finite number above 1; got {run_length!r}", "for example 1000")
+    if kind not in ("sr", "cusum"):
+        raise ArgumentError("kind", f"must be 'sr' or 'cusum'; got {kind!r}")
 
 
-def _path(gains: Floats, start: Floats, kind: Kind) -> Floats:
-    """Logarithm of each member's statistic after each step, from where it stood."""
-    total = np.cumsum(gains, axis=0)
-    before = np.vstack([np.zeros(gains.shape[1]), total[:-1]])
-    if kind == "sr":
-        before = -before
-        before[0] = np.logaddexp(start, 0)
-        return total + np.logaddexp.accumulate(before, axis=0)
-    before = -before
-    before[0] = np.maximum(start, 0)
-    return np.asarray(total + np.maximum.accumulate(before, axis=0))
+# Onset of a change
 
 
-def _run(gains: Floats, wagers: Wagers, run_length: float, kind: Kind, unit: str) -> Detections:
-    """Blocks of steps at once, each up to its first alarm."""
-    log_weight, level = np.log(wagers.weights), math.log(run_length)
-    nothing = np.full(gains.shape[1], -np.inf)
-    path, alarms, onsets = np.empty(len(gains)), [], []
-    logs, at, begun = nothing, 0, 0
-    while at < len(gains):
-        members = _path(gains[at : at + BLOCK], logs, kind)
-        value = np.logaddexp.reduce(members + log_weight, axis=1)
-        over = np.flatnonzero(value >= level)
-        stop = at + (int(over[0]) + 1 if len(over) else len(value))
-        path[at:stop], logs = value[: stop - at], members[stop - at - 1]
-        at = stop
-        if len(over):
-            alarms.append(at)
-            onsets.append(begun + _onset(gains[begun:at])[0])
-            logs, begun = nothing, at
-    return Detections(tuple(alarms), tuple(onsets), path, run_length, kind, unit)
+def _log_evalues(windows: Sequence[Sketch | View], alternatives: Alternatives) -> Floats:
+    """Logarithm of the e-value of each window, (windows, members)."""
+    counted = [as_counted(window) for window in windows]
+    nothing = np.zeros(len(alternatives.names))
+    found = [alternatives.log_evalues(data, Memory.fresh()) if data.total else nothing for data in counted]
+    return np.minimum(np.array(found), HUGE)
 
 
-def _onset(gains: Floats) -> tuple[int, int | None]:
-    """The step and member from which on the bets won most; the first impossible step and no member where there is one."""
-    impossible = (gains >= HUGE).any(axis=1)
+def _onset(logs: Floats) -> tuple[int, int | None]:
+    """The step and alternative with the largest e-value from there on; the first impossible step and None where there is one."""
+    impossible = (logs >= HUGE).any(axis=1)
     if impossible.any():
         return int(np.argmax(impossible)), None
-    tail = np.cumsum(gains[::-1], axis=0)[::-1]
+    tail = np.cumsum(logs[::-1], axis=0)[::-1]
     step, member = np.unravel_index(int(np.argmax(tail)), tail.shape)
     return int(step), int(member)
 
@@ -194,89 +190,73 @@ def goes_on(before: Sequence[Sketch], since: Sequence[Sketch], run_length: float
     >>> goes_on([right, low], [low], 1000), goes_on([low], [right, right, right, low], 1000), goes_on([low], [high], 1000)
     (True, False, False)
     """
-    chosen = check_bets(None)
-    old, new = (np.array([_step(window, chosen) for window in windows]) for windows in (before, since))
-    impossible = [bool((gains >= HUGE).any()) for gains in (old, new)]
+    old, new = (_log_evalues(windows, _fixed(None)) for windows in (before, since))
+    impossible = [bool((logs >= HUGE).any()) for logs in (old, new)]
     if any(impossible):
         return all(impossible)
-    won = old[_onset(old)[0] :].sum(axis=0) > 0
+    for_it = old[_onset(old)[0] :].sum(axis=0) > 0
     tail = np.cumsum(new[::-1], axis=0)[::-1]
-    still = float(tail[0, won].max(initial=-math.inf))
+    still = float(tail[0, for_it].max(initial=-math.inf))
     return still > 0 and float(tail.max()) - still < math.log(run_length)
 
 
-@dataclass(frozen=True)
-class ChangePoint:
+@dataclass(frozen=True, repr=False)
+class ChangePoint(Record):
     """The likeliest beginning of a change, by estimate: there is no guarantee, and there may have been none."""
 
     index: int
-    """First step that had changed, counted from 0."""
+    """First window that had changed, counted from 0."""
     low: int
     high: int
-    """Between these it began with probability `level`, if one change happened, to one of the alternatives, any step being as likely."""
+    """Between these it began with probability `level`, if one change happened, to one of the alternatives, any window being as likely."""
     level: float
     log_evidence: float
-    """What the best bet won from there on; below about 3 there is hardly a change, and infinite after an impossible outcome."""
+    """Logarithm of the largest e-value from there on; below about 3 there is hardly a change, and infinite after an impossible outcome."""
     alternative: str
-    """What that bet was on, or that an outcome was impossible: a score of 0 or 1 ruled it out, and `index` is the first such step."""
-    unit: str
+    """The alternative with that e-value, or that an outcome was impossible: a score of 0 or 1 ruled it out, and `index` is the first
+    such window."""
     n: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        names = ("index", "low", "high", "level", "log_evidence", "alternative", "unit", "n")
-        return {name: getattr(self, name) for name in names}
-
-    def to_frame(self) -> Any:
-        """One row, as a frame of the library at hand."""
-        return frame_of({name: [value] for name, value in self.to_dict().items()})
-
-    def __repr__(self) -> str:
-        where = f"{self.unit} {self.index} (between {self.low} and {self.high} with {100 * self.level:g} %)"
+    def _title(self) -> str:
+        where = f"window {self.index} (between {self.low} and {self.high} with {100 * self.level:g} %)"
         return f"If there was a change, it began about {where}, of {self.n:,}: {self.alternative}, log evidence {number(self.log_evidence)}"
-
-    def _repr_html_(self) -> str:
-        return html_table(list(self.to_dict()), [[str(v) for v in self.to_dict().values()]], repr(self))
 
 
 def locate_change(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    wagers: Wagers | None = None,
-    level: float = 0.9,
-    lens: str | Lens = "auto",
-    where: Any = None,
-    **keywords: Any,
+    windows: Sequence[Sketch | View], *, alternatives: Alternatives | None = None, level: float = 0.9
 ) -> ChangePoint:
-    """Estimate from which step on the scores were wrong; best asked after an alarm.
+    """Estimate from which window on the scores were wrong; best asked after an alarm.
 
     Parameters
     ----------
-    y_true, y_prob, lens, where
-        As for `detect_changes`.
-    wagers
-        The alternatives: shifts and slopes of the logit, by default those of detectors.
+    windows
+        Labelled Sketches or Views in order of time.
+    alternatives
+        Shifts and slopes of the logit, by default those of detectors.
     level
         Probability of the interval.
 
     Examples
     --------
+    >>> import calibrant as cal
     >>> from calibrant.monitoring.changepoint import locate_change
-    >>> locate_change([0, 1] * 50 + [1] * 50, [0.5] * 150).index
-    99
+    >>> right, wrong = cal.Sketch.of([0, 1] * 20, [0.5] * 40), cal.Sketch.of([1] * 40, [0.5] * 40)
+    >>> locate_change([right, right, right, wrong, wrong]).index
+    3
     """
-    chosen = check_bets(wagers)
+    chosen = _fixed(alternatives)
     check_level(level)
-    gains, unit = _gains_of(y_true, y_prob, chosen, lens, where, keywords)
-    if not len(gains):
-        raise ShapeError("y_true", "holds no steps", "pass rows or windows")
-    step, member = _onset(gains)
-    tail = np.cumsum(gains[::-1], axis=0)[::-1]
+    if not windows:
+        raise ShapeError("windows", "holds none", "pass a list of windows")
+    if len({window.lens for window in windows}) > 1:
+        raise LensError("windows", "ask different questions", "keep to one lens")
+    logs = _log_evalues(windows, chosen)
+    step, member = _onset(logs)
+    tail = np.cumsum(logs[::-1], axis=0)[::-1]
     log_mass = np.logaddexp.reduce(tail + np.log(chosen.weights), axis=1)
     mass = np.cumsum(np.exp(log_mass - log_mass.max()))
     mass /= mass[-1]
     low, high = (int(np.searchsorted(mass, share)) for share in ((1 - level) / 2, (1 + level) / 2))
     evidence, name = (math.inf, RULED_OUT) if member is None else (float(tail[step, member]), chosen.names[member])
-    low, high = min(low, step), max(min(high, len(gains) - 1), step)
-    return ChangePoint(step, low, high, float(level), evidence, name, unit, len(gains))
+    low, high = min(low, step), max(min(high, len(logs) - 1), step)
+    return ChangePoint(step, low, high, float(level), evidence, name, len(logs))

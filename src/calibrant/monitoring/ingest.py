@@ -1,25 +1,226 @@
-"""Rows and labels put into their windows: what is new counts, what came before does not, what was corrected replaces the old."""
+"""Deliveries: rows as they arrive, checked once, and put into their windows.
+
+What is new counts, what came before does not, what was corrected replaces the old. Sketches of a window are whole numbers added and
+taken away, so that any order of rows, labels and corrections gives the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from .arrivals import ALL_ROWS, UNKNOWN, Arrivals, group_name
-from .counting import minus, sketch_of
-from .queries import Book, Known, Part, Stream, Texts
+from ..binning.exact_sums import CellSums
+from ..errors import InputError, InputTypeError, LensError, ShapeError
+from ..input.convert import Column, column, is_missing
+from ..input.labels import encode_labels
+from ..input.predictions import Predictions
+from ..input.weights import read_groups
+from ..sketches.grid import cell_sums
+from ..sketches.sketch import Sketch
+from .queries import Known, Part, Stream, Texts, Transaction
 from .settings import Settings
+from .windows import read_times
 
-__all__ = ["Taken", "put_labels", "take_in"]
+__all__ = ["Arrivals", "Taken", "group_key", "group_name", "put_labels", "read_arrivals", "some_names", "take_in"]
 
+Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+# From here on floats leave out whole numbers.
+EXACT = 2.0**53
+UNKNOWN = -1
+"""The code of a label that has not come."""
+ALL_ROWS = "null"
+"""The key of the stream of all rows."""
 Start = Callable[[str, int, bool], Stream]
 SCORES, OUTCOMES, REMOVED = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Rows of one delivery."""
+
+    score: Floats
+    target: Whole
+    """The class whose coming true makes the outcome of the row 1."""
+    label: Whole
+    """Class of each row, -1 where it is not known yet."""
+    time: Whole | None
+    """Microseconds since 1970."""
+    ids: list[str] | None
+    group: list[str] | None
+    """Key of the group of each row."""
+
+    @property
+    def n(self) -> int:
+        return len(self.score)
+
+    def digest(self) -> str:
+        """A fingerprint of everything in it."""
+        found = hashlib.sha256()
+        for part in (self.score, self.target, self.label, self.time):
+            found.update(b"none" if part is None else np.ascontiguousarray(part).tobytes())
+        found.update(json.dumps([self.ids, self.group]).encode())
+        return found.hexdigest()
+
+
+def read_arrivals(
+    y_true: Any, y_prob: Any, *, settings: Settings, when: Any, ids: Any, groups: Any, options: Mapping[str, Any]
+) -> Arrivals:
+    """What a user passed, checked.
+
+    Parameters
+    ----------
+    y_true
+        Labels, with None or NaN where they are not known; None where none is.
+    y_prob
+        Probabilities, as for `Predictions`, whose keywords `options` holds.
+    settings
+        Those of the monitor.
+    when, ids, groups
+        Time, id and group of each row.
+    options
+        ``input``, ``normalize``, ``clip`` or ``sum_tolerance``.
+
+    Examples
+    --------
+    >>> from calibrant.monitoring.ingest import read_labels
+    >>> read_labels([1, None, 0], 3, k=2, classes=None).tolist()
+    [1, -1, 0]
+    """
+    scores = column(y_prob, "y_prob").array
+    n = len(scores)
+    if settings.kind == "confidence":
+        options = {**options, "input": "confidence"}
+    p = Predictions.derived(np.zeros(n, np.int64), scores, **options)
+    if p.kind != settings.kind or p.k != settings.k:
+        raise ShapeError(
+            "y_prob",
+            f"holds {p.kind} predictions of {p.k} classes, and the monitor watches {settings.kind} ones of {settings.k}",
+            "pass what the reference held",
+        )
+    score, target = _seen(p, settings)
+    label = read_labels(y_true, n, k=settings.k, classes=settings.names)
+    if when is None and settings.rule.by_time:
+        raise InputError("when", "is missing, and windows are spans of time", "pass the time of each prediction")
+    time = None if when is None else read_times(when, n)
+    return Arrivals(score, target, label, time, read_ids(ids, n), _group_keys(groups, n))
+
+
+def _seen(p: Predictions, settings: Settings) -> tuple[Floats, Whole]:
+    """The score of each row, and the class it speaks of."""
+    probs, lens = p.probs, settings.lens
+    if p.kind == "confidence":
+        return np.asarray(probs, np.float64), np.ones(p.n, np.int64)
+    if lens == "binary":
+        return np.asarray(probs if probs.ndim == 1 else probs[:, 1], np.float64), np.ones(p.n, np.int64)
+    if lens == "top_label":
+        best = np.asarray(p.predicted, np.int64)
+        top = np.maximum(probs, 1 - probs) if probs.ndim == 1 else probs[np.arange(p.n), best]
+        return np.asarray(top, np.float64), best
+    names = [str(name) for name in settings.classes]
+    if lens.removeprefix("class:") not in names:
+        raise LensError("lens", f"there is no class {lens.removeprefix('class:')!r}", f"the classes are {names[:20]}")
+    which = names.index(lens.removeprefix("class:"))
+    own = (probs if which else 1 - probs) if probs.ndim == 1 else probs[:, which]
+    return np.asarray(own, np.float64), np.full(p.n, which, np.int64)
+
+
+def read_labels(y_true: Any, n: int, *, k: int, classes: tuple[Any, ...] | None) -> Whole:
+    """Class numbers of labels, -1 where one is missing."""
+    if y_true is None:
+        return np.full(n, UNKNOWN, np.int64)
+    array, hole = _with_holes(y_true)
+    if len(array) != n:
+        raise ShapeError("y_true", f"has {len(array)} entries, and there are {n} rows", "pass one label for each row")
+    if hole.all():
+        return np.full(n, UNKNOWN, np.int64)
+    kept = array[~hole].tolist()
+    filled = array.astype(object)
+    filled[hole] = kept[0]
+    plain = np.array(filled.tolist())
+    codes = encode_labels(Column(plain, "float64"), k, classes, None, np.full(1, 0.5))
+    return np.where(hole, UNKNOWN, codes.astype(np.int64))
+
+
+def _with_holes(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The labels, and where they are missing."""
+    if isinstance(values, np.ma.MaskedArray):
+        return np.asarray(values.filled(values.data.flat[0] if values.size else 0)), np.ma.getmaskarray(
+            values
+        ) | _holes(np.asarray(values.data))
+    array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    if array.ndim != 1:
+        raise ShapeError("y_true", f"has {array.ndim} dimensions", "pass one label for each row")
+    return array, _holes(array)
+
+
+def _holes(array: NDArray[Any]) -> NDArray[np.bool_]:
+    if array.dtype.kind == "f":
+        return np.asarray(np.isnan(array))
+    if array.dtype.kind == "O":
+        return np.array([is_missing(value) for value in array.tolist()], bool)
+    return np.zeros(len(array), bool)
+
+
+def read_ids(ids: Any, n: int | None) -> list[str] | None:
+    """Ids as text; 7 and "7" are the same id, since files do not tell them apart."""
+    if ids is None:
+        return None
+    try:
+        array = np.asarray(ids.to_numpy() if hasattr(ids, "to_numpy") else ids)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError("ids", f"holds no ids ({error})") from None
+    if array.ndim != 1 or (n is not None and len(array) != n):
+        raise ShapeError("ids", f"has shape {array.shape}, and there are {n} rows", "pass one id for each row")
+    if isinstance(ids, np.ma.MaskedArray) and np.ma.is_masked(ids):
+        row = int(np.argmax(np.ma.getmaskarray(ids)))
+        raise InputError("ids", f"row {row} has no id", "every row needs one", row=row)
+    if array.dtype.kind == "f" and (np.abs(array) >= EXACT).any():
+        row = int(np.argmax(np.abs(array) >= EXACT))
+        told = f"row {row} is {array[row].item()!r}, a float so large that neighbouring ids look the same"
+        raise InputError("ids", told, "pass ids as text or as whole numbers", row=row)
+    if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.floor(array)).all():
+        array = array.astype(np.int64)
+    hole = _holes(array)
+    if hole.any():
+        row = int(np.argmax(hole))
+        raise InputError("ids", f"row {row} has no id", "every row needs one", row=row)
+    return [str(value) for value in array.tolist()]
+
+
+def group_key(name: Any) -> str:
+    """The name of a group as text that keeps its type; that of all rows is None."""
+    plain = name.item() if isinstance(name, np.generic) else name
+    return json.dumps(plain if plain is None or isinstance(plain, (str, int, float)) else str(plain))
+
+
+def group_name(key: str) -> Any:
+    """The name of a group from its key."""
+    return json.loads(key)
+
+
+def some_names(names: Sequence[Any]) -> str:
+    """The first names, and whether there are more.
+
+    >>> some_names(["a", "b"]), some_names(range(9))
+    ('a, b', '0, 1, 2, 3, 4 and others')
+    """
+    return ", ".join(map(str, names[:5])) + (" and others" if len(names) > 5 else "")
+
+
+def _group_keys(groups: Any, n: int) -> list[str] | None:
+    codes, names = read_groups(groups, n)
+    if codes is None:
+        return None
+    keys = np.array([group_key(name) for name in names], object)
+    found: list[str] = keys[codes].tolist()
+    return found
 
 
 @dataclass
@@ -50,12 +251,12 @@ class _Change(NamedTuple):
     outcome: NDArray[np.bool_]
 
 
-def take_in(book: Book, settings: Settings, rows: Arrivals, start: Start) -> Taken:
+def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -> Taken:
     """Put a delivery into its windows.
 
     Parameters
     ----------
-    book
+    db
         The store inside a transaction.
     settings
         Those of the monitor.
@@ -65,11 +266,11 @@ def take_in(book: Book, settings: Settings, rows: Arrivals, start: Start) -> Tak
         Makes the stream of a group that was never seen.
     """
     rows, repeated = _distinct(rows)
-    known = book.known(rows.ids or [])
+    known = db.known(rows.ids or [])
     fresh = np.ones(rows.n, bool)
     fresh[known.row] = False
     stream = np.full(rows.n, ALL_ROWS, object) if rows.group is None else np.array(rows.group, object)
-    place = _places(book, settings, rows, fresh, known)
+    place = _places(db, settings, rows, fresh, known)
     _refuse_other_values(rows, known, place, stream, settings)
     right = rows.label == rows.target
     seen = fresh & (rows.label != UNKNOWN)
@@ -81,20 +282,20 @@ def take_in(book: Book, settings: Settings, rows: Arrivals, start: Start) -> Tak
     if rows.ids is not None:
         ids = np.array(rows.ids, object)
         columns = (ids, place, stream, rows.score, rows.target, rows.label)
-        book.add_rows(zip(*(column[fresh].tolist() for column in columns), strict=True))
-        changes += _relabel(book, ids, rows.label, known, taken)
-    _join(book, stream, start)
-    taken.late_rows = _count_late(book, place[fresh], "late_rows")
-    _apply(book, settings, changes, taken)
+        db.add_rows(zip(*(column[fresh].tolist() for column in columns), strict=True))
+        changes += _relabel(db, ids, rows.label, known, taken)
+    _join(db, stream, start)
+    taken.late_rows = _count_late(db, place[fresh], "late_rows")
+    _apply(db, settings, changes, taken)
     return taken
 
 
-def put_labels(book: Book, settings: Settings, ids: list[str], label: Whole) -> Taken:
+def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole) -> Taken:
     """Labels for rows that were delivered before; ids that were not are counted.
 
     Parameters
     ----------
-    book, settings
+    db, settings
         As for `take_in`.
     ids, label
         Ids as text, and the class number of each, -1 where it is not known.
@@ -108,10 +309,10 @@ def put_labels(book: Book, settings: Settings, ids: list[str], label: Whole) -> 
         raise InputError("ids", told, "one id, one label", row=row)
     once = first == np.arange(len(ids))
     names, label = names[once], label[once]
-    known = book.known(names.tolist())
+    known = db.known(names.tolist())
     taken = Taken(unknown=len(names) - len(known.row), repeated=int((~once).sum()))
-    changes = _relabel(book, names, label, known, taken)
-    _apply(book, settings, changes, taken)
+    changes = _relabel(db, names, label, known, taken)
+    _apply(db, settings, changes, taken)
     return taken
 
 
@@ -145,16 +346,16 @@ def _distinct(rows: Arrivals) -> tuple[Arrivals, int]:
     return Arrivals(rows.score[once], rows.target[once], rows.label[once], time, ids, group), int((~once).sum())
 
 
-def _places(book: Book, settings: Settings, rows: Arrivals, fresh: NDArray[np.bool_], known: Known) -> Whole:
+def _places(db: Transaction, settings: Settings, rows: Arrivals, fresh: NDArray[np.bool_], known: Known) -> Whole:
     """The window of each row; counted windows take new rows in the order in which they come."""
     if settings.rule.by_time:
         assert rows.time is not None
         return settings.rule.place_of(rows.time)
     place = np.zeros(rows.n, np.int64)
-    begun, more = int(book.meta("rows_seen") or 0), int(fresh.sum())
+    begun, more = int(db.meta("rows_seen") or 0), int(fresh.sum())
     place[fresh] = settings.rule.place_of(begun + np.arange(more))
     place[known.row] = known.place
-    book.set_meta("rows_seen", begun + more)
+    db.set_meta("rows_seen", begun + more)
     return place
 
 
@@ -178,7 +379,7 @@ def _refuse_other_values(rows: Arrivals, known: Known, place: Whole, stream: Tex
     raise InputError("ids", f"row {row}, id {rows.ids[row]!r}, {told}", "a new prediction needs a new id", row=row)
 
 
-def _relabel(book: Book, ids: Texts, label: Whole, known: Known, taken: Taken) -> list[_Change]:
+def _relabel(db: Transaction, ids: Texts, label: Whole, known: Known, taken: Taken) -> list[_Change]:
     """Labels that came for rows that were there; the same label again changes nothing."""
     new = label[known.row]
     moved = (new != UNKNOWN) & (new != known.label)
@@ -188,41 +389,41 @@ def _relabel(book: Book, ids: Texts, label: Whole, known: Known, taken: Taken) -
     old = rows.take(had)
     taken.labelled += int((~had).sum())
     taken.revised += int(had.sum())
-    book.relabel(zip(new.tolist(), ids[rows.row].tolist(), strict=True))
-    _count(book, old.place, "revised")
-    taken.late_labels += _count_late(book, rows.place, "late_labels")
+    db.relabel(zip(new.tolist(), ids[rows.row].tolist(), strict=True))
+    _count(db, old.place, "revised")
+    taken.late_labels += _count_late(db, rows.place, "late_labels")
     return [
         _Change(REMOVED, old.place, old.stream, old.score, old.label == old.target),
         _Change(OUTCOMES, rows.place, rows.stream, rows.score, new == rows.target),
     ]
 
 
-def _join(book: Book, stream: Texts, start: Start) -> None:
-    """Groups that are seen for the first time begin their bets, in the order in which they came."""
-    there = book.streams()
+def _join(db: Transaction, stream: Texts, start: Start) -> None:
+    """Groups that are seen for the first time join, in the order in which they came."""
+    there = db.streams()
     count = len(there) - 1
     for name in dict.fromkeys(stream.tolist()):
         if name not in there:
             count += 1
-            book.save_stream(start(name, count, False))
+            db.save_stream(start(name, count, False))
 
 
-def _count(book: Book, place: Whole, what: str) -> None:
+def _count(db: Transaction, place: Whole, what: str) -> None:
     for where, count in zip(*(part.tolist() for part in np.unique(place, return_counts=True)), strict=True):
-        window = book.window(where)
-        book.save_window(window._replace(**{what: getattr(window, what) + count}))
+        window = db.window(where)
+        db.save_window(window._replace(**{what: getattr(window, what) + count}))
 
 
-def _count_late(book: Book, place: Whole, what: str) -> int:
-    """Rows of windows that are over, or labels of windows that were bet on: counted in their window and in the answer."""
-    places = {where: book.window(where) for where in np.unique(place).tolist()}
-    late = [where for where, window in places.items() if (window.closed if what == "late_rows" else window.bet == 1)]
+def _count_late(db: Transaction, place: Whole, what: str) -> int:
+    """Rows of windows that are over, or labels of windows that were tested: counted in their window and in the answer."""
+    places = {where: db.window(where) for where in np.unique(place).tolist()}
+    late = [where for where, window in places.items() if (window.closed if what == "late_rows" else window.tested == 1)]
     behind = place[np.isin(place, late)]
-    _count(book, behind, what)
+    _count(db, behind, what)
     return len(behind)
 
 
-def _apply(book: Book, settings: Settings, changes: list[_Change], taken: Taken) -> None:
+def _apply(db: Transaction, settings: Settings, changes: list[_Change], taken: Taken) -> None:
     """Add and take away, window by window and stream by stream."""
     kind = np.concatenate([np.full(len(c.place), c.kind) for c in changes])
     place, stream, score, outcome = (np.concatenate([c[i] for c in changes]) for i in range(1, 5))
@@ -233,18 +434,50 @@ def _apply(book: Book, settings: Settings, changes: list[_Change], taken: Taken)
     for there, rows in zip(where.tolist(), np.split(order, starts[1:]), strict=True):
         for name in [ALL_ROWS, *sorted(set(stream[rows].tolist()) - {ALL_ROWS})]:
             own = rows if name == ALL_ROWS else rows[stream[rows] == name]
-            _change_part(book, settings, (there, name), kind[own], score[own], outcome[own])
+            _change_part(db, settings, (there, name), kind[own], score[own], outcome[own])
         taken.places.add(there)
 
 
 def _change_part(
-    book: Book, settings: Settings, key: tuple[int, str], kind: Whole, score: Any, outcome: NDArray[np.bool_]
+    db: Transaction, settings: Settings, key: tuple[int, str], kind: Whole, score: Any, outcome: NDArray[np.bool_]
 ) -> None:
-    part = book.part(*key, settings.lens)
+    part = db.part(*key, settings.lens)
     more, come, gone = (kind == which for which in (SCORES, OUTCOMES, REMOVED))
     scores = part.scores.merge(sketch_of(score[more], None, settings.lens))
     outcomes = part.outcomes.merge(sketch_of(score[come], outcome[come], settings.lens))
     if gone.any():
         outcomes = minus(outcomes, sketch_of(score[gone], outcome[gone], settings.lens))
     kept = None if more.any() else part.drift
-    book.save_part(Part(*key, scores.n, outcomes.n, scores, outcomes, kept, None))
+    db.save_part(Part(*key, scores.n, outcomes.n, scores, outcomes, kept, None))
+
+
+def sketch_of(score: Floats, outcome: NDArray[Any] | None, lens: str) -> Sketch:
+    """The sketch of rows; without outcomes they count as 0, which nobody reads.
+
+    >>> sketch_of(np.array([0.2, 0.9]), np.array([0, 1]), "binary").positives
+    1
+    """
+    if not len(score):
+        return Sketch.empty(lens)
+    known = np.zeros(len(score), np.uint8) if outcome is None else outcome.astype(np.uint8)
+    return Sketch.of_sums(cell_sums(np.ascontiguousarray(score), known), lens)
+
+
+def minus(sketch: Sketch, other: Sketch) -> Sketch:
+    """The sketch without the rows of the other, which it must hold.
+
+    >>> both = sketch_of(np.array([0.2, 0.9]), np.array([0, 1]), "binary")
+    >>> minus(both, sketch_of(np.array([0.9]), np.array([1]), "binary")).n
+    1
+    """
+    if not np.isin(other._cells, sketch._cells).all():
+        raise InputError("other", "holds rows that are not in the sketch")
+    place = np.searchsorted(sketch._cells, other._cells)
+    parts = [part.copy() for part in sketch._kept]
+    for part, less in zip(parts, other._kept, strict=True):
+        part[place] -= less
+    rows, positives = parts[:2]
+    if (rows < 0).any() or (positives < 0).any() or (positives > rows).any():
+        raise InputError("other", "holds rows that are not in the sketch")
+    left = rows > 0
+    return Sketch(sketch._cells[left], CellSums.carried(*(part[left] for part in parts)), sketch.lens)

@@ -1,4 +1,4 @@
-"""How accurate is a window whose labels have not come? Estimates from confidence alone, each with what it takes for granted.
+"""What the scores of a window tell before its labels come: confidence, drift, and estimates of accuracy, each with its assumption.
 
 None of them sees a change of the labels that leaves the scores alone.
 """
@@ -6,28 +6,44 @@ None of them sees a change of the labels that leaves the scores alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision._rows import check_share, read_distributions
 from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
 from ..inference.resampling import generator, seed_of
-from ..input.convert import is_number
+from ..inference.sequential import check_level
 from ..sketches.sketch import Sketch
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_lines, html_table, number
+from ..util.results import Record, number
 from ..views.view import View
-from .alternatives import require_labels
-from .samples import Sample, as_sample
+from .drift import DriftReport, DriftResult, Sample, as_sample, mean_shift_pvalue, score_drift
+from .sequential import require_labels
 
-__all__ = ["AccuracyEstimate", "ExpectedConfusion", "doc_slope", "estimate_accuracy", "expected_confusion"]
+__all__ = ["ScoreFindings", "confidence_summary", "estimate_accuracy", "find_scores", "read_change", "top_view"]
 
 Floats = NDArray[np.float64]
 Method = Literal["average_confidence", "doc", "atc"]
+STATISTICS = ("psi", "ks_2samp", "wasserstein", "jensen_shannon")
+MOST_PERMUTATIONS = 50_000
+READINGS = {
+    "rise": (
+        "the model meets easier inputs, or was made better or sharper, and is rightly surer",
+        "it fails and does not know it: unfamiliar inputs far from what it learnt can look certain, which is overconfident failure",
+    ),
+    "fall": (
+        "inputs are unfamiliar or harder, so that predictions are worse as well",
+        "the same inputs are answered with more caution, as after a new temperature or a change of preprocessing, and accuracy is as before",
+    ),
+    "none": (
+        "nothing has changed",
+        "what changed does not show in confidence: labels can change while the scores stay the same",
+    ),
+}
+ADVICE = "Either deserves a look at labelled rows of this window; confidence alone cannot tell the two apart."
 ASSUMPTIONS = {
     "average_confidence": "confidence still means what it says: on this window it is calibrated on average",
     "doc": "confidence still errs by as much as on the reference: the gap between confidence and accuracy has not changed",
@@ -38,8 +54,70 @@ CAVEAT = (
 )
 
 
-@dataclass(frozen=True)
-class AccuracyEstimate:
+@dataclass(frozen=True, repr=False)
+class ConfidenceSummary(Record):
+    """Confidence of a window in a few numbers."""
+
+    n: float
+    """Number of rows."""
+    mean: float
+    standard_error: float
+    """Of the mean."""
+    median: float
+    p90: float
+    p99: float
+    lowest: float
+    highest: float
+    share_90: float
+    """Rows with a confidence of at least 0.9."""
+    share_99: float
+    lens: str = "score"
+
+    def _title(self) -> str:
+        parts = [f"{name} {number(getattr(self, name))}" for name in ("mean", "median", "p90", "p99")]
+        return f"Confidence of {self.n:,.6g} rows: " + ", ".join(parts)
+
+
+@dataclass(frozen=True, repr=False)
+class ChangeReading(Record):
+    """What a change of confidence can mean; there are always two readings."""
+
+    direction: str
+    """``"rise"``, ``"fall"`` or ``"none"``."""
+    difference: float
+    """Mean of the window minus mean of the reference."""
+    pvalue: float
+    alpha: float
+    reference: ConfidenceSummary
+    window: ConfidenceSummary
+    readings: tuple[str, str]
+
+    @property
+    def words(self) -> str:
+        """Both readings in full."""
+        first, second = self.readings
+        chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
+        means = f"from {number(self.reference.mean)} to {number(self.window.mean)}"
+        if self.direction == "none":
+            return f"Mean confidence went {means}, as chance does ({chance}). Either {first}, or {second}."
+        verb = "rose" if self.direction == "rise" else "fell"
+        return f"Mean confidence {verb} {means} ({chance}). Either {first}; or {second}. {ADVICE}"
+
+    def _fields(self) -> dict[str, Any]:
+        return {**super()._fields(), "words": self.words}
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """A row for the reference and one for the window."""
+        sides = {"reference": self.reference._columns(), "window": self.window._columns()}
+        columns = {name: [side[name][0] for side in sides.values()] for name in sides["window"] if name != "lens"}
+        return {"sample": list(sides), **columns}
+
+    def _title(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, repr=False)
+class AccuracyEstimate(Record):
     """Accuracy of a window as far as confidence tells; it stands or falls with `assumption`."""
 
     method: str
@@ -66,21 +144,100 @@ class AccuracyEstimate:
         value = f"{number(self.estimate)} ± {number(1.96 * self.standard_error)}"
         return f"Accuracy is about {value}{was}, but only if {self.assumption}. {self.caveat}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        names = ("method", "estimate", "standard_error", "reference_accuracy", "n", "threshold", "assumption", "caveat")
-        return {name: getattr(self, name) for name in names}
+    def _fields(self) -> dict[str, Any]:
+        return {**super()._fields(), "assumption": self.assumption, "caveat": self.caveat}
 
-    def to_frame(self) -> Any:
-        """One row, as a frame of the library at hand."""
-        return frame_of({name: [value] for name, value in self.to_dict().items()})
-
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         return f"{self.words}\n  method {self.method}, {self.n:,.6g} rows"
 
-    def _repr_html_(self) -> str:
-        row = [self.method, number(self.estimate), number(self.standard_error), number(self.reference_accuracy)]
-        return html_lines(repr(self)) + html_table(["method", "accuracy", "standard error", "reference"], [row])
+
+@dataclass(frozen=True)
+class ScoreFindings:
+    """What the scores of a window tell without any label."""
+
+    confidence: ConfidenceSummary
+    reading: ChangeReading | None
+    """None where there is no reference to compare with."""
+    drift: DriftReport | None
+    accuracy: tuple[AccuracyEstimate, ...]
+    """By the difference of confidences and by mean confidence; empty where the question is about one class of several."""
+
+    @property
+    def drift_pvalue(self) -> float | None:
+        """The smallest p-value, corrected for looking at all distances."""
+        return None if self.drift is None else min(self.drift.adjusted)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, from which `of_dict` makes the same again."""
+        return asdict(self)
+
+    @classmethod
+    def of_dict(cls, plain: Mapping[str, Any]) -> ScoreFindings:
+        reading, drift = plain["reading"], plain["drift"]
+        if reading is not None:
+            sides = {side: ConfidenceSummary(**reading[side]) for side in ("reference", "window")}
+            reading = ChangeReading(**{**reading, **sides, "readings": tuple(reading["readings"])})
+        if drift is not None:
+            results = tuple(DriftResult(**result) for result in drift["results"])
+            drift = DriftReport(results, tuple(drift["adjusted"]), drift["alpha"])
+        estimates = tuple(AccuracyEstimate(**found) for found in plain["accuracy"])
+        return cls(ConfidenceSummary(**plain["confidence"]), reading, drift, estimates)
+
+
+def confidence_summary(window: Any) -> ConfidenceSummary:
+    """Mean, median and high quantiles of the confidence of a window.
+
+    Parameters
+    ----------
+    window
+        A Sketch, a View, a Sample or plain confidences. Scores of a positive class (lens ``"binary"``) are turned into confidences
+        in the class predicted. Quantiles are linear between rows; those of a Sketch are off by one cell at most.
+
+    Examples
+    --------
+    >>> from calibrant.monitoring.labelfree import confidence_summary
+    >>> confidence_summary([0.7, 0.6, 0.7, 0.5, 0.6, 0.6, 0.5, 0.8])
+    Confidence of 8 rows: mean 0.6250, median 0.6000, p90 0.7300, p99 0.7930
+    """
+    sample = _confidence(window, "window")
+    median, p90, p99 = (sample.quantile(share) for share in (0.5, 0.9, 0.99))
+    error = math.sqrt(sample.variance / sample.size)
+    above = (sample.part_above(0.9), sample.part_above(0.99))
+    ends = (float(sample.value[0]), float(sample.value[-1]))
+    return ConfidenceSummary(sample.size, sample.mean, error, median, p90, p99, *ends, *above, sample.lens)
+
+
+def read_change(
+    reference: Any, window: Any, *, alpha: float = 0.05, n_resamples: int = 999, rng: Any = 0
+) -> ChangeReading:
+    """Has mean confidence risen or fallen, and what are the two things that can mean?
+
+    Parameters
+    ----------
+    reference, window
+        As for `confidence_summary`.
+    alpha
+        A difference of means that chance reaches with a larger probability is called none.
+    n_resamples, rng
+        Permutations for the p-value; None, a seed or a Generator.
+
+    Examples
+    --------
+    >>> from calibrant.monitoring.labelfree import read_change
+    >>> read_change([0.6, 0.62, 0.65, 0.6, 0.7] * 4, [0.9, 0.95, 0.92, 0.97] * 5).direction
+    'rise'
+    """
+    check_level(alpha)
+    before, after = _confidence(reference, "reference"), _confidence(window, "window")
+    pvalue, difference = mean_shift_pvalue(before, after, n_resamples, rng), after.mean - before.mean
+    direction = "none" if pvalue > alpha or difference == 0 else "rise" if difference > 0 else "fall"
+    sides = (confidence_summary(before), confidence_summary(after))
+    return ChangeReading(direction, float(np.float64(difference)), pvalue, alpha, *sides, READINGS[direction])
+
+
+def _confidence(source: Any, argument: str) -> Sample:
+    sample = as_sample(source, argument, "confidence_summary")
+    return sample.folded() if sample.lens == "binary" else sample
 
 
 def estimate_accuracy(
@@ -88,7 +245,6 @@ def estimate_accuracy(
     *,
     reference: Any = None,
     method: Method = "doc",
-    slope: float = 1.0,
     n_resamples: int = 200,
     rng: Any = 0,
 ) -> AccuracyEstimate:
@@ -103,8 +259,6 @@ def estimate_accuracy(
     method
         ``"average_confidence"``; ``"doc"``, the difference of confidences (Guillory et al. 2021); ``"atc"``, the share of rows above
         the confidence that as many reference rows fall below as are wrong (Garg et al. 2022).
-    slope
-        For ``"doc"``: how much accuracy falls for each unit of confidence; see `doc_slope`.
     n_resamples, rng
         Resamples for the standard error of ``"atc"``; None, a seed or a Generator.
 
@@ -118,8 +272,6 @@ def estimate_accuracy(
     """
     if method not in ASSUMPTIONS:
         raise ArgumentError("method", f"must be one of {sorted(ASSUMPTIONS)}; got {method!r}")
-    if not is_number(slope) or not math.isfinite(slope):
-        raise ArgumentError("slope", f"must be a finite number; got {slope!r}")
     check_whole(n_resamples, "n_resamples")
     sample = _confidences(window, "window")
     labelled = None if reference is None else _labelled(reference, "reference")
@@ -130,44 +282,14 @@ def estimate_accuracy(
     if labelled is None or accuracy is None:
         raise ArgumentError("reference", f"is needed by {method!r}", "pass labelled rows, or use 'average_confidence'")
     if method == "doc":
-        estimate = accuracy - slope * (labelled.mean(labelled.score) - sample.mean)
-        gap = labelled.outcome - slope * labelled.score
+        estimate = accuracy - (labelled.mean(labelled.score) - sample.mean)
+        gap = labelled.outcome - labelled.score
         spread = labelled.mean((gap - labelled.mean(gap)) ** 2) / labelled.effective_size
-        error = math.sqrt(spread + slope**2 * sample.variance / sample.size)
+        error = math.sqrt(spread + sample.variance / sample.size)
         return AccuracyEstimate(method, min(1.0, max(0.0, estimate)), error, accuracy, sample.size)
     threshold = _threshold(*_table(labelled))
     error = _atc_error(labelled, sample, n_resamples, rng)
     return AccuracyEstimate("atc", sample.part_above(threshold), error, accuracy, sample.size, threshold)
-
-
-def doc_slope(reference: Any, shifted: Sequence[Any]) -> float:
-    """How much accuracy changes for each unit that mean confidence does, from several labelled windows.
-
-    Parameters
-    ----------
-    reference
-        A labelled Sketch or View of the lens ``"top_label"``.
-    shifted
-        Labelled windows of the same kind; the line through the reference that fits their changes best has this slope.
-
-    Examples
-    --------
-    >>> import calibrant as cal
-    >>> from calibrant.monitoring.labelfree import doc_slope
-    >>> a = cal.Sketch.of([1, 1, 1, 0], [0.9] * 4, lens="top_label")
-    >>> b = cal.Sketch.of([1, 0, 1, 0], [0.8] * 4, lens="top_label")
-    >>> round(doc_slope(a, [b]), 6)
-    2.5
-    """
-    base = _labelled(reference, "reference")
-    views = [_labelled(window, "shifted") for window in shifted]
-    sure = np.array([view.mean(view.score) for view in views]) - base.mean(base.score)
-    right = np.array([view.mean(view.outcome) for view in views]) - base.mean(base.outcome)
-    if not len(views) or not (np.abs(sure) > 1e-12).any():
-        raise UndefinedMetricError(
-            "doc_slope", "mean confidence is the same in all windows", "pass windows that differ"
-        )
-    return float(sure @ right / (sure @ sure))
 
 
 def _confidences(source: Any, argument: str) -> Sample:
@@ -231,92 +353,64 @@ def _atc_error(view: View, sample: Sample, n_resamples: int, rng: Any) -> float:
     return math.sqrt(float(found.var()) + inner)
 
 
-@dataclass(frozen=True)
-class ExpectedConfusion:
-    """The confusion matrix to expect if the probabilities are right: rows are true classes, columns predicted ones."""
-
-    matrix: Floats
-    """Shares of all rows; they add up to 1."""
-    n: float
-
-    @property
-    def accuracy(self) -> float:
-        return float(np.trace(self.matrix))
-
-    @property
-    def precision(self) -> Floats:
-        """Of each class; nan where it is never predicted."""
-        return _ratio(np.diag(self.matrix), self.matrix.sum(axis=0))
-
-    @property
-    def recall(self) -> Floats:
-        """Of each class; nan where it is not expected."""
-        return _ratio(np.diag(self.matrix), self.matrix.sum(axis=1))
-
-    @property
-    def f1(self) -> Floats:
-        """Of each class."""
-        return _ratio(2 * np.diag(self.matrix), self.matrix.sum(axis=0) + self.matrix.sum(axis=1))
-
-    @property
-    def caveat(self) -> str:
-        return f"It holds only if the probabilities are calibrated on this window. {CAVEAT}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        lists = {name: getattr(self, name).tolist() for name in ("matrix", "precision", "recall", "f1")}
-        return {"n": self.n, "accuracy": self.accuracy, **lists, "caveat": self.caveat}
-
-    def to_frame(self) -> Any:
-        """One row for each class, as a frame of the library at hand."""
-        columns = {name: getattr(self, name).tolist() for name in ("precision", "recall", "f1")}
-        return frame_of({"class": list(range(len(self.matrix))), **columns})
-
-    def __repr__(self) -> str:
-        return f"Expected accuracy {number(self.accuracy)} of {self.n:,.6g} rows. {self.caveat}"
-
-    def _repr_html_(self) -> str:
-        rows = [[k, *(number(float(v)) for v in row)] for k, row in enumerate(self.matrix)]
-        return html_table(["true \\ predicted", *range(len(self.matrix))], rows, repr(self))
-
-
-def _ratio(top: Floats, bottom: Floats) -> Floats:
-    return np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
-
-
-def expected_confusion(y_prob: Any, *, threshold: float = 0.5) -> ExpectedConfusion:
-    """What the probabilities promise: the confusion matrix expected if they are right ("confidence-based performance").
+def find_scores(
+    scores: Sketch, reference: Sketch | None, *, alpha: float = 0.05, n_resamples: int = 999, streams: int = 1
+) -> ScoreFindings:
+    """Confidence, drift and estimated accuracy of a window; its outcomes are not read.
 
     Parameters
     ----------
-    y_prob
-        Scores of a positive class as a Sketch or View of the lens ``"binary"``, a Sample or numbers; or a row of probabilities for
-        each row. Labels are not read.
-    threshold
-        For scores: from here on the positive class is predicted. Rows of several classes go to the largest.
+    scores
+        All rows of the window.
+    reference
+        Labelled reference data; None where there are none.
+    alpha, n_resamples
+        Level of the comparison, and permutations for its p-values.
+    streams
+        How many streams are compared in the window. Where the p-value is small, it is found anew from so many permutations that it
+        can pass a correction for all of them.
 
     Examples
     --------
-    >>> from calibrant.monitoring.labelfree import expected_confusion
-    >>> expected_confusion([0.2, 0.9]).matrix.round(3).tolist()
-    [[0.4, 0.05], [0.1, 0.45]]
+    >>> import calibrant as cal
+    >>> from calibrant.monitoring.labelfree import find_scores
+    >>> old = cal.Sketch.of([0, 1, 1, 1] * 50, [0.1, 0.4, 0.8, 0.9] * 50)
+    >>> find_scores(cal.Sketch.of([0] * 100, [0.5, 0.6] * 50), old).drift.rejected
+    True
     """
-    check_share(threshold, "threshold")
-    if isinstance(y_prob, (Sketch, View, Sample)) or np.ndim(y_prob) == 1:
-        sample = as_sample(y_prob, "y_prob", "expected_confusion")
-        if sample.lens not in ("binary", "score"):
-            raise LensError("y_prob", f"holds scores of the lens {sample.lens!r}", "make it with lens='binary'")
-        if sample.value[0] < 0 or sample.value[-1] > 1:
-            raise InputTypeError("y_prob", "holds numbers outside 0 to 1, which are no probabilities")
-        yes = sample.value >= threshold
-        called, event = sample.share * yes, sample.value
-        hit, alarm = float(called @ event), float(called @ (1 - event))
-        miss, rest = float(sample.share[~yes] @ event[~yes]), float(sample.share[~yes] @ (1 - event[~yes]))
-        return ExpectedConfusion(np.array([[rest, alarm], [miss, hit]]), sample.size)
-    source = read_distributions("expected_confusion", y_prob, {})
-    probs = np.asarray(source.probs, dtype=np.float64)
-    probs = np.column_stack([1 - probs, probs]) if probs.ndim == 1 else probs
-    predicted = probs.argmax(axis=1)
-    matrix = np.zeros((probs.shape[1], probs.shape[1]))
-    np.add.at(matrix.T, predicted, probs)
-    return ExpectedConfusion(matrix / len(probs), float(len(probs)))
+    confidence = confidence_summary(scores)
+    if reference is None or not reference.n:
+        return ScoreFindings(confidence, None, None, ())
+    drift = _drift(reference, scores, alpha, n_resamples, streams)
+    draws = max(n_resamples, math.ceil(2 / alpha))
+    reading = read_change(reference, scores, alpha=alpha, n_resamples=draws, rng=0)
+    known, new = top_view(reference), top_view(scores)
+    estimates: tuple[AccuracyEstimate, ...] = ()
+    if known is not None and new is not None:
+        methods: tuple[Any, ...] = ("doc", "average_confidence")
+        estimates = tuple(estimate_accuracy(new, reference=known, method=method) for method in methods)
+    return ScoreFindings(confidence, reading, drift, estimates)
+
+
+def _drift(reference: Sketch, scores: Sketch, alpha: float, n_resamples: int, streams: int) -> DriftReport:
+    options: dict[str, Any] = {"statistics": STATISTICS, "alpha": alpha}
+    found = score_drift(reference, scores, n_resamples=n_resamples, rng=0, **options)
+    finer = min(MOST_PERMUTATIONS, math.ceil(10 * streams / alpha))
+    if min(found.adjusted) > max(alpha, 10 / (n_resamples + 1)) or finer <= n_resamples:
+        return found
+    # The second p-value stands alone, so its level holds; the first only decided that it is worth while.
+    return score_drift(reference, scores, n_resamples=finer, rng=1, **options)
+
+
+def top_view(sketch: Sketch) -> View | None:
+    """Confidence in the predicted class, and whether it was right; None where the question is about one class of several."""
+    view = sketch.view()
+    if view.lens == "top_label":
+        return view
+    if view.lens != "binary":
+        return None
+    # A score of one half predicts the first class, and no cell reaches across it.
+    yes = view.score > 0.5
+    score = np.where(yes, view.score, 1 - view.score)
+    outcome = np.where(yes, view.outcome, 1 - view.outcome).astype(np.uint8)
+    return View(score, outcome, view.weight, "counts", lens="top_label")

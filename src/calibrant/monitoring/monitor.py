@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,14 +11,24 @@ from ..errors import ArgumentError, FileError, GroupError, InputError, InputType
 from ..input.predictions import Predictions
 from ..sketches.collection import ALL, Sketches
 from ..views.resolve import as_predictions
-from .arrivals import ALL_ROWS, Arrivals, group_key, group_name, read_arrivals, read_ids, read_labels
-from .betting import settle, start_stream
-from .build_status import alarms_of, stand
-from .findings import ScoreFindings, find_scores, group_drift_alarms
-from .ingest import Taken, put_labels, take_in
-from .queries import Book, Part
+from .alarms import drift_alarms, settle, start_stream
+from .ingest import (
+    ALL_ROWS,
+    Arrivals,
+    Taken,
+    group_key,
+    group_name,
+    put_labels,
+    read_arrivals,
+    read_ids,
+    read_labels,
+    some_names,
+    take_in,
+)
+from .labelfree import ScoreFindings
+from .queries import Part, Transaction
 from .settings import Settings, check_watched, read_horizon
-from .status import MonitorStatus, Update
+from .status import MonitorStatus, Update, alarms_of, build_status, examine
 from .store import Store
 from .windows import WindowRule, read_time
 
@@ -29,7 +39,7 @@ TOGETHER = 16
 
 
 class Monitor:
-    """Watches predictions over time: drift, calibration as labels come, bets that may be looked at after every window.
+    """Watches predictions over time: drift, calibration as labels come, sequential tests that are valid after every window.
 
     Everything lies in one SQLite file. Each update is one transaction, so a crash loses at most the update being written, and
     repeating an update changes nothing. No clock of the machine is read: time is the newest time among the rows.
@@ -49,11 +59,11 @@ class Monitor:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        with store.read() as book:
-            told, content = book.meta("settings"), book.reference()
+        with store.read() as db:
+            stored, content = db.meta("settings"), db.reference()
         try:
-            self.settings = Settings.of_dict(told)
-            """What it was told when it was made."""
+            self.settings = Settings.of_dict(stored)
+            """Fixed when it was created."""
             self.reference = Sketches.from_bytes(content, str(store.path))
             """What windows are compared with."""
         except (KeyError, TypeError, ValueError) as error:
@@ -124,8 +134,8 @@ class Monitor:
             )
         names = list(dict.fromkeys(group_key(name) for name in (sketches.groups if groups is None else groups)))
         rule = WindowRule.of(every, rows)
-        words = (alpha, run_length, drift_alpha, mature, read_horizon(horizon, rule), missing, n_resamples)
-        settings = Settings(sketches.kind, sketches.classes, named, chosen, rule, *words, len(names), by)
+        levels = (alpha, run_length, drift_alpha, mature, read_horizon(horizon, rule), missing, n_resamples)
+        settings = Settings(sketches.kind, sketches.classes, named, chosen, rule, *levels, len(names), by)
         store = Store.create(
             path,
             {"settings": settings.to_dict()},
@@ -147,8 +157,8 @@ class Monitor:
     @property
     def groups(self) -> tuple[Any, ...]:
         """Groups that are watched, in the order in which they joined."""
-        with self._store.read() as book:
-            return _groups_of(book)
+        with self._store.read() as db:
+            return _groups_of(db)
 
     def update(
         self,
@@ -159,7 +169,7 @@ class Monitor:
         ids: Any = None,
         groups: Any = None,
         delivery: str | None = None,
-        **words: Any,
+        **options: Any,
     ) -> Update:
         """Add predictions, with labels where they are known.
 
@@ -178,23 +188,22 @@ class Monitor:
         delivery
             Name of this delivery, for rows without ids: the same name comes once. Without ids and name, the content is the name.
         """
-        extra = sorted(set(words) - {"input", "normalize", "clip", "sum_tolerance"})
+        extra = sorted(set(options) - {"input", "normalize", "clip", "sum_tolerance"})
         if extra:
             raise InputTypeError(extra[0], "is not taken by update", "input, normalize, clip and sum_tolerance are")
-        came = {"when": when, "ids": ids, "groups": groups, "words": words}
-        rows = read_arrivals(y_true, y_prob, settings=self.settings, **came)
+        rows = read_arrivals(y_true, y_prob, settings=self.settings, when=when, ids=ids, groups=groups, options=options)
         if when is not None:
             self._require_time()
-        with self._store.write() as book:
-            begun = len(book.events())
-            _require_groups(book, rows)
-            if _came_before(book, rows, delivery):
+        with self._store.write() as db:
+            begun = len(db.events())
+            _require_groups(db, rows)
+            if _came_before(db, rows, delivery):
                 taken = Taken(repeated=rows.n)
             else:
-                taken = take_in(book, self.settings, rows, lambda *w: start_stream(self.settings, *w))
+                taken = take_in(db, self.settings, rows, lambda *w: start_stream(self.settings, *w))
                 if rows.time is not None and rows.n:
-                    _advance(book, int(rows.time.max()))
-            moved = settle(book, self.settings)
+                    _advance(db, int(rows.time.max()))
+            moved = settle(db, self.settings)
         return self._answer(taken, moved, begun)
 
     def add_labels(self, ids: Any, y_true: Any, *, when: Any = None) -> Update:
@@ -211,29 +220,29 @@ class Monitor:
         if names is None:
             raise InputError("ids", "are needed to find the rows", "pass the ids given to update")
         labels = read_labels(y_true, len(names), k=self.settings.k, classes=self.settings.names)
-        with self._store.write() as book:
-            begun = len(book.events())
+        with self._store.write() as db:
+            begun = len(db.events())
             if when is not None:
-                self._pass_time(book, when)
-            taken = put_labels(book, self.settings, names, labels)
-            moved = settle(book, self.settings)
+                self._pass_time(db, when)
+            taken = put_labels(db, self.settings, names, labels)
+            moved = settle(db, self.settings)
         return self._answer(taken, moved, begun)
 
     def advance(self, when: Any) -> Update:
         """Say what time it is: windows that are over by then are closed, and horizons pass."""
-        with self._store.write() as book:
-            begun = len(book.events())
-            self._pass_time(book, when)
-            moved = settle(book, self.settings)
+        with self._store.write() as db:
+            begun = len(db.events())
+            self._pass_time(db, when)
+            moved = settle(db, self.settings)
         return self._answer(Taken(), moved, begun)
 
     def _require_time(self) -> None:
         if not self.settings.rule.by_time:
             raise ArgumentError("when", "is for windows of time, and these are counted in rows", "drop it")
 
-    def _pass_time(self, book: Book, when: Any) -> None:
+    def _pass_time(self, db: Transaction, when: Any) -> None:
         self._require_time()
-        _advance(book, read_time(when))
+        _advance(db, read_time(when))
 
     def status(self, *, last: int | None = 60, group: Any = None) -> MonitorStatus:
         """How things stand.
@@ -246,7 +255,7 @@ class Monitor:
             Whose windows to show; None for all rows.
         """
         self._examine()
-        return stand(self._store, self.settings, self._reference_of, last, group)
+        return build_status(self._store, self.settings, self._reference_of, last, group)
 
     def acknowledge(self) -> int:
         """Mark all alarms as seen, so that only new ones count; gives how many there were.
@@ -254,8 +263,8 @@ class Monitor:
         A change of calibration that goes on keeps its onset and its acknowledgement; after a recovery, or in another direction, it
         is a new one. Scores are compared with the reference in every window anew, and each window that differs raises an alarm.
         """
-        with self._store.write() as book:
-            return book.acknowledge()
+        with self._store.write() as db:
+            return db.acknowledge()
 
     def sketch(self, window: str, group: Any = None, *, labelled: bool = True) -> Any:
         """The sketch of a window: of its labelled rows, or of all of them, whose outcomes then mean nothing.
@@ -269,10 +278,10 @@ class Monitor:
         labelled
             Which rows.
         """
-        with self._store.read() as book:
-            for found in book.windows(ALL_ROWS):
+        with self._store.read() as db:
+            for found in db.windows(ALL_ROWS):
                 if self.settings.rule.name(found.place) == window:
-                    part = book.part(found.place, group_key(group), self.settings.lens)
+                    part = db.part(found.place, group_key(group), self.settings.lens)
                     return part.outcomes if labelled else part.scores
         raise ArgumentError("window", f"there is no window {window!r}", "see status().windows")
 
@@ -283,44 +292,43 @@ class Monitor:
 
     def _answer(self, taken: Taken, moved: tuple[list[int], list[int]], begun: int) -> Update:
         self._examine()
-        with self._store.read() as book:
-            raised = alarms_of(book, self.settings)[begun:]
+        with self._store.read() as db:
+            raised = alarms_of(db, self.settings)[begun:]
         fresh, known = (tuple(a for a in raised if a.acknowledged == seen) for seen in (False, True))
-        closed, bet = (tuple(self.settings.rule.name(place) for place in places) for places in moved)
+        closed, tested = (tuple(self.settings.rule.name(place) for place in places) for places in moved)
         counts = (taken.added, taken.repeated, taken.labelled, taken.revised, taken.unknown)
-        return Update(*counts, taken.late_rows, taken.late_labels, closed, bet, fresh, known)
+        return Update(*counts, taken.late_rows, taken.late_labels, closed, tested, fresh, known)
 
     def _examine(self) -> None:
         """Compare the scores of closed windows with the reference; a few at a time, written when all is computed."""
-        with self._store.read() as book:
-            places = book.unexamined()
+        with self._store.read() as db:
+            places = db.unexamined()
         for begin in range(0, len(places), TOGETHER):
             some = places[begin : begin + TOGETHER]
-            with self._store.read() as book:
-                parts = {place: book.parts(place) for place in some}
-                streams = len(book.streams())
-            found = {place: {p.stream: self._find(p, streams) for p in parts[place]} for place in some}
-            with self._store.write() as book:
+            with self._store.read() as db:
+                parts = {place: db.parts(place) for place in some}
+                streams = len(db.streams())
+            found = {
+                place: {
+                    p.stream: examine(p, self.settings, self._reference_of(p.stream), streams) for p in parts[place]
+                }
+                for place in some
+            }
+            with self._store.write() as db:
                 for place in some:
-                    self._note(book, place, parts[place], found[place])
+                    self._note(db, place, parts[place], found[place])
 
-    def _note(self, book: Book, place: int, parts: list[Part], found: dict[str, ScoreFindings]) -> None:
+    def _note(self, db: Transaction, place: int, parts: list[Part], found: dict[str, ScoreFindings]) -> None:
         """Write down what was found of a window, and its alarms."""
-        window = book.window(place)
-        now = {part.stream: part.scores for part in book.parts(place)}
+        window = db.window(place)
+        now = {part.stream: part.scores for part in db.parts(place)}
         if window.examined or now != {part.stream: part.scores for part in parts}:
             return  # another process was faster, or rows came meanwhile: the next call looks again
         for stream, findings in found.items():
-            book.save_found(place, stream, "drift", findings.to_dict())
-        name = self.settings.rule.name(place)
-        for alarm in group_drift_alarms(found, alpha=self.settings.drift_alpha, when=name):
-            book.add_event(place, alarm.group, "scores", alarm.evidence, alarm.words)
-        book.save_window(window._replace(examined=True))
-
-    def _find(self, part: Part, streams: int) -> ScoreFindings:
-        settings, reference = self.settings, self._reference_of(part.stream)
-        levels: dict[str, Any] = {"alpha": settings.drift_alpha, "n_resamples": settings.n_resamples}
-        return find_scores(part.scores, reference, streams=streams, **levels)
+            db.save_found(place, stream, "drift", findings.to_dict())
+        for stream, pvalue, words in drift_alarms(found, self.settings.drift_alpha):
+            db.add_event(place, stream, "scores", pvalue, words)
+        db.save_window(window._replace(examined=True))
 
     def __repr__(self) -> str:
         watched = f"{self.settings.lens}, windows of {self.settings.rule.words}"
@@ -335,8 +343,7 @@ def _read_reference(reference: Any, lens: str, classes: Any) -> tuple[Sketches, 
         found = reference
     else:
         if isinstance(reference, tuple) and len(reference) == 2:
-            words = {} if classes is None else {"classes": classes}
-            p = as_predictions(*reference, words)
+            p = as_predictions(*reference, {} if classes is None else {"classes": classes})
         elif isinstance(reference, Predictions):
             p = reference
         else:
@@ -349,36 +356,27 @@ def _read_reference(reference: Any, lens: str, classes: Any) -> tuple[Sketches, 
     return found, found.kind != "confidence" and tuple(found.classes) != tuple(range(len(found.classes)))
 
 
-def _require_groups(book: Book, rows: Arrivals) -> None:
+def _require_groups(db: Transaction, rows: Arrivals) -> None:
     """Rows of no group would be missing from what is watched, and nobody would notice."""
-    known = _groups_of(book)
+    known = _groups_of(db)
     if rows.n and rows.group is None and known:
         told = f"are missing, and this monitor watches groups ({some_names(known)})"
         raise GroupError("groups", told, "pass one for each row")
 
 
-def _groups_of(book: Book) -> tuple[Any, ...]:
-    return tuple(group_name(stream) for stream in book.streams() if stream != ALL_ROWS)
+def _groups_of(db: Transaction) -> tuple[Any, ...]:
+    return tuple(group_name(stream) for stream in db.streams() if stream != ALL_ROWS)
 
 
-def some_names(names: Sequence[Any]) -> str:
-    """The first names, and whether there are more.
-
-    >>> some_names(["a", "b"]), some_names(range(9))
-    ('a, b', '0, 1, 2, 3, 4 and others')
-    """
-    return ", ".join(map(str, names[:5])) + (" and others" if len(names) > 5 else "")
-
-
-def _came_before(book: Book, rows: Arrivals, delivery: str | None) -> bool:
+def _came_before(db: Transaction, rows: Arrivals, delivery: str | None) -> bool:
     """Whether this delivery was taken in already; a new one is noted."""
     if delivery is None and rows.ids is not None:
         return False
     digest = rows.digest()
     name = f"content {digest}" if delivery is None else f"name {delivery}"
-    before = book.delivery(name)
+    before = db.delivery(name)
     if before is None:
-        book.add_delivery(name, digest, rows.n)
+        db.add_delivery(name, digest, rows.n)
         return False
     if before[0] != digest:
         raise InputError(
@@ -389,8 +387,8 @@ def _came_before(book: Book, rows: Arrivals, delivery: str | None) -> bool:
     return True
 
 
-def _advance(book: Book, clock: int) -> None:
+def _advance(db: Transaction, clock: int) -> None:
     """Time goes forward only; rows from before are late, not a new time."""
-    before = book.meta("clock")
+    before = db.meta("clock")
     if before is None or clock > before:
-        book.set_meta("clock", clock)
+        db.set_meta("clock", clock)

@@ -1,4 +1,4 @@
-"""What is written in the store and read from it, inside one transaction; every value goes in as a bound parameter."""
+"""Queries of the store inside one transaction: what is written in it and read from it, each value a bound parameter."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from ..errors import FileError
 from ..sketches.sketch import Sketch
 
-__all__ = ["Book", "Known", "Part", "Stream", "Window"]
+__all__ = ["Known", "Part", "Stream", "Transaction", "Window"]
 
 
 Whole = NDArray[np.int64]
 Texts = NDArray[np.object_]
+WINDOWS = "SELECT place, closed, bet, examined, late_rows, late_labels, revised FROM windows "
 
 
 class Window(NamedTuple):
@@ -25,13 +26,13 @@ class Window(NamedTuple):
 
     place: int
     closed: bool
-    bet: int
-    """0 not yet, 1 bet on, 2 never: later windows were bet on before its rows came."""
+    tested: int
+    """0 not yet, 1 tested, 2 never: later windows were tested before its rows came."""
     examined: bool
     late_rows: int
     """Rows that came after the window was closed."""
     late_labels: int
-    """Labels that came, or were corrected, after the window was bet on."""
+    """Labels that came, or were corrected, after the window was tested."""
     revised: int
     """Labels that were corrected."""
 
@@ -52,7 +53,7 @@ class Part(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """All rows, or one group: the state of its bets."""
+    """All rows, or one group: the state of its sequential tests."""
 
     stream: str
     number: int
@@ -79,7 +80,7 @@ class Known(NamedTuple):
         return Known(*kept)
 
 
-class Book:
+class Transaction:
     """The store inside one transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -118,29 +119,21 @@ class Book:
 
     def windows(self, stream: str, last: int | None = None) -> list[Window]:
         """Windows in which a stream has rows, in order; the last ones only where that is asked."""
-        query = (
-            "SELECT place, closed, bet, examined, late_rows, late_labels, revised FROM windows "
-            "WHERE place IN (SELECT place FROM parts WHERE stream = ? AND n > 0) ORDER BY place DESC LIMIT ?"
-        )
-        found = self.connection.execute(query, (stream, -1 if last is None else last))
-        return [Window(r[0], bool(r[1]), r[2], bool(r[3]), *r[4:]) for r in found][::-1]
+        query = "WHERE place IN (SELECT place FROM parts WHERE stream = ? AND n > 0) ORDER BY place DESC LIMIT ?"
+        return self._windows(query, stream, -1 if last is None else last)[::-1]
 
     def newest_over(self, stream: str, labelled: int) -> list[Window]:
         """The newest window that is over and has at least so many labels of a stream; none or one."""
-        query = (
-            "SELECT place, closed, bet, examined, late_rows, late_labels, revised FROM windows JOIN parts USING (place) "
-            "WHERE stream = ? AND closed = 1 AND n > 0 AND labelled >= ? ORDER BY place DESC LIMIT 1"
-        )
-        found = self.connection.execute(query, (stream, labelled))
-        return [Window(r[0], bool(r[1]), r[2], bool(r[3]), *r[4:]) for r in found]
+        query = "JOIN parts USING (place) WHERE stream = ? AND closed = 1 AND n > 0 AND labelled >= ?"
+        return self._windows(query + " ORDER BY place DESC LIMIT 1", stream, labelled)
 
     def waiting(self) -> list[Window]:
-        """Windows that were neither bet on nor passed over, in order."""
-        query = "SELECT place, closed, bet, examined, late_rows, late_labels, revised FROM windows WHERE bet = 0"
-        return [
-            Window(r[0], bool(r[1]), r[2], bool(r[3]), *r[4:])
-            for r in self.connection.execute(query + " ORDER BY place")
-        ]
+        """Windows that were neither tested nor passed over, in order."""
+        return self._windows("WHERE bet = 0 ORDER BY place")
+
+    def _windows(self, condition: str, *values: Any) -> list[Window]:
+        found = self.connection.execute(WINDOWS + condition, values)
+        return [Window(r[0], bool(r[1]), r[2], bool(r[3]), *r[4:]) for r in found]
 
     def unexamined(self) -> list[int]:
         """Closed windows whose scores were not compared with the reference yet."""
@@ -150,19 +143,17 @@ class Book:
     def window(self, place: int) -> Window:
         """A window, begun where it is new."""
         self.connection.execute("INSERT OR IGNORE INTO windows (place) VALUES (?)", (place,))
-        query = "SELECT place, closed, bet, examined, late_rows, late_labels, revised FROM windows WHERE place = ?"
-        r = self.connection.execute(query, (place,)).fetchone()
-        return Window(r[0], bool(r[1]), r[2], bool(r[3]), *r[4:])
+        return self._windows("WHERE place = ?", place)[0]
 
     def save_window(self, window: Window) -> None:
-        row = (int(window.closed), window.bet, int(window.examined), *window[4:], window.place)
+        row = (int(window.closed), window.tested, int(window.examined), *window[4:], window.place)
         self.connection.execute(
             "UPDATE windows SET closed = ?, bet = ?, examined = ?, late_rows = ?, late_labels = ?, revised = ? WHERE place = ?",
             row,
         )
 
-    def last_bet(self) -> int | None:
-        """The last window that was bet on."""
+    def last_tested(self) -> int | None:
+        """The last window that was tested."""
         found: tuple[int | None] = self.connection.execute("SELECT max(place) FROM windows WHERE bet = 1").fetchone()
         return found[0]
 
@@ -181,13 +172,13 @@ class Book:
     def parts(self, place: int, stream: str | None = None) -> list[Part]:
         """The rows of all streams of one window."""
         query = "SELECT place, stream, n, labelled, scores, outcomes, drift, measured FROM parts WHERE place = ?"
-        words: tuple[Any, ...] = (place,)
+        values: tuple[Any, ...] = (place,)
         if stream is not None:
-            query, words = query + " AND stream = ?", (place, stream)
-        return [_part(row) for row in self.connection.execute(query + " ORDER BY stream", words)]
+            query, values = query + " AND stream = ?", (place, stream)
+        return [_part(row) for row in self.connection.execute(query + " ORDER BY stream", values)]
 
     def save_part(self, part: Part) -> None:
-        """What was found of the rows as they were before is forgotten."""
+        """Replaces what was found of the rows as they were before."""
         row = (*part[:4], part.scores.to_bytes(), part.outcomes.to_bytes(), _text(part.drift), _text(part.measured))
         self.connection.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
@@ -250,19 +241,19 @@ class Book:
     def add_delivery(self, name: str, digest: str, n: int) -> None:
         self.connection.execute("INSERT INTO deliveries VALUES (?, ?, ?)", (name, digest, n))
 
-    # Bets and events
+    # Evidence and alarms
 
-    def add_bet(
+    def add_evidence(
         self, place: int, stream: str, digest: str, labelled: int, log_value: float | None, log_detector: float | None
     ) -> None:
-        """A bet that was made; it is never changed."""
+        """The evidence after a window that was tested; it is never changed."""
         self.connection.execute(
             "INSERT INTO bets (place, stream, digest, labelled, log_value, log_detector) VALUES (?, ?, ?, ?, ?, ?)",
             (place, stream, digest, labelled, log_value, log_detector),
         )
 
-    def bets(self, stream: str) -> list[tuple[int, str, float | None, float | None]]:
-        """Window, fingerprint of the rows, and logarithms of the capital and of the detector after it, in order."""
+    def evidence(self, stream: str) -> list[tuple[int, str, float | None, float | None]]:
+        """Windows tested, fingerprint of their rows, and logarithms of the e-value and of the detector after each, in order."""
         query = "SELECT place, digest, log_value, log_detector FROM bets WHERE stream = ? ORDER BY sequence"
         return list(self.connection.execute(query, (stream,)))
 

@@ -1,4 +1,4 @@
-"""What a monitor was told when it was made: the question it asks, its windows, its levels, and how long it waits for labels."""
+"""Settings of a monitor, fixed when it is created: its lens, its windows, its levels, and how long it waits for labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import ArgumentError, LensError
 from ..inference.sequential import check_level
 from ..input.convert import is_number
 from ..util.checks import check_whole
-from .detectors import check_detector
+from .changepoint import check_detector
 from .windows import WindowRule, read_duration
 
 __all__ = ["Settings", "check_watched", "read_horizon"]
@@ -90,8 +90,8 @@ class Settings:
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> Settings:
-        words = {name: plain[name] for name in cls.__dataclass_fields__ if name != "by" or name in plain}
-        return cls(**{**words, "classes": tuple(plain["classes"]), "rule": WindowRule.of_dict(plain["rule"])})
+        values = {name: plain[name] for name in cls.__dataclass_fields__ if name != "by" or name in plain}
+        return cls(**{**values, "classes": tuple(plain["classes"]), "rule": WindowRule.of_dict(plain["rule"])})
 
 
 def check_watched(lens: Any) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError
-from .queries import Book, Stream
+from .queries import Stream, Transaction
 
 __all__ = ["FORMAT", "Store"]
 
@@ -59,8 +59,8 @@ class Store:
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = Store.create(os.path.join(folder, "watch.db"), {"settings": {"alpha": 0.05}}, b"")
-    ...     with store.read() as book:
-    ...         found = book.meta("settings")
+    ...     with store.read() as db:
+    ...         found = db.meta("settings")
     >>> found
     {'alpha': 0.05}
     """
@@ -88,7 +88,7 @@ class Store:
                 connection.executemany("INSERT INTO meta VALUES (?, ?)", pairs)
                 connection.execute("INSERT INTO reference VALUES (1, ?)", (reference,))
                 for stream in streams:
-                    Book(connection).save_stream(stream)
+                    Transaction(connection).save_stream(stream)
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
         return store
@@ -116,16 +116,16 @@ class Store:
         return store
 
     @contextmanager
-    def read(self) -> Iterator[Book]:
+    def read(self) -> Iterator[Transaction]:
         """The database as it is at one moment."""
         with self._connected() as connection, self._transaction(connection, "DEFERRED"):
-            yield Book(connection)
+            yield Transaction(connection)
 
     @contextmanager
-    def write(self) -> Iterator[Book]:
+    def write(self) -> Iterator[Transaction]:
         """One transaction: all of it is kept, or nothing; another writer waits."""
         with self._connected() as connection, self._transaction(connection, "IMMEDIATE"):
-            yield Book(connection)
+            yield Transaction(connection)
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:

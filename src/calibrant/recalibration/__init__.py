@@ -2,8 +2,16 @@
 
 from ..util.namespace import namespace
 
-NAMES = {
-    "adjust": ("OffsetAdjustment", "PriorShift", "prior_shift_em"),
+# The modules that hold calibrators, in the order in which these are listed.
+CALIBRATORS = {
+    "scaling": (
+        "BiasCorrectedTemperature",
+        "DirichletCalibration",
+        "EnsembleTemperature",
+        "MatrixScaling",
+        "TemperatureScaling",
+        "VectorScaling",
+    ),
     "binary": (
         "BetaCalibration",
         "CenteredIsotonicCalibration",
@@ -20,24 +28,17 @@ NAMES = {
         "ScalingBinning",
         "TopLabelHistogramBinning",
     ),
-    "choosing": ("recalibrate",),
     "class_temperature": ("MiscalibrationAwareTemperature",),
     "grouped": ("GroupCalibration", "MultiCalibration"),
     "ordered": ("ConsistencyCalibration", "IntraOrderPreserving"),
-    "persistence": ("load", "save"),
-    "scaling": (
-        "BiasCorrectedTemperature",
-        "DirichletCalibration",
-        "EnsembleTemperature",
-        "MatrixScaling",
-        "TemperatureScaling",
-        "VectorScaling",
-    ),
     "venn": ("VennAbers",),
+    "adjust": ("OffsetAdjustment", "PriorShift", "prior_shift_em"),
 }
+NAMES = {**CALIBRATORS, "choosing": ("recalibrate",), "persistence": ("load", "save")}
 TYPES = {
     "adjust": ("PriorEstimate",),
-    "base": ("CalibrationMap",),
+    "base": ("Calibrator", "Method"),
     "choosing": ("Candidate", "Recalibration"),
+    "scores": ("Scores", "TrainingData"),
 }
 __getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

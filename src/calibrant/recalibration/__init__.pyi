@@ -4,7 +4,8 @@ from .adjust import OffsetAdjustment as OffsetAdjustment
 from .adjust import PriorEstimate as PriorEstimate
 from .adjust import PriorShift as PriorShift
 from .adjust import prior_shift_em as prior_shift_em
-from .base import CalibrationMap as CalibrationMap
+from .base import Calibrator as Calibrator
+from .base import Method as Method
 from .binary import BetaCalibration as BetaCalibration
 from .binary import CenteredIsotonicCalibration as CenteredIsotonicCalibration
 from .binary import IsotonicCalibration as IsotonicCalibration
@@ -33,4 +34,6 @@ from .scaling import EnsembleTemperature as EnsembleTemperature
 from .scaling import MatrixScaling as MatrixScaling
 from .scaling import TemperatureScaling as TemperatureScaling
 from .scaling import VectorScaling as VectorScaling
+from .scores import Scores as Scores
+from .scores import TrainingData as TrainingData
 from .venn import VennAbers as VennAbers

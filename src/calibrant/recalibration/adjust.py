@@ -12,10 +12,10 @@ import numpy as np
 from ..errors import ArgumentError
 from ..input.convert import column
 from ..input.predictions import Predictions
-from ..util.results import frame_of
-from .base import CalibrationMap, Floats, Input, Scores, TrainingData, normalised
-from .reading import as_rows, named_as
-from .solving import minimised, softmax
+from ..util.results import Result
+from .base import Calibrator, Input
+from .scores import Floats, Scores, TrainingData, as_rows, named_as, normalised
+from .softmax_regression import minimised, softmax
 
 __all__ = [
     "OffsetAdjustment",
@@ -28,7 +28,7 @@ Prior = float | Sequence[float]
 STEPS, TOLERANCE = 10_000, 1e-10
 
 
-class UnlabelledMap(CalibrationMap):
+class UnlabelledCalibrator(Calibrator):
     """A map that may need no labels: ``fit(scores)`` is enough where its parameters say the rest."""
 
     _labelled: bool = False
@@ -36,7 +36,7 @@ class UnlabelledMap(CalibrationMap):
     def fit(self, scores: Any, y: Any = None, sample_weight: Any = None, *, counts: Any = None) -> Self:
         """Fit to rows of the population that the calibrator is for; `y` may be None where nothing is learnt from it.
 
-        Parameters are those of `CalibrationMap.fit`.
+        Parameters are those of `Calibrator.fit`.
         """
         self._labelled = y is not None
         if y is None:
@@ -69,11 +69,11 @@ def as_prior(prior: Any, classes: int, argument: str) -> Floats:
     return values / values.sum()
 
 
-@dataclass(frozen=True)
-class PriorEstimate:
+@dataclass(frozen=True, repr=False)
+class PriorEstimate(Result):
     """Shares of the classes under which unlabelled rows are likeliest, and the test that they did not change.
 
-    The p-value is that of a chi-squared law, which does not hold where a share is 0.
+    The p-value is that of a chi-squared distribution, which does not hold where a share is 0.
     """
 
     prior: tuple[float, ...]
@@ -81,22 +81,14 @@ class PriorEstimate:
     p_value: float
     steps: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {**vars(self), "prior": list(self.prior)}
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"class": list(range(len(self.prior))), "prior": list(self.prior)}
 
-    def to_frame(self) -> Any:
-        """One row for each class, as a frame of the library at hand."""
-        return frame_of({"class": list(range(len(self.prior))), "prior": list(self.prior)})
-
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         shares = ", ".join(f"{share:.4g}" for share in self.prior)
         return (
             f"prior [{shares}]; against no shift: likelihood ratio {self.likelihood_ratio:.4g}, p = {self.p_value:.3g}"
         )
-
-    def _repr_html_(self) -> str:
-        return f"<p>{self!r}</p>"
 
 
 def prior_shift_em(probs: Any, before: Prior, sample_weight: Any = None, *, counts: Any = None) -> PriorEstimate:
@@ -170,7 +162,8 @@ def _over(probs: Floats, prior: Floats) -> Floats:
     return np.divide(probs, prior, out=np.zeros(probs.shape), where=prior > 0)
 
 
-class PriorShift(UnlabelledMap):
+@dataclass(eq=False, repr=False)
+class PriorShift(UnlabelledCalibrator):
     """Moves probabilities from one mix of the classes to another: p_k after_k / before_k, divided by the sum (Saerens et al. 2002).
 
     Parameters
@@ -184,13 +177,13 @@ class PriorShift(UnlabelledMap):
         What the scores are.
     """
 
+    methods = ()
     keeps_order = True
     fitted = ("before_", "after_")
 
-    def __init__(self, before: Prior, after: Prior | Literal["labels", "em"] = "em", input: Input = "prob") -> None:
-        self.before = before
-        self.after = after
-        self.input = input
+    before: Prior
+    after: Prior | Literal["labels", "em"] = "em"
+    input: Input = "prob"
 
     def _needs_labels(self) -> bool:
         return isinstance(self.after, str) and self.after == "labels"
@@ -217,7 +210,8 @@ class PriorShift(UnlabelledMap):
         return normalised(_over(data.probs, self.before_) * self.after_, data.probs)
 
 
-class OffsetAdjustment(UnlabelledMap):
+@dataclass(eq=False, repr=False)
+class OffsetAdjustment(UnlabelledCalibrator):
     """Adds a number to the log-odds, one for each class: given, or such that the mean probability comes out right.
 
     Parameters
@@ -231,15 +225,13 @@ class OffsetAdjustment(UnlabelledMap):
         What the scores are.
     """
 
+    methods = ()
     keeps_order = True
     fitted = ("offset_",)
 
-    def __init__(
-        self, offset: float | Sequence[float] | None = None, target: Prior | None = None, input: Input = "prob"
-    ) -> None:
-        self.offset = offset
-        self.target = target
-        self.input = input
+    offset: float | Sequence[float] | None = None
+    target: Prior | None = None
+    input: Input = "prob"
 
     def _needs_labels(self) -> bool:
         return self.offset is None and self.target is None

@@ -1,18 +1,15 @@
-"""CalibrationMap: what every map from scores to probabilities has in common."""
+"""Calibrator: what every calibrator has in common, and the registry in which calibrators enter themselves."""
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import math
-from dataclasses import dataclass, fields, is_dataclass
-from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..curves.logistic_regression import logit
 from ..errors import (
     ArgumentError,
     FittedOnTheseRowsWarning,
@@ -24,135 +21,14 @@ from ..errors import (
 )
 from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
-from ..input.weights import WeightKind
-from ..util.blocks import map_blocks, rows_per_block
-from .reading import in_order, named_as, read_rows
+from .scores import Array, Floats, Scores, TrainingData, in_order, named_as, read_rows
 
-__all__ = ["CalibrationMap", "Scores", "TrainingData", "fingerprint", "normalised", "row_hashes"]
+__all__ = ["Calibrator", "CountingCalibrator", "FitRecord", "Identity", "Input", "Method"]
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Input = Literal["prob", "logit"]
-
-# The smallest probability whose logarithm is taken: a 0 then costs a row no more than what a double resolves near 1.
-SMALLEST = 1e-16
-
-
-class Scores:
-    """Checked scores of some rows, as probabilities and as logits, whichever a map reads."""
-
-    def __init__(self, predictions: Predictions) -> None:
-        self._p = predictions
-        self.n = predictions.n
-        self.k = predictions.k
-
-    @cached_property
-    def probs(self) -> Floats:
-        """(N, K) probabilities."""
-        probs = self._p.probs.astype(np.float64, copy=False)
-        return np.column_stack([1 - probs, probs]) if probs.ndim == 1 else probs
-
-    @cached_property
-    def score(self) -> Floats:
-        """The probability of the second of two classes."""
-        probs = self._p.probs.astype(np.float64, copy=False)
-        return probs if probs.ndim == 1 else np.ascontiguousarray(probs[:, 1])
-
-    @cached_property
-    def logits(self) -> Floats:
-        """(N, K) logits: those given, or logarithms of the probabilities."""
-        given = self._p.logits
-        if given is None:
-            return np.log(np.maximum(self.probs, SMALLEST))
-        given = given.astype(np.float64, copy=False)
-        if given.ndim == 1:
-            return np.column_stack([np.zeros(self.n), self.log_odds])
-        if np.isneginf(given.min()):  # a class ruled out: as where its probability is given as 0
-            top = given.max(axis=1, keepdims=True)
-            given = np.where(np.isneginf(given), top + math.log(SMALLEST), given)
-        return given
-
-    @cached_property
-    def log_odds(self) -> Floats:
-        """Of the second of two classes, kept within those of 1e-12 and 1 - 1e-12 where they come from probabilities."""
-        given = self._p.logits
-        if given is None:
-            return logit(self.score)
-        if given.ndim == 1:
-            given = given.astype(np.float64, copy=False)
-            return np.where(np.isinf(given), np.copysign(-math.log(SMALLEST), given), given)
-        return np.asarray(self.logits[:, 1] - self.logits[:, 0])
-
-    @property
-    def fingerprint(self) -> str:
-        """A name for these rows that does not depend on their order."""
-        return fingerprint(self._p.probs if self._p.logits is None else self._p.logits)
-
-
-class TrainingData(Scores):
-    """Scores with the label and the weight of each row."""
-
-    def __init__(self, predictions: Predictions) -> None:
-        super().__init__(predictions)
-        assert predictions.labels is not None
-        self.labels: Array = predictions.labels
-        self.weight = np.ones(self.n) if predictions.weight is None else predictions.weight.astype(np.float64)
-
-    @property
-    def counted(self) -> bool:
-        """Whether a weight is a number of rows, and not an importance."""
-        return self._p.weight_kind == "counts"
-
-    @property
-    def given_weight(self) -> tuple[Array | None, WeightKind]:
-        """Weights and their kind, as a `View` takes them; weights of 1 are none."""
-        if (self.weight == 1).all():
-            return None, "unit"
-        return self._p.weight, self._p.weight_kind
-
-
-def row_hashes(values: Array, seed: Any) -> NDArray[np.uint64]:
-    """A hash of each row; the sign of 0 does not count."""
-    rows = _bits(values)
-    seeds = _odd_numbers(rows.shape[1], seed)
-    parts = map_blocks(
-        lambda start, stop: _mixed(rows[start:stop], seeds),
-        len(rows),
-        rows_per_block(rows.shape[1]),
-        columns=rows.shape[1],
-    )
-    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
-
-
-def fingerprint(scores: Array) -> str:
-    """A hash of the rows that does not depend on their order; the sign of 0 does not count."""
-    rows = _bits(scores)
-    seeds = _odd_numbers(rows.shape[1], 20_240_501)
-
-    def added(start: int, stop: int) -> tuple[int, int]:
-        row = _mixed(rows[start:stop], seeds)
-        return int(row.sum(dtype=np.uint64)), int(np.square(row).sum(dtype=np.uint64))
-
-    parts = map_blocks(added, len(rows), rows_per_block(rows.shape[1]), columns=rows.shape[1])
-    total = [sum(column) % 2**64 for column in zip(*parts, strict=True)]
-    return hashlib.sha256(repr((rows.shape, total)).encode()).hexdigest()[:32]
-
-
-def _bits(values: Array) -> NDArray[np.uint64]:
-    values = np.ascontiguousarray(values, dtype=np.float64) + 0.0
-    return values.reshape(len(values), -1).view(np.uint64)
-
-
-def _odd_numbers(count: int, seed: Any) -> NDArray[np.uint64]:
-    return np.random.default_rng(seed).integers(1, 2**63, count, dtype=np.uint64) | np.uint64(1)
-
-
-def _mixed(rows: NDArray[np.uint64], seeds: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Each column is multiplied by its own odd number and the row mixed once more."""
-    row = np.bitwise_xor.reduce(rows * seeds, axis=1)
-    for _ in range(2):
-        row = (row ^ (row >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    return np.asarray(row)
+# Every calibrator that has registered itself, by the name of its class, and every method by its name.
+TYPES: dict[str, type[Calibrator]] = {}
+METHODS: dict[str, Method] = {}
 
 
 @dataclass(frozen=True)
@@ -165,22 +41,40 @@ class FitRecord:
     preprocessing: str | None = None
 
 
-def normalised(rows: Floats, otherwise: Floats) -> Floats:
-    """Rows divided by their sum; where that is 0, the rows of `otherwise`."""
-    total = rows.sum(axis=1, keepdims=True)
-    return np.where(total > 0, np.divide(rows, total, out=np.zeros_like(rows), where=total > 0), otherwise)
+@dataclass(frozen=True)
+class Method:
+    """A name by which `recalibrate`, `CalibratedModel` and the command line know a calibrator; called, it makes one."""
+
+    name: str
+    title: str = ""
+    """How reports call it; the name without underscores unless given."""
+    candidate: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """The kinds of predictions on which ``method="auto"`` tries it, each with the rows it needs: in all, and for each class."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters that differ from the defaults of the class."""
+    calibrator: type[Calibrator] | None = None
+    """The class, which enters itself here."""
+
+    def __call__(self, **parameters: Any) -> Calibrator:
+        assert self.calibrator is not None
+        return self.calibrator(**{**self.options, **parameters})
 
 
-class CalibrationMap:
-    """A map from scores to calibrated probabilities: ``fit(scores, y)``, then ``predict_proba(scores)``.
+class Calibrator:
+    """From scores to calibrated probabilities: ``fit(scores, y)``, then ``predict_proba(scores)``.
 
     Scores are ``(N,)`` for two classes (probability or logit of the second) or ``(N, K)``. Probabilities come back as ``(N, K)``.
     Where every label is the name of a column of a frame, the columns name the classes, and later frames are put in the same order; what
     has no names is read by position. Fitted values are attributes that end in an underscore. Works in scikit-learn pipelines and with
     its ``clone``.
+
+    A subclass is a dataclass whose fields are its parameters. It writes `_fit` and `_predict`, lists in `fitted` what fitting sets, and states
+    the names of its `methods`; stating them, even none, registers it, so that `recalibrate` finds it and `save` and `load` know it.
     """
 
     input: Input
+    methods: ClassVar[tuple[Method, ...]] = ()
+    """The names by which the class is known."""
     keeps_order: ClassVar[bool] = False
     """Whether a higher score never gets a lower probability, for two classes."""
     keeps_argmax: ClassVar[bool] = False
@@ -191,6 +85,20 @@ class CalibrationMap:
     """The smallest probability whose logarithm it takes, and to which smaller ones are moved; 0 where it takes none."""
     fitted: ClassVar[tuple[str, ...]] = ()
     """The attributes that fitting sets, in the order in which they are saved."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "methods" not in cls.__dict__:
+            return
+        known = {cls.__name__: TYPES.get(cls.__name__, cls)}
+        known |= {
+            method.name: METHODS[method.name].calibrator or cls for method in cls.methods if method.name in METHODS
+        }
+        for name, other in known.items():
+            if other.__module__ != cls.__module__:
+                raise ArgumentError("methods", f"{name!r} is already the name of {other.__module__}.{other.__name__}")
+        TYPES[cls.__name__] = cls
+        METHODS.update({method.name: replace(method, calibrator=cls) for method in cls.methods})
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, *, counts: Any = None) -> Self:
         """Fit to validation rows that the model was not trained on.
@@ -208,7 +116,7 @@ class CalibrationMap:
 
         Returns
         -------
-        CalibrationMap
+        Calibrator
             The fitted calibrator itself.
         """
         self._check_params()
@@ -299,8 +207,12 @@ class CalibrationMap:
         return self.input
 
     def _check_params(self) -> None:
-        """Raise where a parameter has no meaning; subclasses add theirs."""
+        """Raise where a parameter has no meaning: none of the choices of its type; subclasses add theirs."""
         self._input()
+        for name, choices in _choices(type(self)).items():  # type: ignore[arg-type]
+            if getattr(self, name) not in choices:
+                known = " or ".join(filter(None, [", ".join(map(repr, choices[:-1])), repr(choices[-1])]))
+                raise ArgumentError(name, f"must be {known}; got {getattr(self, name)!r}")
 
     # What scikit-learn asks of an estimator.
 
@@ -350,6 +262,13 @@ class CalibrationMap:
         return f"{type(self).__name__}({', '.join(changed)})" + (f" <{', '.join(found)}>" if found else "")
 
 
+@cache
+def _choices(kind: type[Calibrator]) -> dict[str, tuple[Any, ...]]:
+    """The parameters that take one of several words, as their annotations say."""
+    hints = get_type_hints(kind)
+    return {n: get_args(hints[n]) for n in kind._parameter_names() if get_origin(hints.get(n)) is Literal}
+
+
 def _short(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
@@ -360,9 +279,37 @@ def _short(value: Any) -> str:
         return f"{' x '.join(map(str, value.shape))} values"
     if isinstance(value, tuple) and len(value) == 1:
         return _short(value[0])
+    if isinstance(value, Calibrator):
+        return repr(value)
     if is_dataclass(value):
         parts = ", ".join(f"{part.name}={_short(getattr(value, part.name))}" for part in fields(value))
         return f"{type(value).__name__}({parts})"
     if isinstance(value, tuple) and value:
-        return f"{len(value)} {'curves' if is_dataclass(value[0]) else 'values'}"
+        return (
+            f"{len(value)} {'curves' if is_dataclass(value[0]) and not isinstance(value[0], Calibrator) else 'values'}"
+        )
     return repr(value)
+
+
+class CountingCalibrator(Calibrator):
+    """A calibrator whose fit depends on how many rows there are: counts add up, importance weights to their effective size."""
+
+    scale_: float = 1.0
+    """What the log-odds of two classes are divided by before anything else: a power of two, above 1 only where some of the logits
+    fitted on are too large for a probability to hold."""
+
+
+@dataclass(eq=False, repr=False)
+class Identity(Calibrator):
+    """Leaves the probabilities as they are."""
+
+    methods = (Method("none"),)
+    keeps_order = True
+    keeps_argmax = True
+    input: Input = "prob"
+
+    def _fit(self, data: TrainingData) -> None:
+        pass
+
+    def _predict(self, data: Scores) -> Floats:
+        return data.probs

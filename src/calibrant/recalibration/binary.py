@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -12,8 +13,8 @@ from ..curves.logistic_regression import CLIP, SeparatedError
 from ..errors import ArgumentError, warn_caller
 from ..input.weights import WeightKind
 from ..views.view import View
-from .base import Array, Floats, Input, Scores, TrainingData, normalised
-from .counting import CountingMap, on_scale, scale_of
+from .base import CountingCalibrator, Input, Method
+from .scores import Array, Floats, Scores, TrainingData, normalised, on_scale, scale_of
 
 __all__ = [
     "BetaCalibration",
@@ -22,20 +23,19 @@ __all__ = [
     "KernelCalibration",
     "PlattScaling",
     "QuadraticLogit",
-    "ScoreMap",
+    "ScoreCalibrator",
     "SplineCalibration",
 ]
 
 Curve = Callable[[Any], Floats]
 Found = TypeVar("Found")
 Multiclass = Literal["one_vs_rest", "one_vs_one", "top_versus_all", "pooled"]
-STRATEGIES = ("one_vs_rest", "one_vs_one", "top_versus_all", "pooled")
 # The predicted class stays ahead of the others by this share, so that no tie can turn it.
 AHEAD = 1e-12
 TIE_BREAK = 1e-9
 
 
-class ScoreMap(CountingMap):
+class ScoreCalibrator(CountingCalibrator):
     """A map from one score to one probability. Several classes are taken apart as `multiclass` says:
 
     ``"one_vs_rest"`` fits every class against the others and divides each row by its sum; ``"one_vs_one"`` fits every pair on the rows
@@ -52,11 +52,6 @@ class ScoreMap(CountingMap):
     def _curve(self, view: View) -> Curve:
         """The curve of one yes-or-no question; its fields must be plain values, so that it can be saved."""
         raise NotImplementedError
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        if self.multiclass not in STRATEGIES:
-            raise ArgumentError("multiclass", f"must be one of {', '.join(STRATEGIES)}; got {self.multiclass!r}")
 
     def _fit(self, data: TrainingData) -> None:
         self.curves_ = tuple(self._answered(data, self._curve))
@@ -198,7 +193,8 @@ def _filled(out: Floats, others: Floats, top: Array, amount: Floats, limit: Floa
     return out
 
 
-class PlattScaling(ScoreMap):
+@dataclass(eq=False, repr=False)
+class PlattScaling(ScoreCalibrator):
     """sigmoid(A logit(p) + B), by greatest likelihood (Platt 1999).
 
     A is negative where higher scores go with fewer events: the map then turns the order round, as the rows ask for. Where `scale_` is not
@@ -211,27 +207,17 @@ class PlattScaling(ScoreMap):
     targets
         ``"smoothed"`` labels as in the paper, which never separate, or ``"plain"`` ones.
     multiclass
-        How several classes are taken apart; see `ScoreMap`.
+        How several classes are taken apart; see `ScoreCalibrator`.
     """
 
+    methods = (Method("platt", "Platt scaling", {"binary": (0, 1)}),)
     keeps_order = False
 
     least_probability = CLIP
 
-    def __init__(
-        self,
-        input: Input = "prob",
-        targets: Literal["smoothed", "plain"] = "smoothed",
-        multiclass: Multiclass = "one_vs_rest",
-    ) -> None:
-        self.input = input
-        self.targets = targets
-        self.multiclass = multiclass
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        if self.targets not in ("smoothed", "plain"):
-            raise ArgumentError("targets", f"must be 'smoothed' or 'plain'; got {self.targets!r}")
+    input: Input = "prob"
+    targets: Literal["smoothed", "plain"] = "smoothed"
+    multiclass: Multiclass = "one_vs_rest"
 
     def _curve(self, view: View) -> Curve:
         if self.targets == "plain":
@@ -257,42 +243,48 @@ def plain_logistic(view: View) -> curves.Logistic:
     return likeliest(curves.logistic, view)
 
 
-class QuadraticLogit(ScoreMap):
+@dataclass(eq=False, repr=False)
+class QuadraticLogit(ScoreCalibrator):
     """sigmoid(b0 + b1 l + b2 l^2) of the log-odds l, by greatest likelihood."""
 
+    methods = (Method("quadratic_logit", "a quadratic of the log-odds", {"binary": (200, 0)}),)
     least_probability = CLIP
 
-    def __init__(self, input: Input = "prob", multiclass: Multiclass = "one_vs_rest") -> None:
-        self.input = input
-        self.multiclass = multiclass
+    input: Input = "prob"
+    multiclass: Multiclass = "one_vs_rest"
 
     def _curve(self, view: View) -> Curve:
         return likeliest(curves.quadratic, view)
 
 
-class BetaCalibration(ScoreMap):
+@dataclass(eq=False, repr=False)
+class BetaCalibration(ScoreCalibrator):
     """sigmoid(a ln p - b ln(1 - p) + c) with a, b not negative (Kull et al. 2017)."""
 
+    methods = (Method("beta", "beta calibration", {"binary": (200, 0)}),)
     keeps_order = True
 
     least_probability = CLIP
 
-    def __init__(self, input: Input = "prob", multiclass: Multiclass = "one_vs_rest") -> None:
-        self.input = input
-        self.multiclass = multiclass
+    input: Input = "prob"
+    multiclass: Multiclass = "one_vs_rest"
 
     def _curve(self, view: View) -> Curve:
         return likeliest(curves.beta, view)
 
 
-class IsotonicCalibration(ScoreMap):
+@dataclass(eq=False, repr=False)
+class IsotonicCalibration(ScoreCalibrator):
     """The rising curve of least squares, straight lines between pooled neighbours (Zadrozny and Elkan 2002)."""
 
+    methods: ClassVar[tuple[Method, ...]] = (
+        Method("isotonic", "isotonic regression", {"binary": (2000, 0)}),
+        Method("isotonic_pooled", "pooled isotonic regression", {"multiclass": (2000, 0)}, {"multiclass": "pooled"}),
+    )
     keeps_order = True
 
-    def __init__(self, input: Input = "prob", multiclass: Multiclass = "one_vs_rest") -> None:
-        self.input = input
-        self.multiclass = multiclass
+    input: Input = "prob"
+    multiclass: Multiclass = "one_vs_rest"
 
     def _curve(self, view: View) -> Curve:
         return curves.isotonic(view)
@@ -301,36 +293,34 @@ class IsotonicCalibration(ScoreMap):
 class CenteredIsotonicCalibration(IsotonicCalibration):
     """Isotonic blocks placed at their mean score, with straight lines between (Oron and Flournoy 2017)."""
 
+    methods = (Method("centered_isotonic", "centered isotonic regression", {"binary": (2000, 0)}),)
+
     def _curve(self, view: View) -> Curve:
         return curves.centered_isotonic(view)
 
 
-class SplineCalibration(ScoreMap):
+@dataclass(eq=False, repr=False)
+class SplineCalibration(ScoreCalibrator):
     """The score plus the slope of a spline through the cumulative differences (Gupta et al. 2021)."""
 
-    def __init__(self, input: Input = "prob", knots: int = 6, multiclass: Multiclass = "one_vs_rest") -> None:
-        self.input = input
-        self.knots = knots
-        self.multiclass = multiclass
+    methods = (Method("spline", "a spline", {"binary": (2000, 0)}),)
+    input: Input = "prob"
+    knots: int = 6
+    multiclass: Multiclass = "one_vs_rest"
 
     def _curve(self, view: View) -> Curve:
         return curves.spline(view, self.knots)
 
 
-class KernelCalibration(ScoreMap):
+@dataclass(eq=False, repr=False)
+class KernelCalibration(ScoreCalibrator):
     """The mean outcome around each score, weighed by a Gaussian."""
 
-    def __init__(
-        self,
-        input: Input = "prob",
-        bandwidth: float = 0.05,
-        adaptive: bool = False,
-        multiclass: Multiclass = "one_vs_rest",
-    ) -> None:
-        self.input = input
-        self.bandwidth = bandwidth
-        self.adaptive = adaptive
-        self.multiclass = multiclass
+    methods = (Method("kernel"),)
+    input: Input = "prob"
+    bandwidth: float = 0.05
+    adaptive: bool = False
+    multiclass: Multiclass = "one_vs_rest"
 
     def _curve(self, view: View) -> Curve:
         return curves.kernel(view, self.bandwidth, self.adaptive)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -14,9 +15,9 @@ from ..curves.logistic_regression import CLIP, groups_of, logit
 from ..errors import ArgumentError
 from ..util.checks import check_whole
 from ..views.view import View
-from .base import Floats, Input, Scores, TrainingData
-from .binary import Curve, Multiclass, ScoreMap, plain_logistic, with_top
-from .counting import CountingMap, on_scale, scale_of
+from .base import CountingCalibrator, Input, Method
+from .binary import Curve, Multiclass, ScoreCalibrator, plain_logistic, with_top
+from .scores import Floats, Scores, TrainingData, on_scale, scale_of
 
 __all__ = [
     "BayesianBinning",
@@ -51,7 +52,8 @@ def _between(score: Floats, starts: Starts) -> Floats:
     return np.minimum((low + high) / 2, np.nextafter(high, -np.inf))
 
 
-class HistogramBinning(ScoreMap):
+@dataclass(eq=False, repr=False)
+class HistogramBinning(ScoreCalibrator):
     """The share of events in each bin of scores (Zadrozny and Elkan 2001).
 
     Parameters
@@ -67,30 +69,20 @@ class HistogramBinning(ScoreMap):
     shrink
         Rows of each outcome added to every bin that has rows; 0.5 keeps probabilities off 0 and 1.
     multiclass
-        How several classes are taken apart; see `ScoreMap`.
+        How several classes are taken apart; see `ScoreCalibrator`.
     """
 
-    def __init__(
-        self,
-        input: Input = "prob",
-        bins: int = 15,
-        binning: Binning = "equal_mass",
-        empty: Literal["midpoint", "mean"] = "midpoint",
-        shrink: float = 0.0,
-        multiclass: Multiclass = "one_vs_rest",
-    ) -> None:
-        self.input = input
-        self.bins = bins
-        self.binning = binning
-        self.empty = empty
-        self.shrink = shrink
-        self.multiclass = multiclass
+    methods = (Method("histogram"),)
+    input: Input = "prob"
+    bins: int = 15
+    binning: Binning = "equal_mass"
+    empty: Literal["midpoint", "mean"] = "midpoint"
+    shrink: float = 0.0
+    multiclass: Multiclass = "one_vs_rest"
 
     def _check_params(self) -> None:
         super()._check_params()
         check_bins(self.bins)
-        _one_of("binning", self.binning, ("equal_mass", "equal_width"))
-        _one_of("empty", self.empty, ("midpoint", "mean"))
         if not (isinstance(self.shrink, (int, float)) and 0 <= self.shrink < math.inf):
             raise ArgumentError("shrink", f"must be a number from 0 up; got {self.shrink!r}")
 
@@ -107,11 +99,6 @@ class HistogramBinning(ScoreMap):
         return stepped("histogram", edges[1:-1], rates)
 
 
-def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ArgumentError(name, f"must be {' or '.join(map(repr, allowed))}; got {value!r}")
-
-
 def _share(events: Floats, weight: Floats, shrink: float) -> Floats:
     total = weight + 2 * shrink
     return np.clip(np.divide(events + shrink, total, out=np.zeros(len(total)), where=total > 0), 0, 1)
@@ -125,7 +112,8 @@ def histogram(view: View, bins: int, shrink: float = 0.0) -> curves.Interpolated
     return stepped("histogram", _between(groups.score, starts), _share(events, weight, shrink))
 
 
-class TopLabelHistogramBinning(CountingMap):
+@dataclass(eq=False, repr=False)
+class TopLabelHistogramBinning(CountingCalibrator):
     """How often the prediction is right, in bins of the confidence, for each predicted class by itself (Gupta and Ramdas 2021).
 
     The other classes share the rest as before, so that the predicted class stays. A class that was never predicted takes the bins of
@@ -139,12 +127,12 @@ class TopLabelHistogramBinning(CountingMap):
         Rows that a bin of equal weight holds at least.
     """
 
+    methods = (Method("top_label_histogram"),)
     keeps_argmax = True
     fitted = ("curves_",)
 
-    def __init__(self, input: Input = "prob", points_per_bin: int = 50) -> None:
-        self.input = input
-        self.points_per_bin = points_per_bin
+    input: Input = "prob"
+    points_per_bin: int = 50
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -174,7 +162,8 @@ class TopLabelHistogramBinning(CountingMap):
         return with_top(data.probs, confidence)
 
 
-class BayesianBinning(ScoreMap):
+@dataclass(eq=False, repr=False)
+class BayesianBinning(ScoreCalibrator):
     """An average over equal-mass histograms with many numbers of bins, weighed by how likely each makes the labels (Naeini et al. 2015).
 
     Parameters
@@ -184,13 +173,13 @@ class BayesianBinning(ScoreMap):
     strength
         Rows that the prior is worth; they lie at the midpoints of the bins.
     multiclass
-        How several classes are taken apart; see `ScoreMap`.
+        How several classes are taken apart; see `ScoreCalibrator`.
     """
 
-    def __init__(self, input: Input = "prob", strength: float = 2.0, multiclass: Multiclass = "one_vs_rest") -> None:
-        self.input = input
-        self.strength = strength
-        self.multiclass = multiclass
+    methods = (Method("bayesian_binning"),)
+    input: Input = "prob"
+    strength: float = 2.0
+    multiclass: Multiclass = "one_vs_rest"
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -249,15 +238,16 @@ def _averaged(models: list[tuple[float, Floats, Floats]]) -> curves.Interpolated
     return stepped("bayesian_binning", edges, np.clip(start + np.append(0.0, np.cumsum(jumps)), 0, 1))
 
 
-class NearIsotonicEnsemble(ScoreMap):
+@dataclass(eq=False, repr=False)
+class NearIsotonicEnsemble(ScoreCalibrator):
     """An average over the near-isotonic curves of every penalty on falling, weighed by exp(-BIC / 2) (Naeini and Cooper 2016).
 
     More than a thousand distinct scores are first pooled to a thousand of equal weight.
     """
 
-    def __init__(self, input: Input = "prob", multiclass: Multiclass = "one_vs_rest") -> None:
-        self.input = input
-        self.multiclass = multiclass
+    methods = (Method("near_isotonic"),)
+    input: Input = "prob"
+    multiclass: Multiclass = "one_vs_rest"
 
     def _curve(self, view: View) -> Curve:
         groups = groups_of(view)
@@ -313,7 +303,8 @@ def _bic(fit: Floats, events: Floats, others: Floats, blocks: int, rows: float) 
     return float(-2 * (events @ np.log(fit) + others @ np.log1p(-fit)) + blocks * math.log(rows))
 
 
-class ScalingBinning(ScoreMap):
+@dataclass(eq=False, repr=False)
+class ScalingBinning(ScoreCalibrator):
     """A logistic curve, then its mean in each bin of equal weight: few values, each measured well (Kumar et al. 2019).
 
     Parameters
@@ -323,15 +314,15 @@ class ScalingBinning(ScoreMap):
     bins
         Number of bins.
     multiclass
-        How several classes are taken apart; see `ScoreMap`.
+        How several classes are taken apart; see `ScoreCalibrator`.
     """
 
+    methods = (Method("scaling_binning"),)
     least_probability = CLIP
 
-    def __init__(self, input: Input = "prob", bins: int = 10, multiclass: Multiclass = "one_vs_rest") -> None:
-        self.input = input
-        self.bins = bins
-        self.multiclass = multiclass
+    input: Input = "prob"
+    bins: int = 10
+    multiclass: Multiclass = "one_vs_rest"
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -17,15 +17,15 @@ from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
 from ..sketches.sketch import Sketch
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_lines, html_table, number, text_table
+from ..util.results import Result, number
 from ..views.keywords import PREDICTION_WORDS, unknown_word
 from ..views.resolve import as_predictions
 from ..views.view import VectorView, View
-from .base import CalibrationMap, Floats, Input, Scores, TrainingData
-from .folds import fold_of_rows
-from .reading import names_array
+from .base import Calibrator, Input
+from .methods import METHODS, find_method
+from .scores import Floats, Scores, TrainingData, fold_of_rows, names_array
 
-__all__ = ["Candidate", "Identity", "Recalibration", "recalibrate"]
+__all__ = ["Candidate", "Recalibration", "recalibrate"]
 
 Loss = Literal["nll", "brier"]
 # The smallest probability that a held-out label is taken to have had.
@@ -36,22 +36,6 @@ NOT_TAKEN = {
     "groups": "for one map per group, use GroupCalibration(map).fit(scores, y, groups=groups)",
     "features": "drop it",
 }
-
-
-class Identity(CalibrationMap):
-    """Leaves the probabilities as they are."""
-
-    keeps_order = True
-    keeps_argmax = True
-
-    def __init__(self, input: Literal["prob", "logit"] = "prob") -> None:
-        self.input = input
-
-    def _fit(self, data: TrainingData) -> None:
-        pass
-
-    def _predict(self, data: Scores) -> Floats:
-        return data.probs
 
 
 @dataclass(frozen=True)
@@ -70,12 +54,12 @@ class Candidate:
     """What to know of it: labels that had no probability, or what its fit on all rows warned of."""
 
 
-@dataclass(frozen=True)
-class Recalibration:
-    """The chosen map, fitted on all rows, and what every candidate gained on rows it had not seen."""
+@dataclass(frozen=True, repr=False)
+class Recalibration(Result):
+    """The chosen calibrator, fitted on all rows, and what every candidate gained on held-out rows."""
 
     method: str
-    map: CalibrationMap
+    map: Calibrator
     candidates: tuple[Candidate, ...]
     loss: str
     level: float
@@ -93,21 +77,11 @@ class Recalibration:
         """How much lower the held-out loss is than without any map."""
         return next(c.gain for c in self.candidates if c.method == self.method)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, without the map."""
-        return {
-            "method": self.method,
-            "loss": self.loss,
-            "level": self.level,
-            "n": self.n,
-            "note": self.note,
-            "candidates": [vars(candidate) for candidate in self.candidates],
-        }
+    def _fields(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("method", "loss", "level", "n", "note", "candidates")}
 
-    def to_frame(self) -> Any:
-        """One row for each candidate, as a frame of the library at hand."""
-        rows = [vars(candidate) for candidate in self.candidates]
-        return frame_of({name: [row[name] for row in rows] for name in Candidate.__dataclass_fields__})
+    def _columns(self) -> dict[str, list[Any]]:
+        return {name: [getattr(c, name) for c in self.candidates] for name in Candidate.__dataclass_fields__}
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = []
@@ -120,26 +94,20 @@ class Recalibration:
             rows.append([mark, c.method, number(c.loss), number(c.gain), span, number(c.ece), c.note])
         return ["", "method", f"held-out {self.loss}", "gain", f"{100 * self.level:g}% interval", "ece", ""], rows
 
-    def _verdict(self) -> str:
+    def _title(self) -> str:
         if self.method == "none":
             return "leave it alone: no map helps" if len(self.candidates) > 1 else "none: no map was tried"
         return f"{self.method}: chosen on {self.n:,} rows"
 
-    def _note(self) -> str:
-        return f"note: {self.note}" if self.note else ""
-
-    def __repr__(self) -> str:
-        return "\n".join([self._verdict(), *text_table(*self._table()), *filter(None, [self._note()])])
-
-    def _repr_html_(self) -> str:
-        return html_lines(self._verdict()) + html_table(*self._table()) + html_lines(self._note())
+    def _notes(self) -> list[str]:
+        return [f"note: {self.note}"] if self.note else []
 
 
 def recalibrate(
     y_true: Any,
     y_prob: Any = None,
     *,
-    method: str | CalibrationMap | Iterable[str] = "auto",
+    method: str | Calibrator | Iterable[str] = "auto",
     loss: Loss = "nll",
     folds: int = 5,
     level: float = 0.95,
@@ -182,7 +150,7 @@ def recalibrate(
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
     p, names = _read(y_true, y_prob, words, folds)
     kind: Input = "prob" if p.logits is None else "logit"
-    maps = {"none": Identity(kind), **_named(method, p, kind)}
+    maps = {"none": METHODS["none"](input=kind), **_named(method, p, kind)}
     fold = fold_of_rows(TrainingData(p), folds, rng)
     held = {name: _held_out(map, p, fold, folds) for name, map in maps.items()}
     candidates = _compared(held, p, loss, level)
@@ -238,35 +206,25 @@ def _rows(p: Predictions) -> int:
     return round(float(p.weight.sum())) if p.weight is not None and p.weight_kind == "counts" else p.n
 
 
-def _named(method: Any, p: Predictions, input: Input) -> dict[str, CalibrationMap]:
-    from .methods import METHODS
-
-    if isinstance(method, CalibrationMap):
+def _named(method: Any, p: Predictions, input: Input) -> dict[str, Calibrator]:
+    if isinstance(method, Calibrator):
         if method.input != input:
             problem = f"{method!r} reads {method.input}s, and y_prob holds {input}s"
             raise ArgumentError("method", problem, "say the same input= to both")
         return {type(method).__name__: method}
     listed = [method] if isinstance(method, str) else list(method)
     names = _automatic(p) if method == "auto" else listed
-    for name in names:
-        if name not in METHODS:
-            raise ArgumentError("method", f"{name!r} is no map", f"known: auto, {', '.join(METHODS)}")
-    return {name: METHODS[name](input=input) for name in names if name != "none"}
+    return {name: find_method(name)(input=input) for name in names if name != "none"}
 
 
 def _automatic(p: Predictions) -> list[str]:
-    """Few parameters for few rows; only maps that there are."""
-    names, n = ["temperature"], _rows(p)
-    if p.kind == "binary":
-        names += ["platt"]
-        names += ["beta", "quadratic_logit"] if n >= 200 else []
-        return names + (["centered_isotonic", "isotonic", "spline"] if n >= 2000 else [])
-    names += ["bias_corrected_temperature", "ensemble_temperature"] if n >= 20 * p.k else []
-    names += ["vector"] if n >= 100 * p.k else []
-    return names + (["isotonic_pooled"] if n >= 2000 else [])
+    """Few parameters for few rows: the methods whose need of rows is met, those that need least first."""
+    n = _rows(p)
+    known = sorted((method.candidate[p.kind], name) for name, method in METHODS.items() if p.kind in method.candidate)
+    return [name for (rows, each), name in known if n >= max(rows, each * p.k)]
 
 
-def _fitted(map: CalibrationMap, data: TrainingData) -> tuple[CalibrationMap, str]:
+def _fitted(map: Calibrator, data: TrainingData) -> tuple[Calibrator, str]:
     """A fitted copy, and what its fit warned of."""
     copy = type(map)(**map.get_params(deep=False))
     with warnings.catch_warnings(record=True) as caught:
@@ -282,14 +240,14 @@ def _fitted(map: CalibrationMap, data: TrainingData) -> tuple[CalibrationMap, st
 
 
 def _chosen(
-    candidates: list[Candidate], maps: Mapping[str, CalibrationMap], data: TrainingData
-) -> tuple[Candidate, CalibrationMap, dict[str, str]]:
+    candidates: list[Candidate], maps: Mapping[str, Calibrator], data: TrainingData
+) -> tuple[Candidate, Calibrator, dict[str, str]]:
     """The candidate of least loss whose fit on all rows warns of nothing, its map, and what the fits of lower loss warned of.
 
     One that warns is taken only where no other is better than none. Leaving the scores alone warns of nothing, so the search ends.
     """
     told: dict[str, str] = {}
-    warned: tuple[Candidate, CalibrationMap] | None = None
+    warned: tuple[Candidate, Calibrator] | None = None
     for candidate in sorted((c for c in candidates if not c.reason), key=lambda c: c.loss):
         map, warning = _fitted(maps[candidate.method], data)
         if not warning:
@@ -301,7 +259,7 @@ def _chosen(
     return candidate, map, told
 
 
-def _held_out(map: CalibrationMap, p: Predictions, fold: NDArray[Any], folds: int) -> Floats | str:
+def _held_out(map: Calibrator, p: Predictions, fold: NDArray[Any], folds: int) -> Floats | str:
     """Probabilities of rows by a map that has not seen them, or why there are none."""
     out = np.empty((p.n, p.k))
     try:

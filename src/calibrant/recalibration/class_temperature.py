@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import ArgumentError
 from ..util.blocks import rows_per_block
-from .base import CalibrationMap, Floats, Input, Scores, TrainingData
-from .solving import softmax
+from .base import Calibrator, Input, Method
+from .scores import Floats, Scores, TrainingData
+from .softmax_regression import softmax
 
 __all__ = ["MiscalibrationAwareTemperature"]
 
@@ -19,7 +20,8 @@ FACTORS = np.arange(-2000, 2000) / 1000
 BINS = 15
 
 
-class MiscalibrationAwareTemperature(CalibrationMap):
+@dataclass(eq=False, repr=False)
+class MiscalibrationAwareTemperature(Calibrator):
     """softmax(z_k / T_k), T_k = T (1 + gamma m_k), where m_k is how overconfident the rows of class k are (Ao et al. 2023).
 
     T and gamma give the least top-label calibration error in fifteen bins, over the grids of the paper. Classes with different temperatures
@@ -35,19 +37,12 @@ class MiscalibrationAwareTemperature(CalibrationMap):
         Whether the logits of each row are first moved to mean 0; without that, a constant added to a row changes the result.
     """
 
+    methods = (Method("miscalibration_aware_temperature"),)
     fitted = ("temperature_", "factor_", "miscalibration_")
 
-    def __init__(
-        self, input: Input = "prob", normalise: Literal["none", "max", "min_max"] = "none", centre: bool = True
-    ) -> None:
-        self.input = input
-        self.normalise = normalise
-        self.centre = centre
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        if self.normalise not in ("none", "max", "min_max"):
-            raise ArgumentError("normalise", f"must be 'none', 'max' or 'min_max'; got {self.normalise!r}")
+    input: Input = "prob"
+    normalise: Literal["none", "max", "min_max"] = "none"
+    centre: bool = True
 
     def _features(self, data: Scores) -> Floats:
         z = data.logits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -13,19 +14,18 @@ from ..curves.logistic_regression import logit
 from ..errors import ArgumentError, CalibrantError, GroupError, warn_caller
 from ..input.convert import column
 from ..input.frames import check_same_rows
-from ..input.weights import read_weights
+from ..input.weights import read_groups, read_weights
 from ..util.checks import check_whole
-from .base import CalibrationMap, Floats, Input, Scores, TrainingData, normalised
-from .counting import CountingMap
-from .folds import dealt, order_of_content
-from .groupnames import NEEDED, UNKNOWN, known_groups, learnt_groups, name_at
-from .reading import named_as, read_rows
+from .base import Calibrator, CountingCalibrator, Input
+from .scores import Floats, Scores, TrainingData, dealt, named_as, names_array, normalised, order_of_content, read_rows
 
 __all__ = ["GroupCalibration", "MultiCalibration"]
 
 Masks = NDArray[np.bool_]
 
 
+NEEDED = "pass the group of each row as groups="
+UNKNOWN = -1
 EVERY_LEVEL = -1
 
 
@@ -42,7 +42,7 @@ class GroupedScores(Scores):
     groups: Any = None
 
 
-class GroupMap(CalibrationMap):
+class GroupedCalibrator(Calibrator):
     """A map that asks for the groups of the rows too."""
 
     def predict_proba(self, scores: Any, groups: Any = None) -> Floats:
@@ -66,7 +66,8 @@ class GroupMap(CalibrationMap):
         raise NotImplementedError
 
 
-class GroupCalibration(GroupMap):
+@dataclass(eq=False, repr=False)
+class GroupCalibration(GroupedCalibrator):
     """One map for each group of rows: ``fit(scores, y, groups=groups)``, ``predict_proba(scores, groups)``.
 
     Parameters
@@ -77,11 +78,11 @@ class GroupCalibration(GroupMap):
         What a row of a group that was not fitted gets: an ``"error"``, or the map of all rows ``"together"``.
     """
 
+    methods = ()
     fitted = ("groups_", "maps_", "together_")
 
-    def __init__(self, map: CalibrationMap, unseen: Literal["error", "together"] = "error") -> None:
-        self.map = map
-        self.unseen = unseen
+    map: Calibrator
+    unseen: Literal["error", "together"] = "error"
 
     @property
     def input(self) -> Input:  # type: ignore[override]
@@ -89,14 +90,12 @@ class GroupCalibration(GroupMap):
         return self.map.input
 
     def _check_params(self) -> None:
-        if not isinstance(self.map, CalibrationMap):
+        if not isinstance(self.map, Calibrator):
             raise ArgumentError("map", f"must be an unfitted map; got {self.map!r}", "for example PlattScaling()")
         super()._check_params()
-        if self.unseen not in ("error", "together"):
-            raise ArgumentError("unseen", f"must be 'error' or 'together'; got {self.unseen!r}")
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None) -> Self:
-        """Fit a copy of the calibrator to the rows of each group; other parameters are those of `CalibrationMap.fit`."""
+        """Fit a copy of the calibrator to the rows of each group; other parameters are those of `Calibrator.fit`."""
         self._check_params()
         with named_as():
             check_same_rows(y, {"y_prob": scores, "sample_weight": sample_weight, "counts": counts, "groups": groups})
@@ -121,7 +120,7 @@ class GroupCalibration(GroupMap):
         self.classes_, self.n_features_in_, self.fit_record_ = whole.classes_, whole.n_features_in_, whole.fit_record_
         return self
 
-    def _copy(self) -> CalibrationMap:
+    def _copy(self) -> Calibrator:
         return copy.deepcopy(self.map)
 
     def _by_group(self, data: Scores, groups: Any) -> Floats:
@@ -138,7 +137,8 @@ class GroupCalibration(GroupMap):
         return out
 
 
-class MultiCalibration(GroupMap, CountingMap):
+@dataclass(eq=False, repr=False)
+class MultiCalibration(GroupedCalibrator, CountingCalibrator):
     """Moves the log-odds of what is furthest off, a group or a band of its probabilities, again and again, until chance explains the rest.
 
     ``fit(scores, y, groups=groups)``, ``predict_proba(scores, groups)``; groups are one name for each row, or ``(N, G)`` masks that may
@@ -161,23 +161,15 @@ class MultiCalibration(GroupMap, CountingMap):
         Most corrections.
     """
 
+    methods = ()
     fitted = ("groups_", "steps_", "shifts_")
 
-    def __init__(
-        self,
-        input: Input = "prob",
-        levels: int = 10,
-        alpha: float = 0.05,
-        min_size: int | None = None,
-        held_out: float = 0.4,
-        max_rounds: int = 100,
-    ) -> None:
-        self.input = input
-        self.levels = levels
-        self.alpha = alpha
-        self.min_size = min_size
-        self.held_out = held_out
-        self.max_rounds = max_rounds
+    input: Input = "prob"
+    levels: int = 10
+    alpha: float = 0.05
+    min_size: int | None = None
+    held_out: float = 0.4
+    max_rounds: int = 100
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -191,7 +183,7 @@ class MultiCalibration(GroupMap, CountingMap):
                 raise ArgumentError(name, f"must be a number below 1, {'above' if low else 'from'} 0; got {value!r}")
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None) -> Self:
-        """Fit to validation rows and their groups; other parameters are those of `CalibrationMap.fit`."""
+        """Fit to validation rows and their groups; other parameters are those of `Calibrator.fit`."""
         self._masks, self.groups_ = _masks_of(groups, None, len(column(scores, "scores").array))
         try:
             return super().fit(scores, y, sample_weight, counts=counts)
@@ -364,3 +356,39 @@ class _Boost:
 def _with_every_level(cells: Floats) -> Floats:
     """Sums for each group and level, and for each group; one level is the group itself."""
     return cells if cells.shape[1] == 1 else np.column_stack([cells, cells.sum(axis=1)])
+
+
+def _as_given(groups: Any, rows: int) -> NDArray[Any]:
+    """One name for each row, of the type it has."""
+    if groups is None:
+        raise GroupError("groups", "are needed", NEEDED)
+    names = np.asarray(groups, dtype=object) if isinstance(groups, (list, tuple)) else np.asarray(groups)
+    if names.shape != (rows,):
+        raise GroupError("groups", f"have shape {names.shape}, and {rows} rows need shape ({rows},)", NEEDED)
+    return names
+
+
+def learnt_groups(groups: Any, rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """The group of each row as a number, and the names in order."""
+    codes, names = read_groups(_as_given(groups, rows), rows)
+    assert codes is not None
+    return codes, names_array(names)
+
+
+def known_groups(groups: Any, known: NDArray[Any], rows: int) -> NDArray[np.intp]:
+    """The same for groups fitted before, as Python compares names: 1 is 1.0, and never "1"; `UNKNOWN` for others."""
+    names = _as_given(groups, rows)
+    place = {name: code for code, name in enumerate(known.tolist())}
+    if names.dtype.kind == "O":
+        try:
+            return np.fromiter((place.get(name, UNKNOWN) for name in names.tolist()), np.intp, rows)
+        except TypeError as error:
+            raise GroupError("groups", f"hold what names no group ({error})", "pass text or numbers") from None
+    distinct, codes = np.unique(names, return_inverse=True)
+    return np.array([place.get(name, UNKNOWN) for name in distinct.tolist()], dtype=np.intp)[codes]
+
+
+def name_at(groups: Any, row: int) -> Any:
+    """The name of the group of one row, as plain text or number."""
+    name = np.asarray(groups, dtype=object)[row]
+    return name.item() if isinstance(name, np.generic) else name

@@ -1,66 +1,39 @@
-"""Calibrators by name, as `recalibrate` and the command line know them."""
+"""The registry of calibrators, complete: every module of the package that holds some is imported here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from importlib import import_module
 
-from .base import CalibrationMap
-from .binary import (
-    BetaCalibration,
-    CenteredIsotonicCalibration,
-    IsotonicCalibration,
-    KernelCalibration,
-    PlattScaling,
-    QuadraticLogit,
-    SplineCalibration,
-)
-from .binning import (
-    BayesianBinning,
-    HistogramBinning,
-    NearIsotonicEnsemble,
-    ScalingBinning,
-    TopLabelHistogramBinning,
-)
-from .choosing import Identity
-from .class_temperature import MiscalibrationAwareTemperature
-from .ordered import ConsistencyCalibration, IntraOrderPreserving
-from .scaling import (
-    BiasCorrectedTemperature,
-    DirichletCalibration,
-    EnsembleTemperature,
-    MatrixScaling,
-    TemperatureScaling,
-    VectorScaling,
-)
-from .venn import VennAbers
+from ..errors import ArgumentError
+from . import CALIBRATORS  # type: ignore[attr-defined]  # the stub lists public names only
+from .base import METHODS, TYPES, Calibrator, Method
 
-__all__ = ["METHODS"]
+__all__ = ["METHODS", "calibrator_types", "find_method"]
 
-# Maps by name, as `recalibrate` and the command line know them.
-METHODS: dict[str, Callable[..., CalibrationMap]] = {
-    "none": Identity,
-    "temperature": TemperatureScaling,
-    "bias_corrected_temperature": BiasCorrectedTemperature,
-    "ensemble_temperature": EnsembleTemperature,
-    "vector": VectorScaling,
-    "matrix": MatrixScaling,
-    "dirichlet": DirichletCalibration,
-    "platt": PlattScaling,
-    "beta": BetaCalibration,
-    "isotonic": IsotonicCalibration,
-    "isotonic_pooled": partial(IsotonicCalibration, multiclass="pooled"),
-    "centered_isotonic": CenteredIsotonicCalibration,
-    "spline": SplineCalibration,
-    "kernel": KernelCalibration,
-    "quadratic_logit": QuadraticLogit,
-    "histogram": HistogramBinning,
-    "top_label_histogram": TopLabelHistogramBinning,
-    "bayesian_binning": BayesianBinning,
-    "near_isotonic": NearIsotonicEnsemble,
-    "scaling_binning": ScalingBinning,
-    "venn_abers": VennAbers,
-    "intra_order_preserving": IntraOrderPreserving,
-    "consistency": ConsistencyCalibration,
-    "miscalibration_aware_temperature": MiscalibrationAwareTemperature,
-}
+
+def _complete() -> None:
+    """Import all calibrators; methods stand in the order of their modules, whichever of these was imported first."""
+    modules = [Calibrator.__module__, *(f"{__package__}.{name}" for name in CALIBRATORS)]
+    for name in modules:
+        import_module(name)
+    place = {name: number for number, name in enumerate(modules)}
+    found = sorted(
+        METHODS.items(), key=lambda item: place.get(getattr(item[1].calibrator, "__module__", ""), len(place))
+    )
+    METHODS.clear()
+    METHODS.update(found)
+
+
+_complete()
+
+
+def find_method(name: str) -> Method:
+    """The method of this name, or an error that lists those known."""
+    if name not in METHODS:
+        raise ArgumentError("method", f"{name!r} is no map", f"known: auto, {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+def calibrator_types() -> dict[str, type[Calibrator]]:
+    """Every calibrator that can be saved, by the name of its class."""
+    return TYPES

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from ..curves.logistic_regression import CLIP
-from ..errors import ArgumentError, UndefinedMetricError, warn_caller
+from ..errors import UndefinedMetricError, warn_caller
 from ..metrics.curve.fitted import _slopes as likeliest_slopes
 from ..metrics.curve.fitted import _vector_knots as vector_knots
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.checks import check_positive, check_whole
 from ..views.view import VectorView
-from .base import CalibrationMap, Floats, Input, Scores, TrainingData
-from .counting import CountingMap, on_scale, scale_of
-from .folds import order_of_content
-from .solving import softmax
+from .base import Calibrator, CountingCalibrator, Input, Method
+from .scores import Floats, Scores, TrainingData, on_scale, order_of_content, scale_of
+from .softmax_regression import softmax
 
 __all__ = ["ConsistencyCalibration", "IntraOrderPreserving"]
 
@@ -34,7 +34,8 @@ LEAST, MOST = 1e-3, 1e3
 MOST_NODES = 16
 
 
-class IntraOrderPreserving(CountingMap):
+@dataclass(eq=False, repr=False)
+class IntraOrderPreserving(CountingCalibrator):
     """One rising function of straight pieces for the log-probabilities of all classes, by greatest likelihood (Rahimi et al. 2020).
 
     The diagonal form of the paper, with straight pieces in place of a network: the ranking of the classes never changes.
@@ -47,13 +48,13 @@ class IntraOrderPreserving(CountingMap):
         Number of straight pieces; 1 is temperature scaling.
     """
 
+    methods = (Method("intra_order_preserving"),)
     keeps_order = True
     keeps_argmax = True
     fitted = ("knots_", "heights_")
 
-    def __init__(self, input: Input = "prob", pieces: int = 5) -> None:
-        self.input = input
-        self.pieces = pieces
+    input: Input = "prob"
+    pieces: int = 5
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -92,7 +93,8 @@ def _extended(x: Floats, knots: Floats, heights: Floats) -> Floats:
     return np.asarray(heights[place] + slope[place] * (x - knots[place]))
 
 
-class ConsistencyCalibration(CalibrationMap):
+@dataclass(eq=False, repr=False)
+class ConsistencyCalibration(Calibrator):
     """The share of copies of the logits with noise in which each class comes first (Tao et al. 2024), by exact integrals.
 
     With Gumbel noise this would be temperature scaling. Uniform noise gives 0 and 1 where the logits are further apart than its width.
@@ -109,19 +111,17 @@ class ConsistencyCalibration(CalibrationMap):
         Its standard deviation or width; None takes the one of least negative log likelihood.
     """
 
+    methods = (Method("consistency"),)
     keeps_order = True
     keeps_argmax = True
     fitted = ("strength_",)
 
-    def __init__(self, input: Input = "prob", noise: Noise = "gaussian", strength: float | None = None) -> None:
-        self.input = input
-        self.noise = noise
-        self.strength = strength
+    input: Input = "prob"
+    noise: Noise = "gaussian"
+    strength: float | None = None
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.noise not in ("gaussian", "uniform"):
-            raise ArgumentError("noise", f"must be 'gaussian' or 'uniform'; got {self.noise!r}")
         if self.strength is not None:
             check_positive(self.strength, "strength")
 

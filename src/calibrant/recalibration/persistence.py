@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict, fields, is_dataclass, replace
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,11 @@ from ..curves import curves
 from ..errors import CalibrantError, FileError, InputTypeError, NotFittedError
 from ..util.files import read_limited, write_atomic
 from ..util.version import __version__
-from .base import CalibrationMap, FitRecord
+from .base import Calibrator, CountingCalibrator, FitRecord
 from .choosing import Recalibration
-from .counting import CountingMap
 from .grouped import GroupedScores
-from .reading import names_array
+from .methods import calibrator_types
+from .scores import names_array
 
 __all__ = ["load", "save"]
 
@@ -32,22 +31,6 @@ MOST_BYTES = 64 << 20
 MOST_CHARACTERS = 64 << 20
 # What a file that was changed by hand can raise on its way to a map.
 INVALID = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, MemoryError, RuntimeError)
-MODULES = ("choosing", "scaling", "binary", "binning", "venn", "adjust", "class_temperature", "grouped", "ordered")
-
-
-@cache
-def map_types() -> dict[str, type[CalibrationMap]]:
-    """Every map that can be saved, by name."""
-    found: dict[str, type[CalibrationMap]] = {}
-    for name in MODULES:
-        try:
-            module = import_module(f"{__package__}.{name}")
-        except ModuleNotFoundError:
-            continue
-        for value in vars(module).values():
-            if isinstance(value, type) and issubclass(value, CalibrationMap) and value.__module__ == module.__name__:
-                found[value.__name__] = value
-    return found
 
 
 @cache
@@ -56,15 +39,13 @@ def curve_types() -> dict[str, type[Any]]:
     return {name: value for name, value in vars(curves).items() if isinstance(value, type) and is_dataclass(value)}
 
 
-def save(
-    map: CalibrationMap | Recalibration, path: str | os.PathLike[str], *, preprocessing: str | None = None
-) -> Path:
+def save(map: Calibrator | Recalibration, path: str | os.PathLike[str], *, preprocessing: str | None = None) -> Path:
     """Write a fitted map to a JSON file; the old file or the new one is there at any moment, never a part.
 
     `preprocessing` says how the scores came to be; `load` compares it with what it is given. Of what `recalibrate` found, the map is saved.
     """
     map = map.map if isinstance(map, Recalibration) else map
-    if not isinstance(map, CalibrationMap):
+    if not isinstance(map, Calibrator):
         raise InputTypeError("map", f"must be a fitted map; got {type(map).__name__}")
     if not hasattr(map, "fit_record_"):
         raise NotFittedError(type(map).__name__, "is not fitted yet", "call fit(scores, y) first")
@@ -75,7 +56,7 @@ def save(
     return write_atomic(path, (json.dumps(document, indent=1, allow_nan=False, ensure_ascii=True) + "\n").encode())
 
 
-def load(path: str | os.PathLike[str], *, preprocessing: str | None = None) -> CalibrationMap:
+def load(path: str | os.PathLike[str], *, preprocessing: str | None = None) -> Calibrator:
     """Read a map written by `save`; a `preprocessing` that differs from the one it was saved with is an error."""
     document = _document(path)
     try:
@@ -122,8 +103,8 @@ def _checksum(content: Any) -> str:
     return hashlib.sha256(plain.encode()).hexdigest()
 
 
-def _state(map: CalibrationMap) -> dict[str, Any]:
-    if type(map).__name__ not in map_types():
+def _state(map: Calibrator) -> dict[str, Any]:
+    if type(map).__name__ not in calibrator_types():
         raise InputTypeError("map", f"{type(map).__name__} is no map of calibrant, and only those can be saved")
     return {
         "type": type(map).__name__,
@@ -135,8 +116,8 @@ def _state(map: CalibrationMap) -> dict[str, Any]:
     }
 
 
-def _from_state(content: dict[str, Any]) -> CalibrationMap:
-    kind = map_types().get(content["type"])
+def _from_state(content: dict[str, Any]) -> Calibrator:
+    kind = calibrator_types().get(content["type"])
     if kind is None:
         raise ValueError(f"unknown type {content['type']!r}")
     map = kind(**{name: _decode(value) for name, value in content["params"].items()})
@@ -152,16 +133,16 @@ def _from_state(content: dict[str, Any]) -> CalibrationMap:
     return map
 
 
-def _optional(kind: type[CalibrationMap]) -> set[str]:
-    return {"scale_"} if issubclass(kind, CountingMap) else set()
+def _optional(kind: type[Calibrator]) -> set[str]:
+    return {"scale_"} if issubclass(kind, CountingCalibrator) else set()
 
 
-def _beside(map: CalibrationMap) -> list[str]:
+def _beside(map: Calibrator) -> list[str]:
     """Fitted values that are saved only where they differ from the usual ones."""
     return [name for name in _optional(type(map)) if getattr(map, name) != getattr(type(map), name)]
 
 
-def _check_sound(map: CalibrationMap) -> None:
+def _check_sound(map: Calibrator) -> None:
     """Raise where a map has no classes to tell apart, or gives no probabilities for the plainest rows."""
     names = map.classes_.tolist() if isinstance(map.classes_, np.ndarray) and map.classes_.ndim == 1 else []
     if len(names) < 2 or len(set(names)) < len(names):
@@ -214,7 +195,7 @@ def _encode(value: Any) -> Any:
         return {"tuple": [_encode(item) for item in value]}
     if isinstance(value, dict):
         return {"mapping": [[_encode(key), _encode(item)] for key, item in value.items()]}
-    if isinstance(value, CalibrationMap):
+    if isinstance(value, Calibrator):
         return {"map": _state(value)} if hasattr(value, "fit_record_") else {"bare": _bare(value)}
     if is_dataclass(value) and type(value).__name__ in curve_types():
         inner = {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
@@ -222,7 +203,7 @@ def _encode(value: Any) -> Any:
     raise InputTypeError("map", f"holds a {type(value).__name__}, which cannot be saved")
 
 
-def _bare(map: CalibrationMap) -> dict[str, Any]:
+def _bare(map: Calibrator) -> dict[str, Any]:
     return {"type": type(map).__name__, "params": {k: _encode(v) for k, v in map.get_params(deep=False).items()}}
 
 
@@ -270,9 +251,9 @@ def _curve(value: dict[str, Any]) -> Any:
     return curve
 
 
-def _unfitted(value: dict[str, Any]) -> CalibrationMap:
+def _unfitted(value: dict[str, Any]) -> Calibrator:
     inner = value["bare"]
-    return map_types()[inner["type"]](**{name: _decode(item) for name, item in inner["params"].items()})
+    return calibrator_types()[inner["type"]](**{name: _decode(item) for name, item in inner["params"].items()})
 
 
 READERS: dict[str, Callable[[dict[str, Any]], Any]] = {

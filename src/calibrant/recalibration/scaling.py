@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -10,10 +11,19 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..input.convert import is_number
-from .base import SMALLEST, CalibrationMap, Input, Scores, TrainingData
-from .folds import dealt, order_of_content
-from .scales import best_scale, bias_corrected, safe_start, searched_scale
-from .solving import LinearSoftmax, by_newton, minimised, softmax, some_rows
+from .base import Calibrator, Input, Method
+from .scores import SMALLEST, Scores, TrainingData, dealt, order_of_content
+from .softmax_regression import (
+    LinearSoftmax,
+    best_matrix,
+    best_penalty,
+    best_scale,
+    best_vector,
+    bias_corrected,
+    searched_scale,
+    softmax,
+    some_rows,
+)
 
 __all__ = [
     "BiasCorrectedTemperature",
@@ -26,13 +36,12 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-# Up to this many classes a matrix is found by Newton steps, whose curvature has K^4 entries.
-NEWTON_CLASSES = 20
 # What an ensemble leaves at least to parts that tell the classes apart.
 LEAST_SHARE = 1e-9
 
 
-class TemperatureScaling(CalibrationMap):
+@dataclass(eq=False, repr=False)
+class TemperatureScaling(Calibrator):
     """softmax(logits / T): one number for how sure to be (Guo et al. 2017).
 
     Parameters
@@ -44,20 +53,15 @@ class TemperatureScaling(CalibrationMap):
         the negative log likelihood is least: the one is the slope of the other.
     """
 
+    methods = (Method("temperature", candidate={"binary": (0, 0), "multiclass": (0, 0)}),)
     keeps_order = True
     keeps_argmax = True
     fitted = ("temperature_",)
 
     least_probability = SMALLEST
 
-    def __init__(self, input: Input = "prob", objective: Literal["nll", "brier", "ecd"] = "nll") -> None:
-        self.input = input
-        self.objective = objective
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        if self.objective not in ("nll", "brier", "ecd"):
-            raise ArgumentError("objective", f"must be 'nll', 'brier' or 'ecd'; got {self.objective!r}")
+    input: Input = "prob"
+    objective: Literal["nll", "brier", "ecd"] = "nll"
 
     def _fit(self, data: TrainingData) -> None:
         scale = searched_scale(data) if self.objective == "brier" else best_scale(data)
@@ -67,56 +71,47 @@ class TemperatureScaling(CalibrationMap):
         return softmax(data.logits / self.temperature_)
 
 
-class BiasCorrectedTemperature(CalibrationMap):
+@dataclass(eq=False, repr=False)
+class BiasCorrectedTemperature(Calibrator):
     """softmax(logits / T + b): a temperature and one bias for each class (Alexandari et al. 2020)."""
 
+    methods = (Method("bias_corrected_temperature", "bias-corrected temperature", {"multiclass": (0, 20)}),)
     fitted = ("temperature_", "bias_")
 
     least_probability = SMALLEST
 
-    def __init__(self, input: Input = "prob") -> None:
-        self.input = input
+    input: Input = "prob"
 
     def _fit(self, data: TrainingData) -> None:
         self._warn_of_absent(data)
-        linear = LinearSoftmax(data)
-        scale, self.bias_ = bias_corrected(linear, safe_start(linear))
+        scale, self.bias_ = bias_corrected(LinearSoftmax(data))
         self.temperature_ = 1 / scale
 
     def _predict(self, data: Scores) -> Floats:
         return softmax(data.logits / self.temperature_ + self.bias_)
 
 
-class VectorScaling(CalibrationMap):
+@dataclass(eq=False, repr=False)
+class VectorScaling(Calibrator):
     """softmax(w * logits + b): one factor and one bias for each class (Guo et al. 2017)."""
 
+    methods = (Method("vector", "vector scaling", {"multiclass": (0, 100)}),)
     fitted = ("weight_", "bias_")
 
     least_probability = SMALLEST
 
-    def __init__(self, input: Input = "prob") -> None:
-        self.input = input
+    input: Input = "prob"
 
     def _fit(self, data: TrainingData) -> None:
         self._warn_of_absent(data)
-        linear = LinearSoftmax(data)
-        k = linear.k
-
-        kept = np.arange(2 * k) != k  # the bias of the first class is 0
-
-        def loss(x: Floats) -> tuple[float, Floats, Floats]:
-            bias = np.append(0.0, x[k:])
-            value, slope, shift = linear(x[:k], bias)
-            return value, np.append(slope, shift[1:]), linear.diagonal_curvature(x[:k], bias)[np.ix_(kept, kept)]
-
-        x = by_newton(loss, np.append(np.full(k, safe_start(linear)), np.zeros(k - 1)))
-        self.weight_, self.bias_ = x[:k], np.append(0.0, x[k:])
+        self.weight_, self.bias_ = best_vector(LinearSoftmax(data))
 
     def _predict(self, data: Scores) -> Floats:
         return softmax(data.logits * self.weight_ + self.bias_)
 
 
-class MatrixScaling(CalibrationMap):
+@dataclass(eq=False, repr=False)
+class MatrixScaling(Calibrator):
     """softmax(W logits + b), with a penalty on what is off the diagonal and on the bias (Guo et al. 2017; Kull et al. 2019).
 
     Parameters
@@ -128,16 +123,14 @@ class MatrixScaling(CalibrationMap):
         five-fold cross-validation of the negative log likelihood from 0.001, 0.01, ..., 100.
     """
 
+    methods = (Method("matrix"),)
     fitted = ("matrix_", "bias_", "penalty_")
 
     least_probability = SMALLEST
 
-    def __init__(
-        self, input: Input = "prob", off_diagonal: float | None = None, intercept: float | None = None
-    ) -> None:
-        self.input = input
-        self.off_diagonal = off_diagonal
-        self.intercept = intercept
+    input: Input = "prob"
+    off_diagonal: float | None = None
+    intercept: float | None = None
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -156,62 +149,26 @@ class MatrixScaling(CalibrationMap):
             strength = self._chosen_penalty(data)
         intercept = strength if self.intercept is None else self.intercept
         self.penalty_ = float(strength)
-        self.matrix_, self.bias_ = self._solved(self._linear(data), float(strength), float(intercept))
+        self.matrix_, self.bias_ = best_matrix(self._linear(data), float(strength), float(intercept))
 
     def _linear(self, data: TrainingData) -> LinearSoftmax:
         linear = LinearSoftmax(data)
         linear.z = self._features(data)
         return linear
 
-    def _solved(
-        self,
-        linear: LinearSoftmax,
-        strength: float,
-        intercept: float,
-        start: Floats | None = None,
-        gradient: float = 1e-9,
-    ) -> tuple[Floats, Floats]:
-        """The matrix and the bias; `start` is (K, K + 1), the bias in its last column."""
-        k = linear.k
-        # Half the price of each parameter, squared.
-        price = np.full((k, k + 1), strength / (k * (k - 1)))
-        price[np.arange(k), np.arange(k)] = 0
-        price[:, k] = intercept / k
-        at = np.column_stack([safe_start(linear) * np.eye(k), np.zeros(k)]) if start is None else start
-
-        def first(x: Floats) -> tuple[float, Floats]:
-            theta = x.reshape(k, k + 1)
-            value, slope, shift = linear(theta[:, :k], theta[:, k])
-            whole = np.column_stack([slope, shift]) + 2 * price * theta
-            return value + float((price * theta**2).sum()), whole.ravel()
-
-        def second(x: Floats) -> tuple[float, Floats, Floats]:
-            theta = x.reshape(k, k + 1)
-            curvature = linear.full_curvature(theta[:, :k], theta[:, k])
-            return *first(x), curvature + np.diag(2 * price.ravel())
-
-        newton = k <= NEWTON_CLASSES
-        x = by_newton(second, at.ravel(), gradient**1.5) if newton else minimised(first, at.ravel(), gradient)
-        theta = x.reshape(k, k + 1)
-        return np.ascontiguousarray(theta[:, :k]), theta[:, k].copy()
-
     def _chosen_penalty(self, data: TrainingData, folds: int = 5) -> float:
         """The penalty of least held-out loss; the folds, and the order of the rows in them, come from what the rows hold."""
         if (data.weight.sum() if data.counted else data.n) < 2 * folds:
             return 1.0
         order, whole = order_of_content(data), self._linear(data)
-        strengths = 10.0 ** np.arange(2, -4, -1)  # from the stiffest on, each fit starts from the last
-        losses = np.zeros(len(strengths))
-        for left_out in dealt(data, order, np.full(folds, 1 / folds)):
-            train, test = some_rows(whole, order, data.weight - left_out), some_rows(whole, order, left_out)
-            share = float(left_out.sum() / data.weight.sum())
-            start = None
-            for place, strength in enumerate(strengths):
-                matrix, bias = self._solved(train, strength, strength, start, 1e-5)
-                losses[place] += share * test(matrix, bias)[0]
-                start = np.column_stack([matrix, bias])
-        best = np.flatnonzero(losses == losses.min())[-1]  # of equal ones the smallest penalty
-        return float(strengths[best])
+        return best_penalty(
+            (
+                some_rows(whole, order, data.weight - left_out),
+                some_rows(whole, order, left_out),
+                float(left_out.sum() / data.weight.sum()),
+            )
+            for left_out in dealt(data, order, np.full(folds, 1 / folds))
+        )
 
     def _predict(self, data: Scores) -> Floats:
         return softmax(self._features(data) @ self.matrix_.T + self.bias_)
@@ -220,6 +177,8 @@ class MatrixScaling(CalibrationMap):
 class DirichletCalibration(MatrixScaling):
     """softmax(W ln p + b) with the off-diagonal and intercept penalty (Kull et al. 2019)."""
 
+    methods = (Method("dirichlet"),)
+
     def _features(self, data: Scores) -> Floats:
         if data._p.logits is None:
             return data.logits
@@ -227,15 +186,16 @@ class DirichletCalibration(MatrixScaling):
         return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
 
 
-class EnsembleTemperature(CalibrationMap):
+@dataclass(eq=False, repr=False)
+class EnsembleTemperature(Calibrator):
     """A mixture of the tempered, the given and the uniform distribution, weighed by Brier score (Zhang et al. 2020)."""
 
+    methods = (Method("ensemble_temperature", candidate={"multiclass": (0, 20)}),)
     keeps_order = True
     keeps_argmax = True
     fitted = ("temperature_", "mixture_")
 
-    def __init__(self, input: Input = "prob") -> None:
-        self.input = input
+    input: Input = "prob"
 
     def _fit(self, data: TrainingData) -> None:
         self.temperature_ = 1 / searched_scale(data)

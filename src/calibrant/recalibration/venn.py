@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -10,9 +11,9 @@ from ..curves import curves
 from ..curves.logistic_regression import groups_of
 from ..errors import ArgumentError
 from ..views.view import View
-from .base import Floats, Input, TrainingData
-from .binary import Curve, Multiclass, ScoreMap
-from .counting import on_scale
+from .base import Input, Method
+from .binary import Curve, Multiclass, ScoreCalibrator
+from .scores import Floats, TrainingData, on_scale
 
 __all__ = ["VennAbers"]
 
@@ -20,7 +21,8 @@ Rule = Literal["log", "brier"]
 Points = tuple[list[float], list[float]]
 
 
-class VennAbers(ScoreMap):
+@dataclass(eq=False, repr=False)
+class VennAbers(ScoreCalibrator):
     """Isotonic fits with the new row added as a no and as a yes, merged into the probability of least worst regret (Vovk et al. 2015).
 
     One of the two is calibrated whatever the law of the rows; `predict_interval` gives both.
@@ -32,21 +34,16 @@ class VennAbers(ScoreMap):
     rule
         Whose regret: that of the ``"log"`` loss or of the ``"brier"`` score.
     multiclass
-        How several classes are taken apart; see `ScoreMap`.
+        How several classes are taken apart; see `ScoreCalibrator`.
     """
 
+    methods = (Method("venn_abers"),)
     keeps_order = True
     fitted = ("low_", "high_")
 
-    def __init__(self, input: Input = "prob", rule: Rule = "log", multiclass: Multiclass = "one_vs_rest") -> None:
-        self.input = input
-        self.rule = rule
-        self.multiclass = multiclass
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        if self.rule not in ("log", "brier"):
-            raise ArgumentError("rule", f"must be 'log' or 'brier'; got {self.rule!r}")
+    input: Input = "prob"
+    rule: Rule = "log"
+    multiclass: Multiclass = "one_vs_rest"
 
     def _fit(self, data: TrainingData) -> None:
         fits = self._answered(data, both_ends)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ..binning.table import check_interval
-from ..decision._rows import check_level
+from ..decision.rows import check_level
 from ..errors import ArgumentError, CalibrantError, GroupError, InputError, InputTypeError, LensError
 from ..evaluation.measure import Evaluation, Inference, choose_metrics
 from ..evaluation.result import Header

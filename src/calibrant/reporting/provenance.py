@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..input.predictions import Predictions
-from ..recalibration.base import fingerprint
+from ..recalibration.scores import fingerprint
 from .content import Provenance
 
 __all__ = ["data_fingerprint", "time_stamp", "trace"]

@@ -13,10 +13,9 @@ from ..errors import CalibrantError
 from ..inference.significance import assess
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
-from ..recalibration.base import Scores, TrainingData
 from ..recalibration.choosing import Candidate, Recalibration, _held_out, recalibrate, rows_summing_to_one
-from ..recalibration.folds import fold_of_rows
 from ..recalibration.methods import METHODS
+from ..recalibration.scores import Scores, TrainingData, fold_of_rows
 from .content import Repair, Repairs
 
 __all__ = ["find_repairs", "no_repairs", "repairs_of", "sampled_rows", "stood_for"]
@@ -29,17 +28,6 @@ SHARE = (
     "Share repaired: 1 - smece with the map / smece without it, on rows that the map had not seen. The smece of a faultless "
     "model is above 0 with a finite number of rows, so the share is rather too small than too large."
 )
-NAMES = {
-    "platt": "Platt scaling",
-    "beta": "beta calibration",
-    "isotonic": "isotonic regression",
-    "centered_isotonic": "centered isotonic regression",
-    "isotonic_pooled": "pooled isotonic regression",
-    "spline": "a spline",
-    "vector": "vector scaling",
-    "bias_corrected_temperature": "bias-corrected temperature",
-    "quadratic_logit": "a quadratic of the log-odds",
-}
 
 
 def sampled_rows(n: int, most: int, seed: int) -> NDArray[np.intp]:
@@ -156,7 +144,7 @@ def _repair(found: Candidate, chosen: bool, share: float | None) -> Repair:
 
 def _description(found: Recalibration) -> str:
     """The map in words, with its temperature where it has one."""
-    words = NAMES.get(found.method, found.method.replace("_", " "))
+    words = METHODS[found.method].title or found.method.replace("_", " ")
     temperature = getattr(found.map, "temperature_", None)
     if temperature is None or not math.isfinite(temperature):
         return words

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..decision.selective import RiskCoverage, WorkingPoint, risk_coverage
+from ..decision.selective import OperatingPoint, RiskCoverage, risk_coverage
 from ..decision.thresholds import ThresholdChoice, choose_threshold
 from ..errors import CalibrantError, WeightsNotSupportedError
 from ..input.predictions import Predictions
@@ -109,7 +109,7 @@ def _points(curve: RiskCoverage, level: float) -> list[Point]:
     return [_point(curve.at(threshold, level=level)) for threshold in thresholds]
 
 
-def _point(found: WorkingPoint) -> Point:
+def _point(found: OperatingPoint) -> Point:
     low, high = found.accuracy_interval
     return Point(
         threshold=found.threshold,

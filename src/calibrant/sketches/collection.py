@@ -15,7 +15,7 @@ from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..util.files import read_limited, write_atomic
 from ..views.resolve import as_predictions, views_of
-from ..views.view import View
+from ..views.view import Summary, VectorView, View
 from .row_sums import RowSums, row_sums
 from .serialization import pack, unpack, well_formed
 from .sketch import CELLS, NARROW_ROWS, Sketch, checked_cells, written_as
@@ -50,7 +50,7 @@ class GroupSketch:
     __hash__ = None  # type: ignore[assignment]
 
 
-class Sketches:
+class Sketches(Summary):
     """Everything that measuring needs to know of any number of rows, in bounded size; sums of it are exact.
 
     It stands wherever labels and probabilities do in the score metrics, in `evaluate`, `assess`, `interval`, the figures and
@@ -179,6 +179,14 @@ class Sketches:
         if lens == "classwise":
             return [self.sketch(f"class:{name}") for name in self.classes]
         return [self.sketch(lens)]
+
+    def view(self, lens: Any = "auto") -> View:
+        """The view of one question."""
+        return self.sketch(lens if isinstance(lens, str) else lens.name).view()
+
+    def views(self, lens: Any = "auto") -> list[View | VectorView]:
+        """The views of a lens, of which ``"classwise"`` has one for each class."""
+        return [sketch.view() for sketch in self.sketches_of(lens)]
 
     def predictions(self, lens: str = "auto") -> Predictions:
         """The cells of one question as predictions that stand for many rows each, with the groups where there are any.

@@ -23,8 +23,8 @@ from ..input.predictions import Predictions
 from ..util.cached import cached_property
 from ..util.kernels import LOW_BITS, LOW_MASK
 from ..views.lenses import Lens
-from ..views.resolve import as_predictions, views_of
-from ..views.view import View
+from ..views.resolve import resolve, views_of
+from ..views.view import Summary, View
 from .error_bound import most_moved, spread_views
 from .grid import CELLS, EQUAL, cell_sums, grid, slots
 from .serialization import pack, unpack, well_formed
@@ -49,7 +49,7 @@ SAFETY = 6
 MOST_KNOTS = 15
 
 
-class Sketch:
+class Sketch(Summary):
     """Counts, positives and sums of scores in a fixed grid of about 20 000 cells: all that a score metric needs to know.
 
     Everything is a whole number (a score counts in units of 2^-62), so the same rows give the same bits in any order, and sketches
@@ -87,11 +87,7 @@ class Sketch:
     @classmethod
     def of(cls, y_true: Any, y_prob: Any = None, *, lens: str | Lens = "auto", **words: Any) -> Sketch:
         """The sketch of labels and probabilities, seen through a lens that asks one question of each row."""
-        if isinstance(y_true, View):
-            if y_prob is not None or words or lens != "auto":
-                raise InputTypeError("y_true", "is a view, which already holds everything", "pass the view alone")
-            return cls.of_view(y_true)
-        views = views_of(as_predictions(y_true, y_prob, words), lens)
+        views = views_of(resolve(y_true, y_prob, words), lens)
         if len(views) > 1 or not isinstance(views[0], View):
             raise LensError(
                 "lens", "a sketch holds one score for each row", "use 'top_label' or 'class:NAME', or Sketches for all"
@@ -161,8 +157,11 @@ class Sketch:
         ends = np.searchsorted(grid().edges, np.arange(1, count + 1) / count)
         return self._kept.gathered(np.searchsorted(ends, self._cells + 1), count)
 
-    def view(self) -> View:
+    def view(self, lens: Any = "auto") -> View:
         """Up to two rows for each cell, with outcome 0 and 1, at its mean score; counts say how many rows each stands for."""
+        if lens not in ("auto", self.lens):
+            remedy = f"pass lens={self.lens!r}, or the rows"
+            raise LensError("lens", f"{lens!r} was asked for, and the sketch holds {self.lens!r}", remedy)
         return self._view
 
     def predictions(self) -> Predictions:

@@ -26,9 +26,9 @@ from ..input.frames import class_names as column_classes
 from ..input.frames import positive_last
 from ..input.labels import class_names
 from ..input.predictions import Predictions
-from ..recalibration.base import CalibrationMap
+from ..recalibration.base import Calibrator
 from ..recalibration.choosing import Recalibration
-from ..recalibration.grouped import GroupMap
+from ..recalibration.grouped import GroupedCalibrator
 from ..recalibration.persistence import load
 from ..sketches.collection import Sketches
 from ..util.version import __version__
@@ -117,7 +117,7 @@ def sketch(
 
 
 def apply(
-    map: CalibrationMap | Recalibration | str | os.PathLike[str],
+    map: Calibrator | Recalibration | str | os.PathLike[str],
     df: Any,
     *,
     prob: str | list[str],
@@ -363,19 +363,19 @@ def _check_plan(df: Any, columns: Columns, plan: dict[str, Any]) -> None:
     Sketches.of(predictions, lenses=lenses, scores=False)
 
 
-def _fitted(map: Any) -> CalibrationMap:
+def _fitted(map: Any) -> Calibrator:
     if isinstance(map, (str, os.PathLike)):
         return load(map)
     if isinstance(map, Recalibration):
         return map.map
-    if not isinstance(map, CalibrationMap):
+    if not isinstance(map, Calibrator):
         raise InputTypeError("map", f"must be a fitted map or the path of a saved one; got {type(map).__name__}")
     return map
 
 
-def _check_map(map: CalibrationMap, columns: Columns) -> None:
+def _check_map(map: Calibrator, columns: Columns) -> None:
     """Raise where it is plain before any row is read that map and columns do not fit."""
-    if isinstance(map, GroupMap) != (columns.by is not None):
+    if isinstance(map, GroupedCalibrator) != (columns.by is not None):
         if columns.by is None:
             raise ArgumentError(
                 "by", f"is needed: {type(map).__name__} asks for the group of each row", "name its column"

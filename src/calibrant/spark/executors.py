@@ -17,8 +17,8 @@ from .. import errors
 from ..errors import CalibrantError, GroupError, LabelError, ProbabilityError, ShapeError, WeightError
 from ..input.labels import _from_names, class_names
 from ..input.predictions import Predictions
-from ..recalibration.base import CalibrationMap
-from ..recalibration.grouped import GroupMap, _Rows
+from ..recalibration.base import Calibrator
+from ..recalibration.grouped import GroupedCalibrator, _Rows
 from ..recalibration.persistence import MOST_BYTES, load, save
 from ..sketches.collection import Sketches
 from ..util.files import read_limited, write_atomic
@@ -292,7 +292,7 @@ def _encoded(array: Any, argument: str, kind: type[CalibrantError]) -> tuple[Arr
     return found.indices.to_numpy(), found.dictionary.to_pylist()
 
 
-def _calibrated(map: CalibrationMap, columns: Columns, arrays: list[Any]) -> Any:
+def _calibrated(map: Calibrator, columns: Columns, arrays: list[Any]) -> Any:
     """What a map gives for each row, null where a score is."""
     import pyarrow as pa
 
@@ -303,7 +303,7 @@ def _calibrated(map: CalibrationMap, columns: Columns, arrays: list[Any]) -> Any
     mask = pa.array(valid)
     try:
         given: Any = _scores([array.filter(mask) for array in found["prob"]], columns.spread, len(map.classes_), True)
-        if isinstance(map, GroupMap):
+        if isinstance(map, GroupedCalibrator):
             given = _Rows(given, _values(found["by"][0].filter(mask), "groups", GroupError))
         probs = map.apply(map._read(given))
     except CalibrantError as error:
@@ -345,12 +345,12 @@ def located(error: CalibrantError, columns: Columns, partition: int, before: int
     return type(error)(columns.shown(argument), problem, remedy, row=row)
 
 
-def map_text(map: CalibrationMap) -> str:
+def map_text(map: Calibrator) -> str:
     """A fitted map as the text that `save` writes."""
     with tempfile.TemporaryDirectory() as folder:
         return read_limited(save(map, Path(folder) / "map.json"), MOST_BYTES).decode()
 
 
-def _map_of(text: str) -> CalibrationMap:
+def _map_of(text: str) -> Calibrator:
     with tempfile.TemporaryDirectory() as folder:
         return load(write_atomic(Path(folder) / "map.json", text.encode()))

@@ -13,10 +13,8 @@ from ..curves import curves
 from ..curves.logistic_regression import CLIP, SeparatedError
 from ..errors import ArgumentError
 from ..recalibration.binary import BetaCalibration, _view
-from ._counting import CountingModule
-from ._reading import absent_classes, host
-from ._rows import TrainingRows
-from .modules import Input
+from .modules import CountingModule, Input
+from .rows import TrainingRows, absent_classes, host
 
 __all__ = ["BetaModule"]
 
@@ -33,7 +31,7 @@ class BetaModule(CountingModule):
     For two classes one curve is fitted, for the second; for more, one for each class against the rest.
     """
 
-    map_type = BetaCalibration
+    calibrator_type = BetaCalibration
     a: nn.Parameter
     b: nn.Parameter
     c: nn.Parameter

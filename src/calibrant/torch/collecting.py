@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,14 +12,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, IterableDataset
 
-from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
+from ..errors import ArgumentError, CalibrantWarning, InputError, InputTypeError, ShapeError, warn_caller
 from ..input.labels import class_names
 from ..input.predictions import Predictions
-from ..util.results import frame_of
-from ._outputs import Output, Unpack, arguments, chosen_output, label_tensor, moved, own_copy, unpacked
-from ._rows import as_classes, at_least_single, read_labels
-from ._stability import UnstableOutputsWarning, check_dataset, compare, same_random_state
+from ..util.results import Result
+from .outputs import Output, Unpack, arguments, chosen_output, label_tensor, moved, own_copy, unpacked
+from .rows import as_classes, at_least_single, read_labels
 
 __all__ = [
     "Collected",
@@ -30,6 +30,13 @@ __all__ = [
     "named_labels",
     "without_input",
 ]
+
+# How many rows of a dataset are read twice.
+LOOKED_AT = 4
+
+
+class UnstableOutputsWarning(CalibrantWarning):
+    """The same rows give different outputs: transforms are random, or something like dropout is still on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +49,7 @@ class CollectedArrays:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Collected:
+class Collected(Result):
     """Logits and labels of all rows of a loader, in its order, and the features of a layer where one was named; on the CPU."""
 
     logits: Tensor
@@ -78,15 +85,14 @@ class Collected:
         features = None if self.features is None else self.features.tolist()
         return {"logits": self.logits.tolist(), "labels": self.labels.tolist(), "features": features}
 
-    def to_frame(self) -> Any:
-        """One row for each prediction, with a column for the label and for each logit and feature."""
+    def _columns(self) -> dict[str, Any]:
         columns: dict[str, Any] = {"label": self.labels.tolist()}
         columns |= {f"logit_{k}": self.logits[:, k].tolist() for k in range(self.n_classes)}
         if self.features is not None:
             columns |= {f"feature_{j}": self.features[:, j].tolist() for j in range(self.features.shape[1])}
-        return frame_of(columns)
+        return columns
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         features = "" if self.features is None else f", {self.features.shape[1]} features"
         accuracy = float((self.logits.argmax(dim=1) == self.labels).double().mean())
         return f"Collected({len(self):,} rows, {self.n_classes} classes{features}, accuracy {accuracy:.4f})"
@@ -366,3 +372,68 @@ def _joined(parts: list[tuple[Tensor, Tensor, Tensor | None]], layer: str | None
     if len({part.shape[1] for part in features}) > 1:
         raise ShapeError("layer", f"{layer!r} gives rows of different lengths", "name a layer behind the pooling")
     return Collected(torch.cat([part[0] for part in parts]), labels, torch.cat(features) if features else None)
+
+
+@contextmanager
+def same_random_state(device: torch.device | None) -> Iterator[None]:
+    """What is drawn in here is not missed afterwards."""
+    devices = [device] if device is not None and device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        yield
+
+
+def compare(first: Tensor, again: Tensor) -> None:
+    """Warn where two runs of one batch differ by more than the order of sums."""
+    # Sums on a device may be added in another order; a dropped unit changes far more than that.
+    near = 1e-2 if first.dtype in (torch.float16, torch.bfloat16) else 1e-4
+    one, two = at_least_single(first), at_least_single(again)
+    scale = float(one[torch.isfinite(one)].abs().max()) if bool(torch.isfinite(one).any()) else 1.0
+    if one.shape != two.shape or not torch.allclose(one, two, rtol=near, atol=near * scale, equal_nan=True):
+        _warn(
+            "the model gives different outputs for the same batch in evaluation mode; look for dropout applied by a "
+            "function and for a forward that changes its inputs in place"
+        )
+
+
+def check_dataset(loader: Any) -> None:
+    """Read a few rows twice, after the workers are done: a file opened before them would be shared by all.
+
+    Some datasets can be read only by their workers. What was collected is right without this look, so no failure of it may spoil that.
+    """
+    if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
+        return
+    dataset: Any = loader.dataset
+    with same_random_state(None):
+        try:
+            unstable = any(_differ(dataset[row], dataset[row]) for row in _some_rows(loader))
+        except Exception:
+            return
+    if unstable:
+        _warn("the dataset gives the same rows differently each time; use transforms without randomness")
+
+
+def _some_rows(loader: DataLoader[Any]) -> Sequence[Any]:
+    """Rows that the loader itself reads, where that is known without drawing from a sampler, which would change its next run."""
+    if isinstance(loader.batch_sampler, Sequence):
+        return list(loader.batch_sampler[0])[:LOOKED_AT]
+    rows: Any = getattr(loader.sampler, "indices", loader.sampler)
+    if isinstance(rows, (Sequence, Tensor, np.ndarray)):
+        return list(rows[:LOOKED_AT])
+    dataset: Any = loader.dataset
+    return range(min(LOOKED_AT, len(dataset)))
+
+
+def _differ(one: Any, two: Any) -> bool:
+    if isinstance(one, Tensor) and isinstance(two, Tensor):
+        return one.shape != two.shape or not bool(torch.isclose(one, two, rtol=0, atol=0, equal_nan=True).all())
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        return _differ(torch.as_tensor(one), torch.as_tensor(two)) if one.dtype.kind in "biuf" else False
+    if isinstance(one, dict) and isinstance(two, dict):
+        return one.keys() != two.keys() or any(_differ(one[key], two[key]) for key in one)
+    if isinstance(one, (tuple, list)) and isinstance(two, (tuple, list)):
+        return len(one) != len(two) or any(map(_differ, one, two))
+    return False
+
+
+def _warn(problem: str) -> None:
+    warn_caller(f"{problem}, or what is measured changes from run to run", UnstableOutputsWarning)

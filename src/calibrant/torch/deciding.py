@@ -14,16 +14,16 @@ from torch import Tensor
 from ..decision.thresholds import ThresholdChoice
 from ..errors import ArgumentError, UndefinedMetricError
 from ..input.convert import is_number
-from ..util.results import frame_of
-from ._outputs import Output, arguments, chosen_output, row_counts
-from ._rows import as_classes, as_numbers, read_labels, wide
+from ..util.results import Result
 from .collecting import evaluating
+from .outputs import Output, arguments, chosen_output, row_counts
+from .rows import as_classes, as_numbers, read_labels, wide
 
 __all__ = ["ThresholdedPrediction", "predict_with_threshold"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ThresholdedPrediction:
+class ThresholdedPrediction(Result):
     """The predicted class of each row, how sure the model is of it, and whether to answer; on the device of the logits."""
 
     label: Tensor
@@ -50,18 +50,10 @@ class ThresholdedPrediction:
         true = read_labels(numbers, len(self), max(most, 2)).to(self.label.device)
         return float((self.label == true)[self.accepted].double().mean())
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        lists = {name: getattr(self, name).tolist() for name in ("label", "confidence", "accepted")}
-        return {"threshold": self.threshold, **lists}
+    def _columns(self) -> dict[str, Any]:
+        return {name: getattr(self, name).tolist() for name in ("label", "confidence", "accepted")}
 
-    def to_frame(self) -> Any:
-        """One row for each prediction."""
-        columns = self.to_dict()
-        columns.pop("threshold")
-        return frame_of(columns)
-
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         accepted = int(self.accepted.sum())
         shown = "none" if self.threshold is None else f"{self.threshold:g}"
         return f"ThresholdedPrediction({accepted} of {len(self)} rows accepted at threshold {shown})"

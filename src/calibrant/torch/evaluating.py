@@ -11,10 +11,10 @@ from torch import nn
 from ..errors import FittedOnTheseRowsWarning, InputError, warn_caller
 from ..evaluation.measure import Evaluation
 from ..evaluation.measure import evaluate as evaluate_arrays
-from ..recalibration.base import fingerprint
-from ._outputs import Output, Unpack
+from ..recalibration.scores import fingerprint
 from .collecting import Collected, collect, evaluating, named_labels, without_input
 from .modules import MapModule
+from .outputs import Output, Unpack
 
 __all__ = ["COMPACT", "evaluate"]
 

@@ -7,6 +7,8 @@ back. `CalibratedModule` puts one behind a model.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -14,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, InputTypeError, NotFittedError
-from ..recalibration.base import CalibrationMap, FitRecord, fingerprint
+from ..recalibration.base import Calibrator, FitRecord
 from ..recalibration.scaling import (
     BiasCorrectedTemperature,
     DirichletCalibration,
@@ -22,20 +24,26 @@ from ..recalibration.scaling import (
     TemperatureScaling,
     VectorScaling,
 )
+from ..recalibration.scores import fingerprint, scale_of_odds
+from ..recalibration.softmax_regression import best_matrix, best_vector, bias_corrected
 from ..util.checks import check_positive, check_whole
-from ._outputs import Output, chosen_output, row_counts
-from ._reading import (
+from .collecting import evaluating
+from .outputs import Output, chosen_output, row_counts
+from .rows import (
     LOG_SMALLEST,
+    TrainingRows,
+    as_classes,
+    as_given,
     check_flat,
+    classes_last,
     host,
     of_probabilities,
     ruled_out_read,
+    softmax_of_classes,
     warn_of_absent,
     without_autocast,
 )
-from ._rows import TrainingRows, as_classes, as_given, classes_last, softmax_of_classes
-from ._solving import DeviceSoftmax, best_bias_corrected, best_matrix, best_scale, best_vector
-from .collecting import evaluating
+from .softmax_regression import DeviceSoftmax, best_scale, chosen_penalty
 
 __all__ = [
     "BiasCorrectedTemperatureModule",
@@ -48,7 +56,7 @@ __all__ = [
 ]
 
 Input = Literal["logit", "prob"]
-TWINS: dict[type[CalibrationMap], type[MapModule]] = {}
+TWINS: dict[type[Calibrator], type[MapModule]] = {}
 
 
 class _Origin(NamedTuple):
@@ -71,12 +79,14 @@ class MapModule(nn.Module):
         first, as a map fitted on probabilities needs it. `forward` and `fit` take logits in both cases.
     """
 
-    map_type: ClassVar[type[CalibrationMap]]
+    calibrator_type: ClassVar[type[Calibrator]]
+    values: ClassVar[Mapping[str, str]] = {}
+    """Parameters and buffers, each with the attribute of the calibrator that holds the same numbers."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        if "map_type" in cls.__dict__:
-            TWINS[cls.map_type] = cls
+        if "calibrator_type" in cls.__dict__:
+            TWINS[cls.calibrator_type] = cls
 
     def __init__(self, n_classes: int | None, *, input: Input = "logit") -> None:
         super().__init__()
@@ -117,7 +127,7 @@ class MapModule(nn.Module):
         return self
 
     @classmethod
-    def from_map(cls, map: CalibrationMap, *, dtype: torch.dtype = torch.float32, device: Any = None) -> MapModule:
+    def from_map(cls, map: Calibrator, *, dtype: torch.dtype = torch.float32, device: Any = None) -> MapModule:
         """The module of a fitted map: ``predict_proba(logits)`` gives what the map gives for these logits, or for their softmax."""
         twin = TWINS.get(type(map))
         if twin is None or not issubclass(twin, cls):
@@ -132,12 +142,12 @@ class MapModule(nn.Module):
         module._origin = _Origin(map.get_params(deep=False), map.classes_, map.n_features_in_)
         return module
 
-    def to_map(self) -> CalibrationMap:
+    def to_map(self) -> Calibrator:
         """The map of the library with the same parameters; it can be saved with `calibrant.save` and used without torch."""
         if self.n_classes is None:
             raise ArgumentError("n_classes", "is not known yet", "fit the module, or give n_classes to its constructor")
         like = self._origin or _Origin(self._map_parameters(), np.arange(self.n_classes), self.n_classes)
-        map = self.map_type(**like.parameters)
+        map = self.calibrator_type(**like.parameters)
         map.classes_, map.n_features_in_ = like.classes, like.columns
         for name, value in self._fitted_values().items():
             setattr(map, name, value)
@@ -156,15 +166,17 @@ class MapModule(nn.Module):
         raise NotImplementedError
 
     @classmethod
-    def _like(cls, map: CalibrationMap) -> Self:
+    def _like(cls, map: Calibrator) -> Self:
         """A module of the same shape, its values not set yet."""
         return cls(len(map.classes_), input=map.input)
 
-    def _take(self, map: CalibrationMap) -> None:
-        raise NotImplementedError
+    def _take(self, map: Any) -> None:
+        for own, name in self.values.items():
+            self._set(own, getattr(map, name))
 
     def _fitted_values(self) -> dict[str, Any]:
-        raise NotImplementedError
+        found = {name: host(getattr(self, own)) for own, name in self.values.items()}
+        return {name: value if value.ndim else float(value) for name, value in found.items()}
 
     def _map_parameters(self) -> dict[str, Any]:
         return {"input": self.input}
@@ -183,6 +195,29 @@ class MapModule(nn.Module):
         getattr(self, name).copy_(torch.as_tensor(value, dtype=torch.float64))
 
 
+class CountingModule(MapModule):
+    """A module of log-probabilities; large log-odds of two classes are first divided by a power of two, as the map for arrays does."""
+
+    values = {"scale": "scale_"}
+    scale: Tensor
+
+    def __init__(self, n_classes: int, *, input: Input = "logit") -> None:
+        super().__init__(n_classes, input=input)
+        self.register_buffer("scale", torch.ones(()))
+
+    def _read(self, logits: Tensor) -> Tensor:
+        return super()._read(logits.to(torch.promote_types(logits.dtype, self._own_dtype())) / self.scale)
+
+    def _fit(self, rows: TrainingRows) -> None:
+        z = rows.logits
+        scale = scale_of_odds(host(z[:, 1] - z[:, 0])) if self.input == "logit" and z.shape[1] == 2 else 1.0
+        self._set("scale", scale)
+        self._fit_scaled(rows if scale == 1 else replace(rows, logits=z / scale))
+
+    def _fit_scaled(self, rows: TrainingRows) -> None:
+        raise NotImplementedError
+
+
 class TemperatureModule(MapModule):
     """logits / T: one number for how sure to be (Guo et al. 2017); its parameter is ``log_temperature``.
 
@@ -196,7 +231,7 @@ class TemperatureModule(MapModule):
     [[1.0, 0.0]]
     """
 
-    map_type: ClassVar[type[CalibrationMap]] = TemperatureScaling
+    calibrator_type: ClassVar[type[Calibrator]] = TemperatureScaling
     log_temperature: nn.Parameter
 
     def __init__(self, n_classes: int | None = None, *, temperature: float = 1.0, input: Input = "logit") -> None:
@@ -216,16 +251,18 @@ class TemperatureModule(MapModule):
         self._set("log_temperature", -math.log(best_scale(rows)))
 
     def _take(self, map: Any) -> None:
+        super()._take(map)
         self._set("log_temperature", math.log(map.temperature_))
 
     def _fitted_values(self) -> dict[str, Any]:
-        return {"temperature_": self.temperature}
+        return {"temperature_": self.temperature} | super()._fitted_values()
 
 
 class BiasCorrectedTemperatureModule(TemperatureModule):
     """logits / T + b: a temperature and one bias for each class (Alexandari et al. 2020)."""
 
-    map_type = BiasCorrectedTemperature
+    calibrator_type = BiasCorrectedTemperature
+    values = {"bias": "bias_"}
     bias: nn.Parameter
 
     def __init__(self, n_classes: int, *, input: Input = "logit") -> None:
@@ -237,22 +274,16 @@ class BiasCorrectedTemperatureModule(TemperatureModule):
 
     def _fit(self, rows: TrainingRows) -> None:
         warn_of_absent(rows)
-        scale, bias = best_bias_corrected(rows)
+        scale, bias = bias_corrected(DeviceSoftmax(rows.logits, rows.labels, rows.weight))
         self._set("log_temperature", -math.log(scale))
         self._set("bias", bias)
-
-    def _take(self, map: Any) -> None:
-        super()._take(map)
-        self._set("bias", map.bias_)
-
-    def _fitted_values(self) -> dict[str, Any]:
-        return {"temperature_": self.temperature, "bias_": host(self.bias)}
 
 
 class VectorModule(MapModule):
     """w * logits + b: one factor and one bias for each class (Guo et al. 2017)."""
 
-    map_type = VectorScaling
+    calibrator_type = VectorScaling
+    values = {"weight": "weight_", "bias": "bias_"}
     weight: nn.Parameter
     bias: nn.Parameter
 
@@ -266,16 +297,9 @@ class VectorModule(MapModule):
 
     def _fit(self, rows: TrainingRows) -> None:
         warn_of_absent(rows)
-        weight, bias = best_vector(rows)
+        weight, bias = best_vector(DeviceSoftmax(rows.logits, rows.labels, rows.weight))
         self._set("weight", weight)
         self._set("bias", bias)
-
-    def _take(self, map: Any) -> None:
-        self._set("weight", map.weight_)
-        self._set("bias", map.bias_)
-
-    def _fitted_values(self) -> dict[str, Any]:
-        return {"weight_": host(self.weight), "bias_": host(self.bias)}
 
 
 class MatrixModule(MapModule):
@@ -289,7 +313,8 @@ class MatrixModule(MapModule):
         Weights of the penalties; None chooses one number for both by five-fold cross-validation, as `calibrant.MatrixScaling` does.
     """
 
-    map_type = MatrixScaling
+    calibrator_type = MatrixScaling
+    values = {"weight": "matrix_", "bias": "bias_", "penalty": "penalty_"}
     weight: nn.Parameter
     bias: nn.Parameter
     penalty: Tensor
@@ -321,7 +346,8 @@ class MatrixModule(MapModule):
     def _fit(self, rows: TrainingRows) -> None:
         warn_of_absent(rows)
         linear = DeviceSoftmax(self._features(rows.logits), rows.labels, rows.weight)
-        weight, bias, penalty = best_matrix(linear, self.off_diagonal, self.intercept)
+        penalty = chosen_penalty(linear) if self.off_diagonal is None else float(self.off_diagonal)
+        weight, bias = best_matrix(linear, penalty, penalty if self.intercept is None else float(self.intercept))
         self._set("weight", weight)
         self._set("bias", bias)
         self._set("penalty", penalty)
@@ -330,14 +356,6 @@ class MatrixModule(MapModule):
     def _like(cls, map: Any) -> Self:
         return cls(len(map.classes_), off_diagonal=map.off_diagonal, intercept=map.intercept, input=map.input)
 
-    def _take(self, map: Any) -> None:
-        self._set("weight", map.matrix_)
-        self._set("bias", map.bias_)
-        self._set("penalty", map.penalty_)
-
-    def _fitted_values(self) -> dict[str, Any]:
-        return {"matrix_": host(self.weight), "bias_": host(self.bias), "penalty_": float(self.penalty)}
-
     def _map_parameters(self) -> dict[str, Any]:
         return {"input": self.input, "off_diagonal": self.off_diagonal, "intercept": self.intercept}
 
@@ -345,7 +363,7 @@ class MatrixModule(MapModule):
 class DirichletModule(MatrixModule):
     """W ln p + b of the log-probabilities, with the off-diagonal and intercept penalty (Kull et al. 2019)."""
 
-    map_type = DirichletCalibration
+    calibrator_type = DirichletCalibration
 
     def _features(self, z: Tensor) -> Tensor:
         return torch.log_softmax(z, dim=-1) if self.input == "logit" else z

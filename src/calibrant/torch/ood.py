@@ -1,34 +1,33 @@
-"""Is this row unlike the training data? The scores of the library for tensors, on their device; a higher score is more foreign.
+"""Out-of-distribution scores for tensors, on their device; a higher score is less like the training data.
 
-As for arrays, a score ranks rows, and how well it does so is known only for the foreign rows it was evaluated on.
+As for arrays, a score ranks rows, and how well it does so is known only for the out-of-distribution rows it was evaluated on.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from ..decision.ood import scores
 from ..errors import (
     ArgumentError,
     InputError,
     InputTypeError,
-    NotFittedError,
     ProbabilityError,
     ShapeError,
     UndefinedMetricError,
 )
-from ..util.checks import check_positive, check_whole
-from ._reading import check_flat
-from ._rows import as_numbers, at_least_single, blocks, check_logits, wide
+from ..util.checks import check_positive
+from .rows import as_numbers, at_least_single, blocks, check_flat, check_logits, wide
 
 __all__ = [
+    "OodKnn",
+    "OodMahalanobis",
     "ood_energy",
     "ood_entropy",
-    "ood_knn",
-    "ood_mahalanobis",
     "ood_max_logit",
     "ood_msp",
     "ood_mutual_information",
@@ -167,57 +166,37 @@ def _features(features: Any, columns: int | None = None) -> Tensor:
     return found
 
 
-class Mahalanobis:
-    """Squared Mahalanobis distance to the nearest class mean, with one covariance for all classes (Lee et al. 2018).
-
-    Parameters
-    ----------
-    relative
-        Subtract the distance to the mean of all rows, with their covariance (Ren et al. 2021).
-    shrinkage
-        ``"none"``, ``"ledoit_wolf"``, ``"ridge"`` or ``"auto"``, as for `calibrant.ood_mahalanobis`.
+class OodMahalanobis(scores.OodMahalanobis):
+    """`calibrant.OodMahalanobis` for tensors, on their device and in double precision where it has that.
 
     Examples
     --------
     >>> import torch
-    >>> from calibrant.torch import ood_mahalanobis
+    >>> from calibrant.torch import OodMahalanobis
     >>> features = torch.tensor([[0.0, 0], [1, 0], [0, 1], [4, 4], [5, 4], [4, 5]])
-    >>> fitted = ood_mahalanobis(shrinkage="none").fit(features, torch.tensor([0, 0, 0, 1, 1, 1]))
+    >>> fitted = OodMahalanobis(shrinkage="none").fit(features, torch.tensor([0, 0, 0, 1, 1, 1]))
     >>> fitted.score(torch.tensor([[0.0, 0], [2, 2]])).round(decimals=6).tolist()
     [2.0, 50.0]
     """
 
-    def __init__(
-        self, *, relative: bool = False, shrinkage: Literal["auto", "none", "ledoit_wolf", "ridge"] = "auto"
-    ) -> None:
-        if shrinkage not in ("auto", "none", "ledoit_wolf", "ridge"):
-            raise ArgumentError("shrinkage", f"must be 'auto', 'none', 'ledoit_wolf' or 'ridge'; got {shrinkage!r}")
-        self.relative = relative
-        self.shrinkage = shrinkage
+    def _matrix(self, features: Any, columns: int | None = None) -> Tensor:
+        return _features(features, columns)
+
+    def _labels(self, y: Any) -> Tensor:
+        return as_numbers(y, "y")
 
     @torch.no_grad()
-    def fit(self, features: Tensor, y: Any) -> Self:
-        """Learn class means and covariance from training features and their classes."""
-        f = _features(features)
-        labels = as_numbers(y, "y").to(f.device)
-        if labels.ndim != 1 or len(labels) != len(f):
-            raise ShapeError("y", f"must hold one class for each of the {len(f)} rows")
-        self.classes_, place = torch.unique(labels, return_inverse=True)
+    def _learn(self, f: Tensor, labels: Tensor) -> None:
+        self.classes_, place = torch.unique(labels.to(f.device), return_inverse=True)
         sums = f.new_zeros((len(self.classes_), f.shape[1])).index_add_(0, place, f)
         self.means_ = sums / torch.bincount(place, minlength=len(self.classes_))[:, None]
         self.mean_ = f.mean(dim=0)
         self.factor_ = _factor(f, self.means_, place, self.shrinkage)
-        self.whole_factor_ = (
-            _factor(f, self.mean_[None], torch.zeros_like(place), self.shrinkage) if self.relative else None
-        )
-        return self
+        whole = torch.zeros_like(place)
+        self.whole_factor_ = _factor(f, self.mean_[None], whole, self.shrinkage) if self.relative else None
 
     @torch.no_grad()
-    def score(self, features: Tensor) -> Tensor:
-        """How foreign each row is, as doubles."""
-        if not hasattr(self, "means_"):
-            raise NotFittedError("ood_mahalanobis", "is used before it was fitted", "call fit(features, y) first")
-        f = _features(features, self.means_.shape[1])
+    def _distances(self, f: Tensor) -> Tensor:
         # Seen from the middle of the training rows, so that little is lost when squares are subtracted.
         centres = _whitened((self.means_ - self.mean_).to(f), self.factor_.to(f))
         return torch.cat([self._block(f[part], centres) for part in blocks(len(f), sum(self.means_.shape))])
@@ -230,9 +209,6 @@ class Mahalanobis:
         if self.whole_factor_ is not None:
             score = score - _whitened(off, self.whole_factor_.to(f)).square().sum(1)
         return score
-
-    def __repr__(self) -> str:
-        return f"ood_mahalanobis(relative={self.relative}, shrinkage={self.shrinkage!r})"
 
 
 def _whitened(off: Tensor, factor: Tensor) -> Tensor:
@@ -247,83 +223,41 @@ def _factor(f: Tensor, means: Tensor, place: Tensor, shrinkage: str) -> Tensor:
         off = f[part] - means[place[part]]
         spread += off.T @ off
         fourth += off.square().sum(dim=1).square().sum()
-    spread, fourth = spread / n, fourth / n
-    scale = float(torch.trace(spread)) / d
-    if scale == 0:
-        raise UndefinedMetricError("ood_mahalanobis", "the features do not vary around their means")
-    if shrinkage == "auto":
-        least = float(torch.linalg.eigvalsh(spread)[0])
-        shrinkage = "ledoit_wolf" if n < 10 * d or least <= 1e-12 * scale else "none"
-    one = torch.eye(d, dtype=f.dtype, device=f.device)
-    if shrinkage == "ledoit_wolf":
-        square = float(spread.square().sum())
-        distance, noise = square / d - scale**2, (float(fourth) - square) / (n * d)
-        share = 1.0 if distance <= 0 else min(max(noise / distance, 0.0), 1.0)
-        # Where rows are so many that nothing is shrunk, a singular covariance still needs a little.
-        spread = (1 - share) * spread + max(share, 1e-9) * scale * one
-    elif shrinkage == "ridge":
-        spread = spread + 1e-6 * scale * one
+    scale = float(torch.trace(spread / n)) / d
+    spread = scores.shrunk_covariance(torch, spread / n, float(fourth / n), n, shrinkage)
     factor, info = torch.linalg.cholesky_ex(spread)
     # Rounding may leave a little of a direction in which nothing varies.
     if int(info) or float(torch.diagonal(factor).min()) ** 2 <= 1e-14 * scale:
-        raise UndefinedMetricError(
-            "ood_mahalanobis", "the covariance of the features is singular", "use shrinkage='auto'"
-        )
+        raise scores.singular_covariance()
     return factor
 
 
-class Neighbours:
-    """Distance to the k-th nearest training row (Sun et al. 2022), looking at all of them.
-
-    Parameters
-    ----------
-    k
-        Which neighbour; at most the number of training rows.
-    normalise
-        Give every row of features length 1 first.
+class OodKnn(scores.OodKnn):
+    """`calibrant.OodKnn` for tensors, on their device; all training rows are looked at.
 
     Examples
     --------
     >>> import torch
-    >>> from calibrant.torch import ood_knn
+    >>> from calibrant.torch import OodKnn
     >>> known, asked = torch.tensor([[0.0, 0], [3, 4]]), torch.tensor([[0.0, 0], [3, 0]])
-    >>> ood_knn(k=1, normalise=False).fit(known).score(asked).tolist()
+    >>> OodKnn(k=1, normalise=False).fit(known).score(asked).tolist()
     [0.0, 3.0]
     """
 
-    def __init__(self, *, k: int = 50, normalise: bool = True) -> None:
-        self.k = check_whole(k, "k")
-        self.normalise = normalise
-
-    def fit(self, features: Tensor, y: Any = None) -> Self:
-        """Keep the training features; classes are not looked at."""
-        self.features_ = self._read(_features(features))
-        return self
-
-    @torch.no_grad()
-    def score(self, features: Tensor, *, exclude_self: bool = False) -> Tensor:
-        """How foreign each row is; `exclude_self` where the rows are the training rows, each being its own neighbour."""
-        if not hasattr(self, "features_"):
-            raise NotFittedError("ood_knn", "is used before it was fitted", "call fit(features) first")
-        f = self._read(_features(features, self.features_.shape[1]))
-        most = len(self.features_) - (1 if exclude_self else 0)
-        if most < 1:
-            raise UndefinedMetricError("ood_knn", "a single training row has no neighbour but itself")
-        k = min(self.k, most) + (1 if exclude_self else 0)
-        # Seen from the middle of the training rows, so that little is lost when squares are subtracted.
-        known, middle = self.features_.to(f), self.features_.to(f).mean(dim=0)
-        known, f = known - middle, f - middle
-        return torch.cat([_kth_distance(f[part], known, k) for part in blocks(len(f), len(known))])
-
-    def _read(self, f: Tensor) -> Tensor:
+    def _read(self, features: Any, columns: int | None = None) -> Tensor:
+        f = _features(features, columns)
         if not self.normalise:
             return f
         length = torch.linalg.vector_norm(f, dim=1)
         _check_rows(length > 0, "features", "has length 0 and cannot be normalised; use normalise=False")
         return f / length[:, None]
 
-    def __repr__(self) -> str:
-        return f"ood_knn(k={self.k}, normalise={self.normalise})"
+    @torch.no_grad()
+    def _kth_distance(self, f: Tensor, k: int) -> Tensor:
+        # Seen from the middle of the training rows, so that little is lost when squares are subtracted.
+        known, middle = self.features_.to(f), self.features_.to(f).mean(dim=0)
+        known, f = known - middle, f - middle
+        return torch.cat([_kth_distance(f[part], known, k) for part in blocks(len(f), len(known))])
 
 
 def _kth_distance(f: Tensor, known: Tensor, k: int) -> Tensor:
@@ -337,7 +271,3 @@ def _kth_distance(f: Tensor, known: Tensor, k: int) -> Tensor:
         exact = torch.cdist(f[loose], known, compute_mode="donot_use_mm_for_euclid_dist")
         found[loose] = exact.topk(k, dim=1, largest=False).values[:, -1]
     return found
-
-
-ood_mahalanobis = Mahalanobis
-ood_knn = Neighbours

@@ -13,14 +13,23 @@ from torch import Tensor, nn
 
 from ..curves.curves import NODE_RIDGE
 from ..curves.logistic_regression import CLIP
-from ..errors import ArgumentError, UndefinedMetricError
+from ..errors import ArgumentError
+from ..metrics.curve.fitted import rising_slopes
 from ..recalibration.ordered import LEAST_SLOPE, IntraOrderPreserving
 from ..util.checks import check_positive, check_whole
-from ._counting import CountingModule
-from ._reading import check_flat, host, ruled_out_read, without_autocast
-from ._rows import TrainingRows, as_given, blocks, classes_last, softmax_of_classes
-from ._solving import best_scale
-from .modules import Input
+from .modules import CountingModule, Input
+from .rows import (
+    TrainingRows,
+    as_given,
+    blocks,
+    check_flat,
+    classes_last,
+    host,
+    ruled_out_read,
+    softmax_of_classes,
+    without_autocast,
+)
+from .softmax_regression import best_scale
 
 __all__ = ["IntraOrderPreservingModule", "OrderPreservingNetwork"]
 
@@ -42,7 +51,7 @@ class IntraOrderPreservingModule(CountingModule):
         Number of straight pieces; 1 is temperature scaling.
     """
 
-    map_type = IntraOrderPreserving
+    calibrator_type = IntraOrderPreserving
     knots: Tensor
     slopes: Tensor
 
@@ -73,7 +82,8 @@ class IntraOrderPreservingModule(CountingModule):
         if len(knots) < 2:  # every forecast is uniform, and stays so
             self._hold(np.array([LOG_CLIP, 0.0]), np.ones(1))
             return
-        self._hold(knots, np.maximum(_Likelihood(logs, rows, knots).best_slopes(), LEAST_SLOPE))
+        slopes = rising_slopes(_Likelihood(logs, rows, knots), len(knots) - 1, "IntraOrderPreservingModule")
+        self._hold(knots, np.maximum(slopes, LEAST_SLOPE))
 
     def _hold(self, knots: Any, slopes: Any) -> None:
         """Keep new pieces, of which there may be fewer where many log-probabilities are equal."""
@@ -154,30 +164,6 @@ class _Likelihood:
             float(value) + NODE_RIDGE / 2 * float(off @ off),
             host(first) + NODE_RIDGE * off,
             host(second) + NODE_RIDGE * np.eye(count),
-        )
-
-    def best_slopes(self) -> Any:
-        """Slopes from 0 up under which the labels are likeliest: a convex problem, solved by projected Newton steps."""
-        slopes = np.ones(len(self.width))
-        value, gradient, curvature = self(slopes)
-        small = 0
-        for _ in range(100):
-            free = (slopes > 0) | (gradient < 0)
-            step = np.zeros(len(slopes))
-            if free.any():
-                step[free] = -np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
-            for _ in range(40):
-                ahead = np.maximum(slopes + step, 0)
-                found = self(ahead)
-                if found[0] <= value + 1e-12 * (1 + abs(value)):
-                    break
-                step /= 2
-            small += bool(np.abs(ahead - slopes).max() <= 1e-10 * max(1.0, float(ahead.max())))
-            slopes, (value, gradient, curvature) = ahead, found
-            if small == 3:
-                return slopes
-        raise UndefinedMetricError(
-            "IntraOrderPreservingModule", "the likelihood has no maximum that could be found", "use fewer pieces"
         )
 
 

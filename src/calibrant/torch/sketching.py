@@ -15,7 +15,7 @@ from torch.nn.functional import avg_pool2d, max_pool1d, threshold
 from ..binning.exact_sums import BinSums
 from ..sketches.grid import CELLS, EQUAL, grid
 from ..util.kernels import LOW_BITS
-from ._rows import at_least_single
+from .rows import at_least_single
 
 __all__ = [
     "FAULTS",

@@ -7,9 +7,21 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["namespace"]
+__all__ = ["fill", "fill_from", "namespace"]
 
 Homes = Mapping[str, tuple[str, ...]]
+
+_SOURCES: dict[str, str] = {}
+
+
+def fill_from(table: str, module: str) -> None:
+    """Name the module that fills a table of a lower layer when it is imported."""
+    _SOURCES[table] = module
+
+
+def fill(table: str) -> None:
+    """Import the module that fills a table."""
+    import_module(_SOURCES[table])
 
 
 def namespace(

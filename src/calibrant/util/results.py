@@ -9,9 +9,12 @@ from dataclasses import fields, is_dataclass
 from html import escape
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..errors import MissingDependencyError
 
 __all__ = [
+    "Record",
     "Result",
     "decimals",
     "frame_of",
@@ -36,6 +39,8 @@ class Result:
     _hidden: ClassVar[tuple[str, ...]] = ()
     _numeric: ClassVar[Container[int]] = ()
     """The columns of `_table` that are set to the right."""
+    _width: ClassVar[int] = 0
+    """The least width of a column of the text."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as JSON knows them: an infinite number is the text ``"inf"``, and NaN is None."""
@@ -69,7 +74,7 @@ class Result:
     def __repr__(self) -> str:
         headings, rows = self._table()
         cells = [[str(cell) for cell in row] for row in rows]
-        table = text_table(headings, cells, self._numeric) if headings else []
+        table = text_table(headings, cells, self._numeric, self._width) if headings else []
         title = self._title()
         return "\n".join([*([title] if title else []), *table, *self._notes()])
 
@@ -77,6 +82,21 @@ class Result:
         headings, rows = self._table()
         title = html_lines(self._title())
         return title + (html_table(headings, rows) if headings else "") + html_lines(*self._notes())
+
+
+class Record(Result):
+    """A result whose text is its title alone; in notebooks the columns of its frame are a table below it."""
+
+    def __repr__(self) -> str:
+        return self._title()
+
+    def _table(self) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+        columns = self._columns()
+        return list(columns), [[_cell(value) for value in row] for row in zip(*columns.values(), strict=True)]
+
+
+def _cell(value: Any) -> str:
+    return number(value) if value is None or isinstance(value, float) else str(value)
 
 
 def _holds_many(value: Any) -> bool:
@@ -94,7 +114,10 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, Result):
         return value.to_dict()
     if hasattr(value, "tolist"):
+        plain = isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and bool(np.isfinite(value).all())
         value = value.tolist()
+        if plain:
+            return value
     if isinstance(value, float):
         return _json_value(value)
     if hasattr(value, "_asdict"):
@@ -145,10 +168,12 @@ def pvalue_text(value: float) -> str:
     return f"{value:.4g}" if value >= SMALLEST_PVALUE else f"< {SMALLEST_PVALUE:g}"
 
 
-def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: Container[int] = ()) -> list[str]:
+def text_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: Container[int] = (), least: int = 0
+) -> list[str]:
     """The lines of a plain table; columns in `numeric` are set to the right."""
     table = [headings, *rows]
-    widths = [max(len(row[i]) for row in table) for i in range(len(headings))]
+    widths = [max(least, *(len(row[i]) for row in table)) for i in range(len(headings))]
     return [
         "  ".join(
             cell.rjust(width) if i in numeric else cell.ljust(width)

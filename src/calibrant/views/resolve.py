@@ -8,20 +8,40 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, InputTypeError
+from ..errors import ArgumentError, InputTypeError, LensError
 from ..input.predictions import Predictions
 from ..util.checks import weight_per_class
 from .lenses import AnyView, Lens, parse_lens
-from .view import View
+from .selections import parse_selection
+from .view import Summary, VectorView, View
 
-__all__ = ["are_kept", "as_predictions", "combine_values", "views_of"]
+__all__ = ["Source", "are_kept", "as_predictions", "combine_values", "resolve", "views_of"]
+
+Source = Predictions | View | VectorView | Summary
 
 # Views of several classes are kept for the next metric up to this many entries.
 KEPT_ENTRIES = 4_000_000
 
 
-def as_predictions(y_true: Any, y_prob: Any, words: Mapping[str, Any]) -> Predictions:
-    """Checked predictions from arrays or a frame, or as they are."""
+def resolve(y_true: Any, y_prob: Any = None, words: Mapping[str, Any] | None = None, where: Any = None) -> Source:
+    """What a user passes as a source of views: checked predictions of the rows that `where` keeps, or a view or a sketch as it is.
+
+    `words` are keywords of `Predictions`. Nothing can be added to what was checked before.
+    """
+    if not isinstance(y_true, (View, VectorView, Summary)):
+        return as_predictions(y_true, y_prob, words or {}, where)
+    if y_prob is not None or words or where is not None:
+        kind = _kind(y_true)
+        raise InputTypeError("y_true", f"is a {kind}, which already holds everything", f"pass the {kind} alone")
+    return y_true
+
+
+def as_predictions(y_true: Any, y_prob: Any, words: Mapping[str, Any], where: Any = None) -> Predictions:
+    """Checked predictions of the rows that `where` keeps, for functions that need the rows themselves."""
+    if isinstance(y_true, (View, VectorView, Summary)):
+        raise InputTypeError(
+            "y_true", f"is a {_kind(y_true)}, and rows are needed here", "pass labels and probabilities"
+        )
     if isinstance(y_true, Predictions):
         if y_prob is not None or words:
             given = "y_prob" if y_prob is not None else next(iter(words))
@@ -30,20 +50,35 @@ def as_predictions(y_true: Any, y_prob: Any, words: Mapping[str, Any]) -> Predic
                 "was given beside Predictions, which already hold everything",
                 "pass it to Predictions(...) instead",
             )
-        return y_true
-    return Predictions(y_true, y_prob, **words)
+        predictions = y_true
+    else:
+        predictions = Predictions(y_true, y_prob, **words)
+    return predictions if where is None else parse_selection(where, predictions)
 
 
-def views_of(predictions: Predictions, lens: str | Lens) -> list[AnyView]:
-    """The views of a lens; those of a named lens are kept with the predictions, with all they have sorted and summed."""
-    parsed = parse_lens(lens, predictions)
+def _kind(source: Any) -> str:
+    return "sketch" if isinstance(source, Summary) else "view"
+
+
+def views_of(source: Source, lens: str | Lens, usual: str = "auto") -> list[AnyView]:
+    """The views of a lens; those of a named lens are kept with the predictions, with all they have sorted and summed.
+
+    The lens of a view was chosen when it was made: only that one, ``"auto"`` and the `usual` one of the caller are accepted.
+    """
+    if isinstance(source, Summary):
+        return source.views(lens)
+    if not isinstance(source, Predictions):
+        if lens not in (usual, "auto", source.lens):
+            raise LensError("lens", "was chosen when the view was made", "drop it")
+        return [source]
+    parsed = parse_lens(lens, source)
     if isinstance(lens, Lens):
-        return parsed.views(predictions)
-    known: list[AnyView] | None = predictions.views.get(parsed.name)
+        return parsed.make(source)
+    known: list[AnyView] | None = source.views.get(parsed.name)
     if known is None:
-        known = parsed.views(predictions)
-        if are_kept(known):
-            predictions.views[parsed.name] = known
+        known = parsed.make(source)
+        if len(known) == 1 or are_kept(known):
+            source.views[parsed.name] = known
     return known
 
 

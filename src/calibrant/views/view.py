@@ -16,7 +16,7 @@ from ..util.blocks import map_blocks, rows_per_block, sort_in_place
 from ..util.cached import cached_property
 from ..util.sums import accurate_sum
 
-__all__ = ["Block", "ClassColumns", "Prefix", "Rows", "Ties", "VectorView", "View"]
+__all__ = ["Block", "ClassColumns", "Prefix", "Rows", "Summary", "Ties", "VectorView", "View"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -250,8 +250,9 @@ class View(_Weighted):
         column: tuple[ClassColumns, int] | None = None,
         rest: Callable[[], Floats] | None = None,
     ) -> None:
-        self.raw_score = frozen(score)
-        self._outcome = None if outcome is None else frozen(outcome)
+        self.raw_score = frozen(score) if score.flags.writeable else score
+        self._outcome = outcome if outcome is None or not outcome.flags.writeable else frozen(outcome)
+        self.is_soft = outcome is not None and outcome.dtype.kind == "f"
         self.column = column
         """All classes and which of them this is; `outcome` is then None and made when asked for, K of them being large."""
         self.weight = weight
@@ -294,10 +295,6 @@ class View(_Weighted):
         assert self.column is not None
         classes, index = self.column
         return frozen((classes.labels == index).view(np.uint8))
-
-    @property
-    def is_soft(self) -> bool:
-        return self._outcome is not None and self._outcome.dtype.kind == "f"
 
     @cached_property
     def order(self) -> Array:
@@ -379,6 +376,18 @@ class View(_Weighted):
 
     def __repr__(self) -> str:
         return f"View({self.lens}, n={self.n})"
+
+
+class Summary:
+    """What stands for rows without holding them, such as a sketch; it gives the views of the lenses that it was made with."""
+
+    def view(self, lens: Any = "auto") -> View:
+        """The view of one lens."""
+        raise NotImplementedError
+
+    def views(self, lens: Any = "auto") -> list[View | VectorView]:
+        """The views of a lens, of which ``"classwise"`` has several."""
+        return [self.view(lens)]
 
 
 class Block(NamedTuple):

@@ -10,12 +10,12 @@ import pytest
 from scipy import stats
 
 import calibrant as cal
-from calibrant.decision.ood.detection import delong, ood_detector, ood_evaluate
+from calibrant.decision.ood.detection import OodDetector, delong, ood_evaluate
 from calibrant.decision.ood.scores import (
+    OodKnn,
+    OodMahalanobis,
     ood_energy,
     ood_entropy,
-    ood_knn,
-    ood_mahalanobis,
     ood_max_logit,
     ood_msp,
     ood_mutual_information,
@@ -94,9 +94,9 @@ def test_what_outputs_cannot_tell_is_refused() -> None:
 
 
 def test_mahalanobis_has_its_checked_values() -> None:
-    plain = ood_mahalanobis(shrinkage="none").fit(FEATURES, CLASSES)
+    plain = OodMahalanobis(shrinkage="none").fit(FEATURES, CLASSES)
     near(plain.score(ASKED), [2, 50, 50])
-    relative = ood_mahalanobis(relative=True, shrinkage="none").fit(FEATURES, CLASSES)
+    relative = OodMahalanobis(relative=True, shrinkage="none").fit(FEATURES, CLASSES)
     near(relative.score(ASKED), [0.6575342466, 49.9726027397, 46.6849315068])
 
 
@@ -105,8 +105,8 @@ def test_mahalanobis_ignores_affine_maps(relative: bool) -> None:
     rng = np.random.default_rng(0)
     f, y, asked = rng.normal(size=(200, 4)), rng.integers(0, 3, 200), rng.normal(size=(20, 4))
     turn, shift = rng.normal(size=(4, 4)), rng.normal(size=4)
-    one = ood_mahalanobis(relative=relative).fit(f, y).score(asked)
-    other = ood_mahalanobis(relative=relative).fit(f @ turn + shift, y).score(asked @ turn + shift)
+    one = OodMahalanobis(relative=relative).fit(f, y).score(asked)
+    other = OodMahalanobis(relative=relative).fit(f @ turn + shift, y).score(asked @ turn + shift)
     np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-8)
 
 
@@ -117,28 +117,28 @@ def test_mahalanobis_is_the_literal_distance() -> None:
     off = np.array([row - means[c] for row, c in zip(f, y, strict=True)])
     inverse = np.linalg.inv(off.T @ off / 300)
     expected = [min((q - m) @ inverse @ (q - m) for m in means.values()) for q in asked]
-    np.testing.assert_allclose(ood_mahalanobis().fit(f, y).score(asked), expected, rtol=1e-10)
+    np.testing.assert_allclose(OodMahalanobis().fit(f, y).score(asked), expected, rtol=1e-10)
 
 
 def test_mahalanobis_shrinks_where_it_must() -> None:
     sklearn = pytest.importorskip("sklearn.covariance")
     rng = np.random.default_rng(0)
     f, y = rng.normal(size=(15, 6)) * np.arange(1, 7), np.zeros(15)
-    fitted = ood_mahalanobis().fit(f, y)
+    fitted = OodMahalanobis().fit(f, y)
     reference = sklearn.LedoitWolf(assume_centered=True).fit(f - f.mean(axis=0)).covariance_
     np.testing.assert_allclose(fitted.factor_ @ fitted.factor_.T, reference, rtol=1e-6, atol=1e-6)
     twice = np.column_stack([f, f[:, 0]])
-    assert np.isfinite(ood_mahalanobis().fit(twice, y).score(twice)).all()
-    assert np.isfinite(ood_mahalanobis(shrinkage="ridge").fit(twice, y).score(twice)).all()
+    assert np.isfinite(OodMahalanobis().fit(twice, y).score(twice)).all()
+    assert np.isfinite(OodMahalanobis(shrinkage="ridge").fit(twice, y).score(twice)).all()
     with pytest.raises(cal.UndefinedMetricError, match="singular"):
-        ood_mahalanobis(shrinkage="none").fit(rng.normal(size=(3, 6)), np.zeros(3))
+        OodMahalanobis(shrinkage="none").fit(rng.normal(size=(3, 6)), np.zeros(3))
     with pytest.raises(cal.UndefinedMetricError, match="vary"):
-        ood_mahalanobis().fit(np.ones((4, 2)), [0, 0, 1, 1])
+        OodMahalanobis().fit(np.ones((4, 2)), [0, 0, 1, 1])
 
 
 def test_neighbours_have_their_checked_values() -> None:
-    near(ood_knn(k=1, normalise=False).fit(FEATURES).score(ASKED), [0, 2.2360679775, 2.2360679775])
-    near(ood_knn(k=2, normalise=False).fit(FEATURES).score(ASKED), [1, 2.2360679775, 2.2360679775])
+    near(OodKnn(k=1, normalise=False).fit(FEATURES).score(ASKED), [0, 2.2360679775, 2.2360679775])
+    near(OodKnn(k=2, normalise=False).fit(FEATURES).score(ASKED), [1, 2.2360679775, 2.2360679775])
 
 
 @pytest.mark.parametrize("d", [3, 40])
@@ -148,25 +148,25 @@ def test_neighbours_are_the_literal_ones(d: int, normalise: bool) -> None:
     f, asked = rng.normal(size=(120, d)), rng.normal(size=(30, d))
     a, b = ((x / np.linalg.norm(x, axis=1)[:, None] if normalise else x) for x in (f, asked))
     distance = np.sort(np.linalg.norm(b[:, None] - a, axis=2), axis=1)
-    fitted = ood_knn(k=7, normalise=normalise).fit(f)
+    fitted = OodKnn(k=7, normalise=normalise).fit(f)
     np.testing.assert_allclose(fitted.score(asked), distance[:, 6], rtol=1e-9)
-    np.testing.assert_allclose(ood_knn(normalise=normalise, k=500).fit(f).score(asked), distance[:, -1], rtol=1e-9)
+    np.testing.assert_allclose(OodKnn(normalise=normalise, k=500).fit(f).score(asked), distance[:, -1], rtol=1e-9)
     own = np.sort(np.linalg.norm(a[:, None] - a, axis=2), axis=1)
     np.testing.assert_allclose(fitted.score(f, exclude_self=True), own[:, 7], rtol=1e-9)
 
 
 def test_bad_features_are_named() -> None:
     with pytest.raises(cal.InputError, match="length 0"):
-        ood_knn().fit([[0.0, 0.0], [1.0, 1.0]])
+        OodKnn().fit([[0.0, 0.0], [1.0, 1.0]])
     with pytest.raises(cal.InputError, match="not finite"):
-        ood_knn().fit([[math.nan, 0.0], [1.0, 1.0]])
-    for unfitted in (ood_knn(), ood_mahalanobis(), ood_detector()):
+        OodKnn().fit([[math.nan, 0.0], [1.0, 1.0]])
+    for unfitted in (OodKnn(), OodMahalanobis(), OodDetector()):
         with pytest.raises(cal.NotFittedError, match="fit"):
             unfitted.score(ASKED)
     with pytest.raises(cal.ShapeError, match="columns"):
-        ood_mahalanobis().fit(FEATURES, CLASSES).score([[1.0]])
+        OodMahalanobis().fit(FEATURES, CLASSES).score([[1.0]])
     with pytest.raises(cal.ShapeError, match="y"):
-        ood_mahalanobis().fit(FEATURES, [0, 1])
+        OodMahalanobis().fit(FEATURES, [0, 1])
 
 
 def test_evaluation_has_its_checked_values() -> None:
@@ -231,7 +231,7 @@ def test_the_bootstrap_is_that_of_rows() -> None:
 def test_a_detector_learns_and_is_calibrated() -> None:
     rng = np.random.default_rng(0)
     inside, outside = rng.normal(size=(300, 3)), rng.normal(1, 1, (200, 3))
-    fitted = ood_detector().fit(inside, outside)
+    fitted = OodDetector().fit(inside, outside)
     fresh = ood_evaluate(fitted.score(rng.normal(size=(1000, 3))), fitted.score(rng.normal(1, 1, (1000, 3))))
     assert fresh.auroc > 0.85
     kept = ood_evaluate(fitted.inside_scores_, fitted.outside_scores_)
@@ -244,27 +244,27 @@ def test_the_detector_is_penalised_logistic_regression() -> None:
     linear = pytest.importorskip("sklearn.linear_model")
     rng = np.random.default_rng(0)
     inside, outside = rng.normal(size=(80, 2)), rng.normal(0.7, 1, (60, 2))
-    fitted = ood_detector().fit(inside, outside).fitted_
+    fitted = OodDetector().fit(inside, outside).fitted_
     x = np.concatenate([inside, outside])
     z = (x - x.mean(axis=0)) / x.std(axis=0)
     peer = linear.LogisticRegression(C=1.0, tol=1e-10, max_iter=1000).fit(z, np.repeat([0, 1], [80, 60]))
     np.testing.assert_allclose(fitted.beta, [peer.intercept_[0], *peer.coef_[0]], atol=1e-5)
-    other = ood_detector(model=linear.LogisticRegression()).fit(inside, outside)
+    other = OodDetector(model=linear.LogisticRegression()).fit(inside, outside)
     assert ood_evaluate(other.inside_scores_, other.outside_scores_).auroc > 0.6
 
 
 def test_new_rows_are_tested() -> None:
     rng = np.random.default_rng(0)
     reference = rng.normal(size=(80, 2))
-    shifted = ood_detector().test(reference, rng.normal(1, 1, (60, 2)), n_resamples=40)
+    shifted = OodDetector().test(reference, rng.normal(1, 1, (60, 2)), n_resamples=40)
     assert shifted.pvalue == pytest.approx(1 / 41)
     assert shifted.auroc > 0.7
-    pvalues = [ood_detector(rng=i).test(reference, rng.normal(size=(60, 2)), n_resamples=19).pvalue for i in range(8)]
+    pvalues = [OodDetector(rng=i).test(reference, rng.normal(size=(60, 2)), n_resamples=19).pvalue for i in range(8)]
     assert np.mean(pvalues) > 0.2
     with pytest.raises(cal.UndefinedMetricError, match="folds"):
-        ood_detector().fit(reference, reference[:3])
+        OodDetector().fit(reference, reference[:3])
     with pytest.raises(cal.InputTypeError, match="model"):
-        ood_detector(model=3)
+        OodDetector(model=3)
 
 
 def test_results_speak() -> None:
@@ -273,9 +273,9 @@ def test_results_speak() -> None:
     assert "<table>" in found._repr_html_()
     assert list(found.to_frame()["measure"]) == ["auroc", "aupr_out", "aupr_in", "fpr95"]
     assert found.to_dict()["share_outside"] == 0.4
-    assert "relative=True" in repr(ood_mahalanobis(relative=True))
-    assert "k=50" in repr(ood_knn())
-    assert "folds=5" in repr(ood_detector())
+    assert "relative=True" in repr(OodMahalanobis(relative=True))
+    assert "k=50" in repr(OodKnn())
+    assert "folds=5" in repr(OodDetector())
     with pytest.raises(cal.ArgumentError, match="positive"):
         ood_evaluate(INSIDE, OUTSIDE, positive="yes")  # type: ignore[arg-type]
 

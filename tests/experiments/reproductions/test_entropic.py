@@ -23,12 +23,13 @@ from experiments.reproductions import (
     entropic_verdicts,
 )
 from experiments.reproductions.study import PAGES, RESULTS, Row, Study, as_page, load
+from tests.sample import TELCO_CATEGORIES
 
 
 @pytest.fixture(scope="module")
-def study(data_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
+def study(real_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
     pictures = tmp_path_factory.mktemp("pictures")
-    return entropic.run(True, data_folder, pictures), pictures
+    return entropic.run(True, real_folder, pictures), pictures
 
 
 def row(study: Study, what: str) -> Row:
@@ -119,8 +120,9 @@ def test_rows_are_dealt_once_and_numbers_standardised_by_training_rows(data_fold
     assert (dealt.train.shape[1], dealt.fitted, dealt.held.shape[1]) == (120, 40, 80)
     np.testing.assert_allclose(dealt.train[:, :, :3].mean(axis=1), 0, atol=1e-5)
     np.testing.assert_allclose(dealt.train[:, :, :3].std(axis=1), 1, atol=1e-5)
-    # Sixteen columns of categories: each row has one 1 in each.
-    assert set(dealt.train[:, :, 3:].sum(axis=2).ravel()) == {16.0}
+    # Columns of categories: each row has one 1 in each.
+    categories = len(TELCO_CATEGORIES) if "sample" in str(data_folder) else 16
+    assert set(dealt.train[:, :, 3:].sum(axis=2).ravel()) == {float(categories)}
     for seed in range(2):
         together = np.concatenate([dealt.train_labels[seed], dealt.held_labels[seed]])
         assert together.sum() == columns.labels.sum()

@@ -23,7 +23,7 @@ FEW = {source.file for source in sets.FEW_SOURCES}
 
 
 @pytest.fixture(scope="module")
-def small(data_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, dict[str, Any], Path]:
+def small(real_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, dict[str, Any], Path]:
     """The small form, with the numbers that it was made of."""
     kept: dict[str, Any] = {}
     once = practical.measure_set
@@ -35,7 +35,7 @@ def small(data_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     pictures = tmp_path_factory.mktemp("practical")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(practical, "measure_set", keep)
-        study = practical.run(True, data_folder, pictures)
+        study = practical.run(True, real_folder, pictures)
     return study, kept, pictures
 
 
@@ -137,9 +137,9 @@ def test_the_grid_of_bins_reaches_the_number_of_classes() -> None:
     assert {bins for bins, _ in sets.bin_grid(100)} == {10, 20, 40, 100}
 
 
-def test_a_histogram_with_as_many_bins_as_classes_agrees_with_the_paper(data_folder: Path) -> None:
+def test_a_histogram_with_as_many_bins_as_classes_agrees_with_the_paper(real_folder: Path) -> None:
     """On CIFAR-100: it keeps the accuracy, improves most k but not the full error, and does not raise the entropy."""
-    fit, held = sets.split(sets.read(data_folder, sets.C100), 0)
+    fit, held = sets.split(sets.read(real_folder, sets.C100), 0)
     chosen = ("100 of equal mass", "40 of equal width", "40 of equal mass")
     models = {name: probs for name, probs in sets.histograms_of(fit, held).items() if name in (sets.RAW, *chosen)}
     found = {name: measure.measure_histogram(held, probs, sets.C100) for name, probs in models.items()}
@@ -199,9 +199,9 @@ def test_finer_levels_have_larger_errors_and_more_chance(small: tuple[Study, dic
         assert seen[3] == pytest.approx(reading.mean(results, model, "full", 0))
 
 
-def test_confusions_of_cifar100_stay_in_superclasses(data_folder: Path) -> None:
+def test_confusions_of_cifar100_stay_in_superclasses(real_folder: Path) -> None:
     """Were the stored class numbers in another order, they would not."""
-    share, chance = practical.confusion(data_folder, sets.C100)
+    share, chance = practical.confusion(real_folder, sets.C100)
     assert chance == pytest.approx(4 / 99)
     assert share > 8 * chance
 

@@ -206,7 +206,7 @@ def test_counts_are_those_of_the_catalogue(small: Study) -> None:
     assert sum(int(line[2] or 0) for line in part.tables[1].lines) == len(cal.catalogue)
 
 
-def test_use_cases_on_real_rows(small: Study, data_folder: Path) -> None:
+def test_use_cases_on_real_rows(small: Study, real_folder: Path) -> None:
     assert data_folder.is_dir()
     first = part_of(small, "Use case 1")
     assert ours(first, "sees the repair") > 0
@@ -223,13 +223,13 @@ def test_use_cases_on_real_rows(small: Study, data_folder: Path) -> None:
     assert min(row.ours or 0 for row in fifth.rows[-2:]) >= 1
 
 
-def test_real_rows_are_read(data_folder: Path) -> None:
+def test_real_rows_are_read(real_folder: Path) -> None:
     for name in ("mmlu_llama31_8b_instruct", "f538_nba_games", "c10_vgg16_kumar"):
-        rows = read(data_folder, name)
+        rows = read(real_folder, name)
         assert np.abs(rows.p.sum(axis=1) - 1).max() < 1e-12
         fit, test = halves(rows, 0, 1_000)
         assert len(fit.y) == len(test.y) == 500
-    right = answers(data_folder, "top1_resnet110_c10")
+    right = answers(real_folder, "top1_resnet110_c10")
     assert right.y.mean() == pytest.approx(0.9356)
 
 

@@ -3,12 +3,12 @@
 from ...util.namespace import namespace
 
 NAMES = {
-    "detection": ("ood_detector", "ood_evaluate"),
+    "detection": ("OodDetector", "ood_evaluate"),
     "scores": (
         "ood_energy",
         "ood_entropy",
-        "ood_knn",
-        "ood_mahalanobis",
+        "OodKnn",
+        "OodMahalanobis",
         "ood_max_logit",
         "ood_msp",
         "ood_mutual_information",
@@ -16,6 +16,6 @@ NAMES = {
     ),
 }
 TYPES = {
-    "detection": ("ForeignTest", "OodEvaluation"),
+    "detection": ("OodResult", "OodEvaluation"),
 }
 __getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from ...errors import ArgumentError, InputTypeError, NotFittedError, ShapeError, UndefinedMetricError
 from ...inference.resampling import generator, seed_of
 from ...util.checks import check_whole
-from ...util.results import frame_of, html_table, number
-from .._rows import check_level, finite_column, lower_bound, upper_bound
+from ...util.results import Result, number
+from ..rows import check_level, finite_column, lower_bound, upper_bound
 from .scores import finite_matrix
 
-__all__ = ["ForeignTest", "OodEvaluation", "ood_detector", "ood_evaluate"]
+__all__ = ["OodDetector", "OodEvaluation", "OodResult", "ood_evaluate"]
 
 Floats = NDArray[np.float64]
 PENALTY = 1.0
 
 
-@dataclass(frozen=True)
-class OodEvaluation:
+@dataclass(frozen=True, repr=False)
+class OodEvaluation(Result):
     """How well a score tells foreign rows from familiar ones."""
 
     auroc: float
@@ -42,20 +42,20 @@ class OodEvaluation:
     tpr: float
     positive: str
     level: float
+    _numeric, _width = range(4), 9
 
     @property
     def share_outside(self) -> float:
         """Share of foreign rows, on which both AUPR depend."""
         return self.outside / (self.inside + self.outside)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {**vars(self), "share_outside": self.share_outside}
+    def _fields(self) -> dict[str, Any]:
+        return {**super()._fields(), "share_outside": self.share_outside}
 
-    def to_frame(self) -> Any:
-        """One row for each measure, as a frame of the library at hand."""
-        rows = self._measures()
-        return frame_of({name: [row[i] for row in rows] for i, name in enumerate(("measure", "value", "low", "high"))})
+    def _columns(self) -> dict[str, list[Any]]:
+        return dict(
+            zip(("measure", "value", "low", "high"), map(list, zip(*self._measures(), strict=True)), strict=True)
+        )
 
     def _measures(self) -> list[tuple[str, float, float | None, float | None]]:
         return [
@@ -65,17 +65,12 @@ class OodEvaluation:
             (f"fpr{round(100 * self.tpr)}", self.fpr, *self.fpr_interval),
         ]
 
-    def _cells(self) -> list[list[str]]:
-        return [[name, *(number(value) for value in rest)] for name, *rest in self._measures()]
-
     def _title(self) -> str:
         return f"Foreign rows told apart: {self.inside} inside, {self.outside} outside; {self.level:.0%} intervals"
 
-    def __repr__(self) -> str:
-        return "\n".join([self._title(), *("  ".join(cell.rjust(9) for cell in row) for row in self._cells())])
-
-    def _repr_html_(self) -> str:
-        return html_table(["measure", "value", "low", "high"], self._cells(), self._title())
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        rows = [[name, *(number(value) for value in rest)] for name, *rest in self._measures()]
+        return ["measure", "value", "low", "high"], rows
 
 
 def ood_evaluate(
@@ -208,8 +203,8 @@ def _redrawn(kept: Floats, other: Floats, tpr: float, count: int, seed: int) -> 
     return rng.binomial(m, share) / m
 
 
-@dataclass(frozen=True)
-class ForeignTest:
+@dataclass(frozen=True, repr=False)
+class OodResult(Result):
     """Whether new rows can be told from reference rows: a classifier two-sample test."""
 
     auroc: float
@@ -219,22 +214,11 @@ class ForeignTest:
     new: int
     n_resamples: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return dict(vars(self))
-
-    def to_frame(self) -> Any:
-        """One row, as a frame of the library at hand."""
-        return frame_of({name: [value] for name, value in vars(self).items()})
-
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         return f"New rows told from reference rows with AUROC {number(self.auroc)}, p-value {number(self.pvalue)}"
 
-    def _repr_html_(self) -> str:
-        return html_table(["AUROC", "p-value"], [[number(self.auroc), number(self.pvalue)]], repr(self))
 
-
-class Detector:
+class OodDetector:
     """Probability that a row is foreign, learned from familiar and foreign examples.
 
     Features are standardised; a logistic regression with a penalty is fitted, out-of-fold scores are kept, and they calibrate the
@@ -249,8 +233,8 @@ class Detector:
 
     Examples
     --------
-    >>> from calibrant.decision.ood.detection import ood_detector
-    >>> fitted = ood_detector(folds=2).fit([[0.0], [0.1], [0.2], [0.3]], [[1.0], [1.1], [1.2], [1.3]])
+    >>> from calibrant.decision.ood.detection import OodDetector
+    >>> fitted = OodDetector(folds=2).fit([[0.0], [0.1], [0.2], [0.3]], [[1.0], [1.1], [1.2], [1.3]])
     >>> bool(fitted.score([[1.2]])[0] > fitted.score([[0.1]])[0])
     True
     """
@@ -276,11 +260,11 @@ class Detector:
     def score(self, features: Any) -> Floats:
         """Probability that each row is foreign, at the share of foreign rows that was shown."""
         if not hasattr(self, "fitted_"):
-            raise NotFittedError("ood_detector", "is used before it was fitted", "call fit(inside, outside) first")
+            raise NotFittedError("OodDetector", "is used before it was fitted", "call fit(inside, outside) first")
         x = finite_matrix(features, "features", self.columns_)
         return self.calibration_.probability(_raw(self.fitted_, x)[:, None])
 
-    def test(self, reference: Any, new: Any, *, n_resamples: int = 200) -> ForeignTest:
+    def test(self, reference: Any, new: Any, *, n_resamples: int = 200) -> OodResult:
         """Can new rows be told from reference rows at all? The p-value is that of permuted rows."""
         x, y = self._rows(reference, new)
         seed = seed_of(self.rng)
@@ -293,7 +277,7 @@ class Detector:
         count = check_whole(n_resamples, "n_resamples")
         drawn = np.array([value(generator(seed, i).permutation(y), i) for i in range(1, count + 1)])
         pvalue = (1 + int((drawn >= found - 1e-12).sum())) / (count + 1)
-        return ForeignTest(found, pvalue, int((y == 0).sum()), int((y == 1).sum()), count)
+        return OodResult(found, pvalue, int((y == 0).sum()), int((y == 1).sum()), count)
 
     def _rows(self, inside: Any, outside: Any) -> tuple[Floats, Floats]:
         near = finite_matrix(inside, "inside")
@@ -304,7 +288,7 @@ class Detector:
             )
         if min(len(near), len(far)) < self.folds:
             raise UndefinedMetricError(
-                "ood_detector", f"each of {self.folds} folds needs a row of both kinds", "use fewer folds"
+                "OodDetector", f"each of {self.folds} folds needs a row of both kinds", "use fewer folds"
             )
         return np.concatenate([near, far]), np.repeat([0.0, 1.0], [len(near), len(far)])
 
@@ -327,7 +311,7 @@ class Detector:
         return model
 
     def __repr__(self) -> str:
-        return f"ood_detector(model={self.model!r}, folds={self.folds})"
+        return f"OodDetector(model={self.model!r}, folds={self.folds})"
 
 
 def _raw(model: Any, x: Floats) -> Floats:
@@ -379,6 +363,3 @@ class _Logistic:
         from scipy.special import expit
 
         return np.asarray(expit(self.log_odds(x)))
-
-
-ood_detector = Detector

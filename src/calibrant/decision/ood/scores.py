@@ -1,7 +1,7 @@
-"""Is this row unlike the training data? Scores from outputs and from features; a higher score is always more foreign.
+"""Out-of-distribution scores from outputs and from features; a higher score is less like the training data.
 
-Calibration on data like the training data promises nothing for rows from elsewhere, and neither does any score here: a score
-ranks rows, and how well it does so is known only for the foreign rows it was evaluated on.
+Calibration on data like the training data guarantees nothing for other data, and neither does any score here: a score ranks
+rows, and how well it does so is known only for the out-of-distribution rows it was evaluated on.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ...errors import ArgumentError, InputError, NotFittedError, ShapeError, Und
 from ...input.convert import column, numbers
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive, check_whole
-from .._rows import read_distributions
+from ..rows import read_distributions
 
 __all__ = [
+    "OodKnn",
+    "OodMahalanobis",
     "ood_energy",
     "ood_entropy",
-    "ood_knn",
-    "ood_mahalanobis",
     "ood_max_logit",
     "ood_msp",
     "ood_mutual_information",
@@ -128,7 +128,7 @@ def finite_matrix(values: Any, argument: str, columns: int | None = None) -> Flo
     return matrix
 
 
-class Mahalanobis:
+class OodMahalanobis:
     """Squared Mahalanobis distance to the nearest class mean, with one covariance for all classes (Lee et al. 2018).
 
     Parameters
@@ -141,12 +141,17 @@ class Mahalanobis:
 
     Examples
     --------
-    >>> from calibrant.decision.ood.scores import ood_mahalanobis
+    >>> from calibrant.decision.ood.scores import OodMahalanobis
     >>> features = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4], [4, 5]]
-    >>> fitted = ood_mahalanobis(shrinkage="none").fit(features, [0, 0, 0, 1, 1, 1])
+    >>> fitted = OodMahalanobis(shrinkage="none").fit(features, [0, 0, 0, 1, 1, 1])
     >>> fitted.score([[0, 0], [2, 2]]).round(6).tolist()
     [2.0, 50.0]
     """
+
+    means_: Any
+    mean_: Any
+    factor_: Any
+    whole_factor_: Any
 
     def __init__(
         self, *, relative: bool = False, shrinkage: Literal["auto", "none", "ledoit_wolf", "ridge"] = "auto"
@@ -158,30 +163,40 @@ class Mahalanobis:
 
     def fit(self, features: Any, y: Any) -> Self:
         """Learn class means and covariance from training features and their classes."""
-        f = finite_matrix(features, "features")
-        labels = column(y, "y").array
+        f, labels = self._matrix(features), self._labels(y)
         if labels.ndim != 1 or len(labels) != len(f):
             raise ShapeError("y", f"must hold one class for each of the {len(f)} rows")
+        self._learn(f, labels)
+        return self
+
+    def score(self, features: Any) -> Any:
+        """How far each row is from the training data."""
+        if not hasattr(self, "means_"):
+            raise NotFittedError("OodMahalanobis", "is used before it was fitted", "call fit(features, y) first")
+        return self._distances(self._matrix(features, self.means_.shape[1]))
+
+    def __repr__(self) -> str:
+        return f"OodMahalanobis(relative={self.relative}, shrinkage={self.shrinkage!r})"
+
+    def _matrix(self, features: Any, columns: int | None = None) -> Any:
+        return finite_matrix(features, "features", columns)
+
+    def _labels(self, y: Any) -> Any:
+        return column(y, "y").array
+
+    def _learn(self, f: Any, labels: Any) -> None:
         self.classes_, place = np.unique(labels, return_inverse=True)
         sizes = np.bincount(place)
         self.means_ = np.stack([np.bincount(place, values) for values in f.T], axis=1) / sizes[:, None]
         self.factor_ = _factor(f - self.means_[place], self.shrinkage)
         self.mean_ = f.mean(axis=0)
         self.whole_factor_ = _factor(f - self.mean_, self.shrinkage) if self.relative else None
-        return self
 
-    def score(self, features: Any) -> Floats:
-        """How foreign each row is."""
-        if not hasattr(self, "means_"):
-            raise NotFittedError("ood_mahalanobis", "is used before it was fitted", "call fit(features, y) first")
-        f = finite_matrix(features, "features", self.means_.shape[1])
+    def _distances(self, f: Any) -> Any:
         found = np.min([_squared(f - mean, self.factor_) for mean in self.means_], axis=0)
         if self.whole_factor_ is not None:
             found = found - _squared(f - self.mean_, self.whole_factor_)
         return np.asarray(found)
-
-    def __repr__(self) -> str:
-        return f"ood_mahalanobis(relative={self.relative}, shrinkage={self.shrinkage!r})"
 
 
 def _squared(off: Floats, factor: Floats) -> Floats:
@@ -192,38 +207,44 @@ def _squared(off: Floats, factor: Floats) -> Floats:
 
 def _factor(off: Floats, shrinkage: str) -> Floats:
     """Lower Cholesky factor of the covariance of centred rows."""
-    n, d = off.shape
-    spread = off.T @ off / n
-    scale = float(np.trace(spread)) / d
-    if scale == 0:
-        raise UndefinedMetricError("ood_mahalanobis", "the features do not vary around their means")
-    if shrinkage == "auto":
-        least = float(np.linalg.eigvalsh(spread)[0])
-        shrinkage = "ledoit_wolf" if n < 10 * d or least <= 1e-12 * scale else "none"
-    if shrinkage == "ledoit_wolf":
-        share = _ledoit_wolf(off, spread)
-        # Where rows are so many that nothing is shrunk, a singular covariance still needs a little.
-        spread = (1 - share) * spread + max(share, 1e-9) * scale * np.eye(d)
-    elif shrinkage == "ridge":
-        spread = spread + 1e-6 * scale * np.eye(d)
+    n = len(off)
+    fourth = float(np.square(np.square(off).sum(axis=1)).sum()) / n
     try:
-        return np.asarray(np.linalg.cholesky(spread))
+        return np.asarray(np.linalg.cholesky(shrunk_covariance(np, off.T @ off / n, fourth, n, shrinkage)))
     except np.linalg.LinAlgError:
-        raise UndefinedMetricError(
-            "ood_mahalanobis", "the covariance of the features is singular", "use shrinkage='auto'"
-        ) from None
+        raise singular_covariance() from None
 
 
-def _ledoit_wolf(off: Floats, spread: Floats) -> float:
-    """How far to go to the sphere (Ledoit and Wolf 2004)."""
-    n, d = off.shape
-    scale = float(np.trace(spread)) / d
-    distance = float(np.square(spread).sum()) / d - scale**2
-    noise = (float(np.square(np.square(off).sum(axis=1)).sum()) / n - float(np.square(spread).sum())) / (n * d)
-    return 1.0 if distance <= 0 else min(max(noise / distance, 0.0), 1.0)
+def singular_covariance() -> UndefinedMetricError:
+    """The error for features some of whose combinations do not vary."""
+    return UndefinedMetricError("OodMahalanobis", "the covariance of the features is singular", "use shrinkage='auto'")
 
 
-class Neighbours:
+def shrunk_covariance(xp: Any, spread: Any, fourth: float, n: int, shrinkage: str) -> Any:
+    """The covariance of `n` centred rows under a shrinkage, with NumPy or torch as array namespace `xp`.
+
+    `fourth` is the mean of the fourth power of the lengths of the rows, from which Ledoit and Wolf (2004) tell how far to go to the sphere.
+    """
+    d = len(spread)
+    scale = float(xp.trace(spread)) / d
+    if scale == 0:
+        raise UndefinedMetricError("OodMahalanobis", "the features do not vary around their means")
+    if shrinkage == "auto":
+        least = float(xp.linalg.eigvalsh(spread)[0])
+        shrinkage = "ledoit_wolf" if n < 10 * d or least <= 1e-12 * scale else "none"
+    if shrinkage == "none":
+        return spread
+    sphere = xp.eye(d, dtype=spread.dtype, device=spread.device)
+    if shrinkage == "ridge":
+        return spread + 1e-6 * scale * sphere
+    square = float(xp.square(spread).sum())
+    distance, noise = square / d - scale**2, (fourth - square) / (n * d)
+    share = 1.0 if distance <= 0 else min(max(noise / distance, 0.0), 1.0)
+    # Where rows are so many that nothing is shrunk, a singular covariance still needs a little.
+    return (1 - share) * spread + max(share, 1e-9) * scale * sphere
+
+
+class OodKnn:
     """Distance to the k-th nearest training row (Sun et al. 2022).
 
     Parameters
@@ -235,8 +256,8 @@ class Neighbours:
 
     Examples
     --------
-    >>> from calibrant.decision.ood.scores import ood_knn
-    >>> ood_knn(k=1, normalise=False).fit([[0, 0], [3, 4]]).score([[0, 0], [3, 0]]).tolist()
+    >>> from calibrant.decision.ood.scores import OodKnn
+    >>> OodKnn(k=1, normalise=False).fit([[0, 0], [3, 4]]).score([[0, 0], [3, 0]]).tolist()
     [0.0, 3.0]
     """
 
@@ -246,20 +267,24 @@ class Neighbours:
 
     def fit(self, features: Any, y: Any = None) -> Self:
         """Keep the training features; classes are not looked at."""
-        self.features_ = self._read(finite_matrix(features, "features"))
+        self.features_ = self._read(features)
         return self
 
-    def score(self, features: Any, *, exclude_self: bool = False) -> Floats:
-        """How foreign each row is; `exclude_self` where the rows are the training rows, each being its own neighbour."""
+    def score(self, features: Any, *, exclude_self: bool = False) -> Any:
+        """How far each row is from the training data; `exclude_self` where the rows are the training rows, each its own neighbour."""
         if not hasattr(self, "features_"):
-            raise NotFittedError("ood_knn", "is used before it was fitted", "call fit(features) first")
-        f = self._read(finite_matrix(features, "features", self.features_.shape[1]))
+            raise NotFittedError("OodKnn", "is used before it was fitted", "call fit(features) first")
+        f = self._read(features, self.features_.shape[1])
         most = len(self.features_) - (1 if exclude_self else 0)
         if most < 1:
-            raise UndefinedMetricError("ood_knn", "a single training row has no neighbour but itself")
-        return _kth_distance(self.features_, f, min(self.k, most) + (1 if exclude_self else 0))
+            raise UndefinedMetricError("OodKnn", "a single training row has no neighbour but itself")
+        return self._kth_distance(f, min(self.k, most) + (1 if exclude_self else 0))
 
-    def _read(self, f: Floats) -> Floats:
+    def __repr__(self) -> str:
+        return f"OodKnn(k={self.k}, normalise={self.normalise})"
+
+    def _read(self, features: Any, columns: int | None = None) -> Any:
+        f = finite_matrix(features, "features", columns)
         if not self.normalise:
             return f
         length = np.linalg.norm(f, axis=1)
@@ -270,23 +295,16 @@ class Neighbours:
             )
         return np.asarray(f / length[:, None])
 
-    def __repr__(self) -> str:
-        return f"ood_knn(k={self.k}, normalise={self.normalise})"
+    def _kth_distance(self, f: Any, k: int) -> Any:
+        known = self.features_
+        if known.shape[1] <= TREE_FEATURES:
+            from scipy.spatial import cKDTree
 
+            return np.asarray(cKDTree(known).query(f, [k])[0][:, 0])
+        from scipy.spatial.distance import cdist
 
-def _kth_distance(known: Floats, asked: Floats, k: int) -> Floats:
-    if known.shape[1] <= TREE_FEATURES:
-        from scipy.spatial import cKDTree
+        def work(start: int, stop: int) -> Floats:
+            return np.partition(cdist(f[start:stop], known), k - 1, axis=1)[:, k - 1]
 
-        return np.asarray(cKDTree(known).query(asked, [k])[0][:, 0])
-    from scipy.spatial.distance import cdist
-
-    def work(start: int, stop: int) -> Floats:
-        return np.partition(cdist(asked[start:stop], known), k - 1, axis=1)[:, k - 1]
-
-    step = rows_per_block(len(known), SEVERAL_BLOCKS)
-    return np.concatenate(map_blocks(work, len(asked), step, columns=len(known)))
-
-
-ood_mahalanobis = Mahalanobis
-ood_knn = Neighbours
+        step = rows_per_block(len(known), SEVERAL_BLOCKS)
+        return np.concatenate(map_blocks(work, len(f), step, columns=len(known)))

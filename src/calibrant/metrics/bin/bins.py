@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...binning.parse import Binning, Bins, bin_table
-from ...binning.table import BinTable
+from ...binning.table import BinTable, weighted_power
 from ...errors import ArgumentError, UndefinedMetricError
 from ...input.convert import is_number
 from ...views.view import View
-from ..norms import norm_root, weighted_power
-from ..registry import metric, preset
+from ..registry import metric, norm_root, preset
 
 Floats = NDArray[np.float64]
 

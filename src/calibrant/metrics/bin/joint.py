@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ...binning.parse import Binning, Bins
 from ...binning.partition import auto_binning, bin_of_each, cells_of
+from ...binning.table import weighted_power
 from ...errors import ArgumentError, UndefinedMetricError
 from ...util.checks import weight_per_class
 from ...views.view import Block, VectorView
-from ..norms import norm_root, weighted_power
-from ..registry import metric
+from ..registry import metric, norm_root
 
 Floats = NDArray[np.float64]
 Variation = Literal["entropy", "confidence", "variation_ratio", "iqv", "gini"]

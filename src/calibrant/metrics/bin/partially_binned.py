@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ...binning.parse import Binning, Bins, as_default, bin_cells, bin_table
 from ...util.sums import accurate_sum
 from ...views.view import View
-from ..norms import norm_root
-from ..registry import metric, preset
+from ..registry import metric, norm_root, preset
 from .bins import ece, gaps_of_full_bins
 
 Floats = NDArray[np.float64]

@@ -15,8 +15,7 @@ from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
 from ...util.sums import accurate_sum
 from ...views.view import Block, VectorView, View
-from ..norms import norm_root
-from ..registry import metric
+from ..registry import metric, norm_root
 
 Floats = NDArray[np.float64]
 

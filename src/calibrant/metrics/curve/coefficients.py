@@ -54,6 +54,7 @@ def line_of(view: View, penalty: str | None) -> LogisticFit:
     cons="has a meaning only beside the slope; a curved deviation can leave the intercept at 0 and the slope at 1",
     notes=SIGN + " Whether they are too low on average is the intercept at slope 1, `fixed_slope_intercept`.",
     explain={"penalty": PENALTY},
+    reads_log_odds=True,
 )
 def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None) -> float:
     """Intercept of the logistic regression of the outcome on the log-odds of the score."""
@@ -78,6 +79,7 @@ def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None) -> floa
     cons="a single wrong forecast near 0 or 1 can move it far; a curved deviation can leave the intercept at 0 and the slope at 1",
     notes=SIGN,
     explain={"penalty": PENALTY},
+    reads_log_odds=True,
 )
 def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None) -> float:
     """Slope of the logistic regression of the outcome on the log-odds of the score."""
@@ -105,6 +107,7 @@ def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None) -> float:
         "statistic": "``'lr'`` is twice the gain in log-likelihood over the scores as they are, ``'l2'`` the mean squared distance between the "
         "fitted curve and the score."
     },
+    reads_log_odds=True,
 )
 def sbct(view: View, *, statistic: Literal["lr", "l2"] = "lr") -> float:
     """How much likelier the outcomes are under a fitted beta curve than under the scores themselves."""

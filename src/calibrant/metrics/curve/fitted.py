@@ -109,6 +109,7 @@ def fott_pl(view: View, *, knots: int | Sequence[float] | None = None, clipped: 
     + " With interior knots a price of 0.0005 rows for each squared log-odd off the diagonal keeps the curve finite. "
     + LIMIT,
     explain={"knots": KNOTS.replace("all knots", "all knots as log-odds")},
+    reads_log_odds=True,
 )
 def fott_pl3(view: View, *, knots: int | Sequence[float] | None = None, norm: float = 1) -> float:
     """Mean distance between the score and a curve of straight pieces in log-odds fitted on these rows by likelihood."""
@@ -224,6 +225,7 @@ fott_ew = preset(
     pros="two parameters, so little noise; consistent where the calibration curve is a line in log-odds",
     cons="a deviation that is not a line in log-odds is missed or distorted",
     notes="The logistic curve of `cox_slope` and `cox_intercept`: plain outcomes, no smoothed targets. " + LIMIT,
+    reads_log_odds=True,
 )
 def fott_platt(view: View, *, norm: float = 1) -> float:
     """Mean distance between the score and the logistic curve fitted on these rows."""
@@ -237,6 +239,7 @@ def fott_platt(view: View, *, norm: float = 1) -> float:
     pros="three parameters: S-shaped, inversely S-shaped and skewed curves",
     cons="the fitted curve never falls, so that falling parts of the truth are missed",
     notes="A term whose coefficient comes out negative is left out, and what is left is kept from falling. " + LIMIT,
+    reads_log_odds=True,
 )
 def fott_beta(view: View, *, norm: float = 1) -> float:
     """Mean distance between the score and the rising beta curve fitted on these rows."""
@@ -283,6 +286,7 @@ def fott_spline(view: View, *, knots: int = 6, norm: float = 1) -> float:
     "likelihood; a price of 0.0005 rows for each squared step of a slope away from 1 keeps it finite. The distance of a row is half the sum "
     "over classes, which is the distance of one column where there are two.",
     explain={"pieces": "Number of straight pieces; 1 is temperature scaling."},
+    reads_log_odds=True,
 )
 def fott_iop(view: VectorView, *, pieces: int = 5, norm: float = 1) -> float:
     """Mean distance between the forecast and an order-preserving map of it fitted on these rows."""
@@ -325,8 +329,13 @@ def _softmax(values: Floats) -> tuple[Floats, Floats]:
 
 def _slopes(view: VectorView, knots: Floats) -> Floats:
     """Slopes from 0 up of the function under which the labels are likeliest; a convex problem, solved by projected Newton steps."""
-    slopes = np.ones(len(knots) - 1)
-    value, gradient, curvature = _likelihood(view, knots, slopes)
+    return rising_slopes(lambda slopes: _likelihood(view, knots, slopes), len(knots) - 1, "fott_iop")
+
+
+def rising_slopes(loss: Callable[[Floats], tuple[float, Floats, Floats]], count: int, needed_by: str) -> Floats:
+    """Slopes from 0 up of least loss, which gives its value, gradient and curvature."""
+    slopes = np.ones(count)
+    value, gradient, curvature = loss(slopes)
     small = 0
     for _ in range(100):
         free = (slopes > 0) | (gradient < 0)
@@ -335,7 +344,7 @@ def _slopes(view: VectorView, knots: Floats) -> Floats:
             step[free] = -np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
         for _ in range(40):
             ahead = np.maximum(slopes + step, 0)
-            found = _likelihood(view, knots, ahead)
+            found = loss(ahead)
             if found[0] <= value + 1e-12 * (1 + abs(value)):
                 break
             step /= 2
@@ -343,7 +352,7 @@ def _slopes(view: VectorView, knots: Floats) -> Floats:
         slopes, (value, gradient, curvature) = ahead, found
         if small == 3:
             return slopes
-    raise UndefinedMetricError("fott_iop", "the likelihood has no maximum that could be found", "use fewer pieces")
+    raise UndefinedMetricError(needed_by, "the likelihood has no maximum that could be found", "use fewer pieces")
 
 
 def _likelihood(view: VectorView, knots: Floats, slopes: Floats) -> tuple[float, Floats, Floats]:

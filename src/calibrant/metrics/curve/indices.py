@@ -29,6 +29,8 @@ Floats = NDArray[np.float64]
 Smoother = Literal["loess", "lowess", "rcs", "logistic"]
 Surface = Literal["direct", "interpolate"]
 
+# Curves over the log-odds of the scores.
+LOGISTIC = ("rcs", "logistic")
 MOST_STEPS = 100
 # Splines of every class in the equation of every class are too many coefficients above this.
 MOST_SPLINE_CLASSES = 5
@@ -114,6 +116,7 @@ CURVE: dict[str, Any] = {
     pros="no bins; a mean difference of probabilities; widely used in clinical prediction",
     cons="depends on the span of the smoother; above 0 for calibrated forecasts in small samples",
     notes="Neighbourhoods are counted in rows, and weights multiply the kernel inside them. ``smoother='lowess'`` is Harrell's Eavg.",
+    reads_log_odds=lambda view, options: options["smoother"] in LOGISTIC,
 )
 def ici(
     view: View,
@@ -151,6 +154,7 @@ def ici(
     cons="depends on the span of the smoother; above 0 for calibrated forecasts in small samples",
     notes="Straight lines between order statistics (type 7). Of importance weights, normalised to sum to the number of rows, the r-th smallest "
     "value is the first up to which they sum to r.",
+    reads_log_odds=lambda view, options: options["smoother"] in LOGISTIC,
 )
 def ep(
     view: View,
@@ -238,6 +242,9 @@ emax = preset(
         "relative": "Divide by the index of forecasts that always say the class shares.",
         "penalty": "Penalty on the squared coefficients of ``'spline'``, in rows.",
     },
+    reads_log_odds=lambda view, options: (
+        options["smoother"] in (*LOGISTIC, "spline") or (options["smoother"] == "auto" and getattr(view, "k", 2) > 2)
+    ),
 )
 def eci(
     view: VectorView,

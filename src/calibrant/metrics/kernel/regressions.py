@@ -116,6 +116,7 @@ SIX = np.array([11, -93, 802, 802, -93, 11]) / 1440
     "the logits are first moved to a lattice of 64 nodes per width, which changes the value by less than 1e-7; `exact` does without. Scores are "
     "kept 1e-12 away from 0 and 1.",
     explain={"bandwidth": "Standard deviation of the noise on the logits.", "exact": EXACT},
+    reads_log_odds=True,
 )
 def ls_ece(view: View, *, bandwidth: float = 1.0, exact: bool = False) -> float:
     """Expected distance between the kernel regression of the outcomes and the score, after Gaussian noise on the logits."""

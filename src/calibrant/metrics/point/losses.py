@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ...errors import ArgumentError
 from ...util.checks import check_positive, weight_per_class
 from ...views.view import Block, VectorView
-from ..norms import norm_root
-from ..registry import metric
+from ..registry import metric, norm_root
 
 Floats = NDArray[np.float64]
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from ...errors import ArgumentError
 from ...util.checks import check_whole
-from ._module import LossModule
-from ._rows import Rows, check_number, gather_rows, in_full_precision, safe_power
+from .base import LossModule, Rows, check_number, gather_rows, in_full_precision, safe_power
 
 __all__ = ["DECELoss", "SoftBinnedECELoss", "dece_loss", "soft_binned_ece_loss"]
 
@@ -107,20 +106,7 @@ class SoftBinnedECELoss(LossModule):
     0.25
     """
 
-    def __init__(
-        self,
-        *,
-        bins: int = 15,
-        temperature: float = 0.01,
-        norm: float = 2.0,
-        form: Literal["soft", "label_binned"] = "soft",
-        lens: str = "auto",
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        options: dict[str, Any] = {"bins": bins, "temperature": temperature, "norm": norm, "form": form, "lens": lens}
-        super().__init__(soft_binned_ece_loss, weight, ignore_index, reduction, **options)
+    loss = staticmethod(soft_binned_ece_loss)
 
 
 @in_full_precision
@@ -200,15 +186,4 @@ class DECELoss(LossModule):
     1.0
     """
 
-    def __init__(
-        self,
-        *,
-        bins: int = 15,
-        rank_sharpness: float = 100.0,
-        bin_temperature: float = 0.01,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        options: dict[str, Any] = {"bins": bins, "rank_sharpness": rank_sharpness, "bin_temperature": bin_temperature}
-        super().__init__(dece_loss, weight, ignore_index, reduction, **options)
+    loss = staticmethod(dece_loss)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ._module import LossModule
-from ._rows import check_number, gather_rows, in_full_precision, lowest
+from .base import LossModule, check_number, gather_rows, in_full_precision, lowest
 
 __all__ = [
     "AvUCLoss",
@@ -77,16 +76,7 @@ class ConfidencePenaltyLoss(LossModule):
     0.0
     """
 
-    def __init__(
-        self,
-        *,
-        beta: float = 0.1,
-        threshold: float | None = None,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(confidence_penalty_loss, weight, ignore_index, reduction, beta=beta, threshold=threshold)
+    loss = staticmethod(confidence_penalty_loss)
 
 
 @in_full_precision
@@ -146,15 +136,7 @@ class LogitNormLoss(LossModule):
     0.598139
     """
 
-    def __init__(
-        self,
-        *,
-        temperature: float = 0.04,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(logit_norm_loss, weight, ignore_index, reduction, temperature=temperature)
+    loss = staticmethod(logit_norm_loss)
 
 
 @in_full_precision
@@ -233,12 +215,4 @@ class AvUCLoss(LossModule):
     0.0
     """
 
-    def __init__(
-        self,
-        *,
-        threshold: float | None = None,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(avuc_loss, weight, ignore_index, reduction, threshold=threshold)
+    loss = staticmethod(avuc_loss)

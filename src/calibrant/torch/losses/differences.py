@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from ...errors import ArgumentError
-from ._module import LossModule
-from ._rows import gather_rows, in_full_precision
+from .base import LossModule, gather_rows, in_full_precision
 
 __all__ = ["DCALoss", "ECDLoss", "MDCALoss", "dca_loss", "ecd_loss", "mdca_loss"]
 
@@ -71,15 +70,7 @@ class DCALoss(LossModule):
     0.0
     """
 
-    def __init__(
-        self,
-        *,
-        lens: str = "top_label",
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(dca_loss, weight, ignore_index, reduction, lens=lens)
+    loss = staticmethod(dca_loss)
 
 
 @in_full_precision
@@ -135,8 +126,7 @@ class MDCALoss(LossModule):
     0.5
     """
 
-    def __init__(self, *, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> None:
-        super().__init__(mdca_loss, weight, ignore_index, reduction)
+    loss = staticmethod(mdca_loss)
 
 
 @in_full_precision
@@ -212,13 +202,4 @@ class ECDLoss(LossModule):
     0.0
     """
 
-    def __init__(
-        self,
-        *,
-        form: Literal["absolute", "over", "signed"] = "absolute",
-        multiclass: Literal["full", "true_vs_rest"] = "full",
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(ecd_loss, weight, ignore_index, reduction, form=form, multiclass=multiclass)
+    loss = staticmethod(ecd_loss)

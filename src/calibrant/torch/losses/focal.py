@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ._module import LossModule
-from ._rows import Rows, check_number, gather_rows, in_full_precision
+from .base import LossModule, Rows, check_number, gather_rows, in_full_precision
 
 __all__ = ["DualFocalLoss", "FLSDLoss", "FocalLoss", "dual_focal_loss", "flsd_loss", "focal_loss"]
 
@@ -76,15 +75,7 @@ class FocalLoss(LossModule):
     0.086643
     """
 
-    def __init__(
-        self,
-        *,
-        gamma: float = 2.0,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(focal_loss, weight, ignore_index, reduction, gamma=gamma)
+    loss = staticmethod(focal_loss)
 
 
 @in_full_precision
@@ -144,19 +135,7 @@ class FLSDLoss(LossModule):
     0.086643
     """
 
-    def __init__(
-        self,
-        *,
-        cut: float = CUT,
-        gamma_low: float = LOW,
-        gamma_high: float = HIGH,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(
-            flsd_loss, weight, ignore_index, reduction, cut=cut, gamma_low=gamma_low, gamma_high=gamma_high
-        )
+    loss = staticmethod(flsd_loss)
 
 
 @in_full_precision
@@ -216,12 +195,4 @@ class DualFocalLoss(LossModule):
     0.693147
     """
 
-    def __init__(
-        self,
-        *,
-        gamma: float = 5.0,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(dual_focal_loss, weight, ignore_index, reduction, gamma=gamma)
+    loss = staticmethod(dual_focal_loss)

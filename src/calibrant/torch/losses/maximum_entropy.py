@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from ...errors import ArgumentError
-from ._module import LossModule
-from ._rows import Rows, check_number, gather_rows, in_full_precision
+from .base import LossModule, Rows, check_number, gather_rows, in_full_precision
 from .focal import _focal
 
 __all__ = ["MaxEntLoss", "max_ent_loss"]
@@ -177,18 +176,11 @@ class MaxEntLoss(LossModule):
     2.5585
     """
 
-    def __init__(
-        self,
-        *,
-        class_share: Sequence[float] | None = None,
-        constraint: Literal["mean", "second_moment", "both"] = "mean",
-        gamma: float = 2.0,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        share = None if class_share is None else _check_share(class_share, max(2, len(_as_numbers(class_share))))
-        options: dict[str, Any] = {"class_share": share, "constraint": constraint, "gamma": gamma}
-        super().__init__(
-            max_ent_loss, weight, ignore_index, reduction, classes=2 if share is None else len(share), **options
-        )
+    loss = staticmethod(max_ent_loss)
+
+    def _classes(self, options: dict[str, Any]) -> int:
+        share = options["class_share"]
+        if share is None:
+            return super()._classes(options)
+        options["class_share"] = _check_share(share, max(2, len(_as_numbers(share))))
+        return len(options["class_share"])

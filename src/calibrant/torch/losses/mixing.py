@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ...errors import ArgumentError, InputTypeError, LabelError, ShapeError
 from ...util.checks import check_whole
-from ._rows import check_number
+from .base import check_number
 
 __all__ = ["MixedBatch", "MixedLoss", "cutmix", "mixed_loss", "mixup"]
 

@@ -9,8 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...errors import ArgumentError
-from ._module import LossModule
-from ._rows import Rows, check_number, gather_rows, in_full_precision
+from .base import LossModule, Rows, check_number, gather_rows, in_full_precision
 
 __all__ = ["LabelSmoothingLoss", "MarginLabelSmoothingLoss", "label_smoothing_loss", "margin_label_smoothing_loss"]
 
@@ -108,18 +107,8 @@ class LabelSmoothingLoss(LossModule):
     0.693147
     """
 
-    def __init__(
-        self,
-        *,
-        smoothing: float = 0.1,
-        spread: Literal["all", "others"] = "all",
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(
-            label_smoothing_loss, weight, ignore_index, reduction, classes=MANY, smoothing=smoothing, spread=spread
-        )
+    loss = staticmethod(label_smoothing_loss)
+    least_classes = MANY
 
 
 @in_full_precision
@@ -187,22 +176,4 @@ class MarginLabelSmoothingLoss(LossModule):
     0.1003
     """
 
-    def __init__(
-        self,
-        *,
-        margin: float = 10.0,
-        alpha: float = 0.1,
-        over_classes: Literal["mean", "sum"] = "mean",
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(
-            margin_label_smoothing_loss,
-            weight,
-            ignore_index,
-            reduction,
-            margin=margin,
-            alpha=alpha,
-            over_classes=over_classes,
-        )
+    loss = staticmethod(margin_label_smoothing_loss)

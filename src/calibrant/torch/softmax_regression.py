@@ -9,19 +9,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..recalibration.scales import LEAST, MOST, bias_corrected, bounded, newton
-from ..recalibration.scaling import MatrixScaling
-from ..recalibration.solving import LinearSoftmax, by_newton
-from ._rows import TrainingRows, blocks
+from ..recalibration.softmax_regression import MOST, LinearSoftmax, best_penalty, bounded, newton
+from .rows import TrainingRows, blocks, host
 
-__all__ = ["DeviceSoftmax", "best_bias_corrected", "best_matrix", "best_scale", "best_vector"]
+__all__ = ["DeviceSoftmax", "best_scale", "chosen_penalty"]
 
 Floats = NDArray[np.float64]
 FOLDS = 5
-
-
-def _host(tensor: Tensor) -> Floats:
-    return np.asarray(tensor.cpu().numpy(), dtype=np.float64)
 
 
 class Moments:
@@ -75,9 +69,9 @@ class DeviceSoftmax(LinearSoftmax):
         """The same model on some of its rows."""
         return DeviceSoftmax(self.z[kept], self.labels[kept], self.weight[kept])
 
-    def start(self) -> float:
-        """A scale at which no row is all but certain of another class than its label: there a loss has no curvature."""
-        return min(1.0, max(_likeliest_scale(self.z, self.labels, self.weight), LEAST))
+    def likeliest_scale(self) -> float:
+        """u of least negative log likelihood of softmax(u z)."""
+        return _likeliest_scale(self.z, self.labels, self.weight)
 
     def _moved(self, matrix: Floats, bias: Floats) -> tuple[Tensor, Tensor]:
         def moved(values: Floats) -> Tensor:
@@ -101,7 +95,7 @@ class DeviceSoftmax(LinearSoftmax):
             surplus.scatter_add_(1, labels, -weight[:, None])
             slope += surplus.T @ z if w.ndim == 2 else (surplus * z).sum(dim=0)
             shift += surplus.sum(dim=0)
-        return float(loss), _host(slope), _host(shift)
+        return float(loss), host(slope), host(shift)
 
     def diagonal_curvature(self, matrix: Floats, bias: Floats) -> Floats:
         """(2K, 2K) second derivatives of the loss in the factors and biases of a diagonal matrix."""
@@ -119,7 +113,7 @@ class DeviceSoftmax(LinearSoftmax):
             out[own, own + k] += squares[1]
             out[own + k, own] += squares[1]
             out[own + k, own + k] += squares[2]
-        return _host(out)
+        return host(out)
 
     def full_curvature(self, matrix: Floats, bias: Floats) -> Floats:
         """(K (K + 1), K (K + 1)) second derivatives; the parameters of a class are its row of the matrix, then its bias."""
@@ -136,62 +130,15 @@ class DeviceSoftmax(LinearSoftmax):
             for a in range(k):
                 own = slice(a * size, (a + 1) * size)
                 out[own, own] += weighed[:, own].T @ features
-        return _host(out)
+        return host(out)
 
 
-def best_bias_corrected(rows: TrainingRows) -> tuple[float, Floats]:
-    """The scale and the bias of softmax(u z + b); the bias of the first class is 0."""
-    linear = DeviceSoftmax(rows.logits, rows.labels, rows.weight)
-    return bias_corrected(linear, linear.start())
-
-
-def best_vector(rows: TrainingRows) -> tuple[Floats, Floats]:
-    """The factors and the bias of softmax(w * z + b); the bias of the first class is 0."""
-    linear = DeviceSoftmax(rows.logits, rows.labels, rows.weight)
-    k = linear.k
-    kept = np.arange(2 * k) != k
-
-    def loss(x: Floats) -> tuple[float, Floats, Floats]:
-        bias = np.append(0.0, x[k:])
-        value, slope, shift = linear(x[:k], bias)
-        return value, np.append(slope, shift[1:]), linear.diagonal_curvature(x[:k], bias)[np.ix_(kept, kept)]
-
-    x = by_newton(loss, np.append(np.full(k, linear.start()), np.zeros(k - 1)))
-    return x[:k], np.append(0.0, x[k:])
-
-
-def best_matrix(
-    linear: DeviceSoftmax, off_diagonal: float | None, intercept: float | None
-) -> tuple[Floats, Floats, float]:
-    """The matrix and the bias of softmax(W z + b) under the penalty, and the penalty."""
-    strength = _chosen_penalty(linear) if off_diagonal is None else float(off_diagonal)
-    price = strength if intercept is None else float(intercept)
-    matrix, bias = _solved(linear, strength, price)
-    return matrix, bias, strength
-
-
-def _solved(
-    linear: DeviceSoftmax, strength: float, intercept: float, start: Floats | None = None, gradient: float = 1e-9
-) -> tuple[Floats, Floats]:
-    k = linear.k
-    at = np.column_stack([linear.start() * np.eye(k), np.zeros(k)]) if start is None else start
-    return MatrixScaling()._solved(linear, strength, intercept, at, gradient)
-
-
-def _chosen_penalty(linear: DeviceSoftmax) -> float:
-    """The penalty of least held-out loss, in the same folds as the map for arrays."""
+def chosen_penalty(linear: DeviceSoftmax) -> float:
+    """The penalty of a matrix with the least held-out loss, in five folds."""
     if linear.n < 2 * FOLDS:
         return 1.0
     fold = torch.as_tensor(np.random.default_rng(0).permutation(linear.n) % FOLDS, device=linear.z.device)
-    strengths = 10.0 ** np.arange(2, -4, -1)  # from the stiffest on, each fit starts from the last
-    losses = np.zeros(len(strengths))
-    for held in range(FOLDS):
-        train, test = linear.part(fold != held), linear.part(fold == held)
-        share = float(linear.weight[fold == held].sum())
-        start = None
-        for place, strength in enumerate(strengths):
-            matrix, bias = _solved(train, float(strength), float(strength), start, 1e-5)
-            losses[place] += share * test(matrix, bias)[0]
-            start = np.column_stack([matrix, bias])
-    best = np.flatnonzero(losses == losses.min())[-1]  # of equal ones the smallest penalty
-    return float(strengths[best])
+    return best_penalty(
+        (linear.part(fold != held), linear.part(fold == held), float(linear.weight[fold == held].sum()))
+        for held in range(FOLDS)
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import ArgumentError, GroupError
+from calibrant.monitoring.alarms import drift_alarms
 from calibrant.monitoring.changepoint import goes_on
+from calibrant.monitoring.labelfree import find_scores
 from calibrant.monitoring.monitor import Monitor
 from calibrant.reporting.timeline import render_timeline
 
@@ -198,3 +201,30 @@ def test_the_drift_of_a_group_is_that_of_a_window_that_is_over(tmp_path: Path) -
     for _ in range(2):  # the second time what was found of the open window is kept in the store
         status = made.status()
         assert status.groups[0].drift_pvalue == made.status(group="g").windows[0].scores.drift_pvalue
+
+
+def test_drift_alarms_are_corrected_for_streams() -> None:
+    rng = np.random.default_rng(0)
+
+    def scores(values: np.ndarray) -> cal.Sketch:
+        return cal.Sketch.of(np.zeros(len(values), int), values)
+
+    old = scores(rng.random(100))
+    found = {f"g{i}": find_scores(scores(rng.random(80)), old, streams=7) for i in range(6)}
+    found["moved"] = find_scores(scores(0.5 + rng.random(80) / 2), old, streams=7)
+    ((stream, pvalue, words),) = drift_alarms(found, 0.05)
+    assert stream == "moved"
+    assert pvalue == pytest.approx(7 * min(found["moved"].drift.adjusted))
+    assert words.endswith(f"(p = {pvalue:.3g} after holm)")
+    assert drift_alarms({}, 0.05) == []
+    assert drift_alarms({"new": find_scores(old, None)}, 0.05) == []
+
+
+def test_parts_of_the_level_add_up_to_it(monitor: Monitor) -> None:
+    """Groups that join later have the part 1/(g (g + 1)) each; declared ones share one half evenly."""
+    none = dataclasses.replace(monitor.settings, declared=0)
+    assert [1 / none.share(g, False) for g in (1, 2, 3)] == [2, 6, 12]
+    assert sum(none.share(g, False) for g in range(1, 10_000)) == pytest.approx(1, rel=1e-3)
+    four = dataclasses.replace(monitor.settings, declared=4)
+    parts = [four.share(g, True) for g in range(1, 5)] + [four.share(g, False) for g in range(5, 10_000)]
+    assert 0.5 < sum(parts) < 1

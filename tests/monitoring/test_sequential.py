@@ -1,20 +1,20 @@
-"""Bets by window: published paths, a mean of exactly 1 over all labels, cells of a sketch, states that can be written down."""
+"""Sequential tests by window: published paths, a mean of exactly 1 over all labels, levels by simulation, states that can be stored."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import calibrant as cal
 from calibrant.errors import ArgumentError, InputError, InputTypeError, LensError, WeightsNotSupportedError
-from calibrant.monitoring.alternatives import Counted, Wagers, as_counted
-from calibrant.monitoring.eprocess import EProcess, start_eprocess
-from calibrant.monitoring.learning import Memory, stakes
-from calibrant.monitoring.vectors import e_multiclass
+from calibrant.inference.simulation.simulate import temperature
+from calibrant.monitoring.sequential import Alternatives, Counted, EProcess, Memory, e_bh, start_eprocess
 from calibrant.views.view import View
 
 B = np.array([0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -30,27 +30,17 @@ P = [
     [0.1, 0.1, 0.8],
 ]
 LABELS = [0, 1, 1, 0, 2, 1, 2, 2]
-SHIFTS = Wagers().shifts
-ONE_SHIFT = Wagers(shifts=(0.5,), slopes=(), learner=None)
-EIGHT = Wagers(slopes=(), learner=None)
-BETTING = Wagers(shifts=(), slopes=(), learner="mean")
-BINNED = Wagers(shifts=(-0.5, 0.5), slopes=(), learner=None, edges=(0.0, 0.5, 1.0))
-DESIGNS = {
-    "default": Wagers(),
-    "eight": EIGHT,
-    "betting": BETTING,
-    "binned": BINNED,
-    "learnt in bins": Wagers(edges=(0.0, 0.3, 1.0)),
-    "tolerance": Wagers(learner=None, tolerance=0.02),
-}
+ONE_SHIFT = Alternatives(shifts=(0.5,), slopes=(), learner=None)
+EIGHT = Alternatives(slopes=(), learner=None)
+DESIGNS = {"default": Alternatives(), "eight": EIGHT, "fitted alone": Alternatives(shifts=(), slopes=())}
 
 
 def row(p: float, y: int, lens: str = "binary") -> View:
     return View(np.array([p]), np.array([y], np.uint8), lens=lens)
 
 
-def path(wagers: Wagers, p: np.ndarray = B, y: np.ndarray = Y) -> list[float]:
-    state, values = start_eprocess(lens="binary", wagers=wagers), []
+def path(alternatives: Alternatives, p: np.ndarray = B, y: np.ndarray = Y) -> list[float]:
+    state, values = start_eprocess(lens="binary", alternatives=alternatives), []
     for score, label in zip(p, y, strict=True):
         state = state.update(row(score, int(label)))
         values.append(state.value)
@@ -63,40 +53,14 @@ def test_published_paths() -> None:
         0.9598737542, 1.1131736497, 1.2346199212, 1.3120581175, 1.3383888667,
     ]  # fmt: skip
     np.testing.assert_allclose(path(ONE_SHIFT), wanted, atol=5e-11)
-    assert path(Wagers(shifts=(1.0,), slopes=(), learner=None))[-1] == pytest.approx(1.1921028688, abs=5e-11)
+    assert path(Alternatives(shifts=(1.0,), slopes=(), learner=None))[-1] == pytest.approx(1.1921028688, abs=5e-11)
     assert path(EIGHT)[-1] == pytest.approx(0.8918961792, abs=5e-11)
-    assert path(BETTING)[-1] == pytest.approx(0.4985771849, abs=5e-11)
-
-
-def test_published_stakes() -> None:
-    wanted = [
-        0, -0.1985111663, 0.885064536, 0.5399601166, 0.1726519337,
-        0.5183585313, 0.1133668807, 0.2921222432, 0.4119254974, 0.483836056,
-    ]  # fmt: skip
-    memory, found = Memory.fresh(1), []
-    for score, label in zip(B, Y, strict=True):
-        found.append(float(np.clip(stakes(memory)[0], -0.5 / (1 - score), 0.5 / score)))
-        memory = BETTING.learn(as_counted(row(score, int(label))), memory)
-    np.testing.assert_allclose(found, wanted, atol=5e-10)
-
-
-def test_published_tolerance() -> None:
-    state = start_eprocess(lens="binary", wagers=Wagers(learner=None, tolerance=0.02, stakes=(0.5,)))
-    state = state.update(cal.Sketch.of(Y, B))
-    np.testing.assert_allclose(np.exp(state.logs[0]), [1.222560836, 0.4194053574], atol=5e-10)
-    assert state.value == pytest.approx(0.8209830969, abs=5e-10)
-
-
-def test_published_bins() -> None:
-    state = start_eprocess(lens="binary", wagers=BINNED).update(cal.Sketch.of(Y, B))
-    np.testing.assert_allclose(state.bin_values, [0.9628332665, 0.9087933703], atol=5e-11)
-    assert state.value == pytest.approx(0.9054149039, abs=5e-11)
 
 
 def test_published_top_label() -> None:
     rows = cal.Predictions(LABELS, P)
     view = cal.views.lenses.parse_lens("top_label", rows).views(rows)[0]
-    wagers = Wagers(shifts=(-0.5,), slopes=(), learner=None)
+    alternatives = Alternatives(shifts=(-0.5,), slopes=(), learner=None)
     wanted = [
         0.8370888059,
         1.0957830187,
@@ -107,78 +71,39 @@ def test_published_top_label() -> None:
         1.4775319385,
         1.3078463848,
     ]
-    np.testing.assert_allclose(path(wagers, view.score, view.outcome), wanted, atol=5e-9)
-
-
-def test_published_multiclass() -> None:
-    found = e_multiclass(LABELS, P, powers=(0.7, 1.3))
-    np.testing.assert_allclose(found.parts[[0, 2, 4]], [0.587670377, 1.126750064, 0.8897618023], atol=5e-10)
-    np.testing.assert_allclose(found.parts[-2:], [0.7276233862, 1.053785644], atol=5e-10)
-    assert found.value == pytest.approx(found.parts.mean())
-
-
-def test_multiclass_mean_is_one_over_all_labels() -> None:
-    probs = np.array(P)[:4]
-    total = 0.0
-    for labels in itertools.product(range(3), repeat=4):
-        chance = math.prod(float(probs[i, k]) for i, k in enumerate(labels))
-        total += chance * e_multiclass(np.array(labels), probs).value
-    assert total == pytest.approx(1, abs=1e-12)
-
-
-def test_multiclass_impossible_label_is_infinite() -> None:
-    found = e_multiclass([2, 0], [[0.5, 0.5, 0.0], [0.9, 0.05, 0.05]])
-    assert found.value == math.inf
-    assert found.rejected_at == 1
-    with pytest.raises(ArgumentError, match="nothing is bet on"):
-        e_multiclass(LABELS, P, tilt=0, powers=())
+    np.testing.assert_allclose(path(alternatives, view.score, view.outcome), wanted, atol=5e-9)
 
 
 @pytest.mark.parametrize("name", DESIGNS)
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_mean_is_one_over_all_labels(name: str, size: int) -> None:
     """All 2^10 labels are streams of one run, weighed by their probability if the scores are right."""
-    wagers = DESIGNS[name]
+    alternatives = DESIGNS[name]
     labels = np.array(list(itertools.product((0, 1), repeat=10)), float)
     chance = np.prod(np.where(labels > 0, B, 1 - B), axis=1)
-    logs, memory = np.zeros((1024, wagers.bins, len(wagers.names))), Memory.fresh(1024, wagers.bins)
+    logs, memory = np.zeros((1024, len(alternatives.names))), Memory.fresh(1024)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("calibrant.monitoring.learning.LEAST_ROWS", 2)
+        patch.setattr("calibrant.monitoring.sequential.LEAST_ROWS", 2)
         for start in range(0, 10, size):
             part = slice(start, start + size)
             data = Counted(B[part], np.ones((1024, size)), labels[:, part])
-            logs = logs + wagers.gains(data, memory)
-            memory = wagers.learn(data, memory)
-    mean = float(chance @ np.exp(wagers.value(logs)))
-    if name == "tolerance":
-        assert mean < 1
-    else:
-        assert mean == pytest.approx(1, abs=1e-12)
+            logs = logs + alternatives.log_evalues(data, memory)
+            memory = alternatives.learn(data, memory)
+    assert float(chance @ np.exp(alternatives.mixture(logs))) == pytest.approx(1, abs=1e-12)
 
 
 def test_cells_keep_the_mean_at_most_one() -> None:
-    """Rows of a cell have different scores and are bet on at their mean."""
+    """Rows of a cell have different scores and are tested at their mean."""
     p = np.array([0.30001, 0.30002, 0.30003, 0.30004])
     wide = np.array([0.2, 0.3, 0.35, 0.45])
     for scores in (p, wide):
         labels = np.array(list(itertools.product((0, 1), repeat=4)), float)
         chance = np.prod(np.where(labels > 0, scores, 1 - scores), axis=1)
         data = Counted(np.array([scores.mean()]), np.full((16, 1), 4.0), labels.sum(axis=1, keepdims=True))
-        for wagers in (EIGHT, Wagers(learner=None)):
-            gains = wagers.gains(data, Memory.fresh(16, 1))
-            member_means = chance @ np.exp(gains[:, 0])
+        for alternatives in (EIGHT, Alternatives(learner=None)):
+            member_means = chance @ np.exp(alternatives.log_evalues(data, Memory.fresh(16)))
             assert (member_means <= 1 + 1e-12).all()
     assert (member_means < 1 - 1e-6).any()
-
-
-def test_tolerance_holds_at_its_edge() -> None:
-    wagers = Wagers(learner=None, tolerance=0.05)
-    labels = np.array(list(itertools.product((0, 1), repeat=5)), float)
-    p = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
-    for shift in (-0.05, 0.0, 0.05):
-        chance = np.prod(np.where(labels > 0, p + shift, 1 - p - shift), axis=1)
-        gains = wagers.gains(Counted(p, np.ones((32, 5)), labels), Memory.fresh(32, 1))
-        assert chance @ np.exp(wagers.value(gains)) <= 1 + 1e-12
 
 
 def test_sketch_and_rows_agree() -> None:
@@ -200,7 +125,7 @@ def test_a_window_is_order_free_and_adds_up() -> None:
     a = start.update(cal.Sketch.of(drawn.y_true, drawn.y_prob))
     b = start.update(cal.Sketch.of(drawn.y_true[order], drawn.y_prob[order]))
     assert a.to_dict() == b.to_dict()
-    fixed = start_eprocess(lens="binary", wagers=EIGHT)
+    fixed = start_eprocess(lens="binary", alternatives=EIGHT)
     parts = [cal.Sketch.of(drawn.y_true[i::3], drawn.y_prob[i::3]) for i in range(3)]
     merged = fixed.update(parts[0] + parts[1] + parts[2])
     one_by_one = fixed
@@ -211,8 +136,8 @@ def test_a_window_is_order_free_and_adds_up() -> None:
 
 def test_state_survives_json_to_the_last_bit() -> None:
     drawn = cal.make_miscalibrated(600, warp=cal.simulate.bias(0.3), rng=1)
-    for wagers in DESIGNS.values():
-        whole = half = start_eprocess(lens="binary", wagers=wagers)
+    for alternatives in DESIGNS.values():
+        whole = half = start_eprocess(lens="binary", alternatives=alternatives)
         for day in range(6):
             window = cal.Sketch.of(drawn.y_true[day::6], drawn.y_prob[day::6])
             whole = whole.update(window)
@@ -224,15 +149,15 @@ def test_state_survives_json_to_the_last_bit() -> None:
 def test_batches_equal_single_streams() -> None:
     rng = np.random.default_rng(0)
     score = np.array([0.2, 0.5, 0.9])
-    wagers = Wagers(edges=(0.0, 0.5, 1.0))
-    logs, memory = np.zeros((3, 2, len(wagers.names))), Memory.fresh(3, 2)
-    states = [start_eprocess(lens="binary", wagers=wagers) for _ in range(3)]
+    alternatives = Alternatives()
+    logs, memory = np.zeros((3, len(alternatives.names))), Memory.fresh(3)
+    states = [start_eprocess(lens="binary", alternatives=alternatives) for _ in range(3)]
     for _ in range(6):
         rows = rng.integers(1, 20, (3, 3))
         positives = rng.binomial(rows, score)
         data = Counted(score, rows.astype(float), positives.astype(float))
-        logs = logs + wagers.gains(data, memory)
-        memory = wagers.learn(data, memory)
+        logs = logs + alternatives.log_evalues(data, memory)
+        memory = alternatives.learn(data, memory)
         for i in range(3):
             counts = np.concatenate([rows[i] - positives[i], positives[i]])
             outcome = np.repeat(np.array([0, 1], np.uint8), 3)
@@ -241,12 +166,12 @@ def test_batches_equal_single_streams() -> None:
         np.testing.assert_allclose(states[i].logs, logs[i], atol=1e-6)
 
 
-def test_learnt_bets_come_near_the_truth() -> None:
+def test_the_fitted_alternative_comes_near_the_truth() -> None:
     drawn = cal.make_miscalibrated(20_000, warp=cal.simulate.temperature(1.3), rng=0)
     state = start_eprocess(lens="binary")
     for part in np.array_split(np.arange(20_000), 40):
         state = state.update(cal.Sketch.of(drawn.y_true[part], drawn.y_prob[part]))
-    shift, slope = state.memory.theta[0]
+    shift, slope = state.memory.theta
     assert abs(shift) < 0.06
     assert 1 + slope == pytest.approx(1 / 1.3, abs=0.05)
     assert state.rejected
@@ -264,9 +189,7 @@ def test_impossible_outcomes_are_infinite_and_can_be_written_down() -> None:
     assert again.value == math.inf
     sure = start_eprocess(lens="binary").update(row(0.0, 0)).update(row(1.0, 1))
     assert sure.value == pytest.approx(1)
-    binned = start_eprocess(lens="binary", wagers=BINNED).update(row(1.0, 0))
-    assert binned.value == math.inf
-    for found in (state, again, binned):
+    for found in (state, again, start_eprocess(lens="binary").update(row(1.0, 0))):
         assert found.strongest == "an outcome that a score of 0 or 1 rules out"
         assert "logit" not in found.verdict
     assert "logit" in start_eprocess(lens="binary").update(row(0.5, 1)).strongest
@@ -281,7 +204,7 @@ def test_empty_windows_only_count() -> None:
 
 
 def test_first_crossing_is_kept() -> None:
-    state = start_eprocess(lens="binary", wagers=EIGHT)
+    state = start_eprocess(lens="binary", alternatives=EIGHT)
     for _ in range(30):
         state = state.update(row(0.5, 1))
     first = state.reached_window
@@ -309,20 +232,17 @@ def test_refusals() -> None:
         ({"shifts": (0.0,)}, "shifts"),
         ({"slopes": (1.0,)}, "slopes"),
         ({"learner": "newton"}, "learner"),
-        ({"tolerance": 0.02}, "learner"),
-        ({"tolerance": 0.6, "learner": None}, "tolerance"),
-        ({"tolerance": 0.1, "learner": None, "stakes": (0.95,)}, "stakes"),
-        ({"shifts": (), "slopes": (), "learner": None}, "nothing is bet on"),
-        ({"edges": (0.0, 0.5)}, "edges"),
-        ({"learnt_share": 0}, "learnt_share"),
+        ({"shifts": (), "slopes": (), "learner": None}, "no alternative"),
         ({"shifts": [0.5]}, "tuple"),
     ):
         with pytest.raises(ArgumentError, match=message):
-            Wagers(**words)
+            Alternatives(**words)
     for plain in (
         {},
         {"format": 2},
         {**state.to_dict(), "logs": [[0.0]]},
+        {**state.to_dict(), "logs": [[0.0], [0.0]]},
+        {**state.to_dict(), "wagers": {**state.to_dict()["wagers"], "edges": [0.0, 0.5, 1.0]}},
         {k: v for k, v in state.to_dict().items() if k != "rows"},
     ):
         with pytest.raises(InputError, match="to_dict"):
@@ -335,3 +255,120 @@ def test_results_can_be_shown() -> None:
     assert "calibrated" not in repr(state)
     assert len(state.to_frame()) == 13
     assert "<table>" in state._repr_html_()
+
+
+def test_published_choice() -> None:
+    assert e_bh([200, 45, 60, 3, 0.5], alpha=0.1).tolist() == [True, True, True, False, False]
+    assert e_bh([40, 1], alpha=0.05).tolist() == [True, False]
+    assert e_bh([39, 1], alpha=0.05).tolist() == [False, False]
+    assert e_bh([math.inf, 0]).tolist() == [True, False]
+
+
+def test_e_bh_by_its_definition() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        values = np.exp(rng.normal(1, 2, 8))
+        ordered = np.sort(values)[::-1]
+        fine = [k for k in range(1, 9) if ordered[k - 1] >= 8 / (k * 0.1)]
+        k = max(fine, default=0)
+        assert e_bh(values, alpha=0.1).sum() == k
+        assert set(values[e_bh(values, alpha=0.1)]) == set(ordered[:k])
+
+
+def test_false_discoveries_are_few() -> None:
+    rng = np.random.default_rng(1)
+    share = []
+    for _ in range(2000):
+        right = rng.normal(size=20)
+        wrong = rng.normal(3, 1, 5)
+        e = np.exp(3 * np.concatenate([right, wrong]) - 4.5)
+        chosen = e_bh(e, alpha=0.2)
+        share.append(chosen[:20].sum() / max(1, chosen.sum()))
+    assert np.mean(share) <= 0.2
+
+
+def test_bad_evalues_are_refused() -> None:
+    for bad in ([], [-1.0], [float("nan")]):
+        with pytest.raises(InputError, match="evalues"):
+            e_bh(bad)
+    with pytest.raises(InputTypeError, match="evalues"):
+        e_bh(["a"])
+
+
+GRID = np.arange(1, 20) / 20
+
+
+def first_alarms(
+    score: np.ndarray, *, rows: int, windows: int, streams: int, rng: int, truth: Any = None, after: int = 0
+) -> np.ndarray:
+    """After how many windows each of many simulated streams first reached 1/alpha; infinite where it never did."""
+    draw = np.random.default_rng(rng)
+    alternatives = Alternatives()
+    rate = score if truth is None else truth.curve(score)
+    logs, memory = np.zeros((streams, len(alternatives.names))), Memory.fresh(streams)
+    first = np.full(streams, np.inf)
+    for window in range(1, windows + 1):
+        counted = draw.multinomial(rows, np.full(len(score), 1 / len(score)), size=streams)
+        positives = draw.binomial(counted, rate if window > after else score)
+        data = Counted(score, counted.astype(float), positives.astype(float))
+        logs = logs + alternatives.log_evalues(data, memory)
+        memory = alternatives.learn(data, memory)
+        first[np.isinf(first) & (alternatives.mixture(logs) >= -math.log(0.05))] = window
+    return first
+
+
+def most_alarms(streams: int, alpha: float) -> int:
+    """More are seen with probability below 0.1 % if the level holds."""
+    return int(stats.binom.isf(0.001, streams, alpha))
+
+
+def test_years_without_change_are_quiet() -> None:
+    alarms = np.isfinite(first_alarms(GRID, rows=5, windows=365, streams=200, rng=1)).sum()
+    assert 0 < alarms <= most_alarms(200, 0.05)  # the bound is not idle
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("shape", [(2, 2), (0.5, 0.5), (1, 30)])
+def test_a_thousand_years_without_change_are_quiet(shape: tuple[float, float]) -> None:
+    scores = np.sort(np.random.default_rng(0).beta(*shape, 60))
+    assert np.isfinite(first_alarms(scores, rows=20, windows=365, streams=1000, rng=2)).sum() <= most_alarms(1000, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("shape", "median", "most"), [((2, 2), 1500, 3500), ((1, 1), 1000, 2400), ((0.5, 0.5), 900, 2000)]
+)
+def test_temperature_is_found_within_so_many_rows(shape: tuple[float, float], median: int, most: int) -> None:
+    scores = stats.beta(*shape).ppf((np.arange(60) + 0.5) / 60)
+    found = 100 * first_alarms(scores, rows=100, windows=100, streams=100, truth=temperature(1.3), rng=3)
+    assert np.isfinite(found).all()
+    assert np.quantile(found, 0.5) <= median
+    assert np.quantile(found, 0.9) <= most
+
+
+def test_a_late_change_is_counted_from_where_it_began() -> None:
+    first = first_alarms(GRID, rows=100, windows=60, after=10, streams=60, truth=temperature(2.0), rng=4)
+    later = first[first > 10]
+    assert len(later) > 50
+    assert 100 * (np.median(later) - 10) < 1500
+
+
+# As a store held it before alternatives had their name; the keys are part of the format.
+STORED = """
+{"format": 1, "wagers": {"shifts": [-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0], "slopes": [0.5, 0.7, 1.4,
+2.0], "learner": "cox", "learnt_share": 0.5, "tolerance": 0.0, "stakes": [0.05, 0.1, 0.2, 0.4, 0.6], "edges":
+null}, "alpha": 0.0020833333333333333, "lens": "binary", "windows": 3, "rows": 38, "reached_window": null,
+"reached_rows": null, "logs": [[-9.557803722674343, -4.066419180470249, -1.8544703367821422,
+-0.6989322312820827, 0.6419320693181838, 1.498369266627223, 2.6441772418995724, 3.9045823379621147,
+-2.0584724973422706, -0.7759075749514192, -0.33178535399801373, -2.431793323720592, 0.47004276869273737]],
+"memory": {"rows": [38.0], "positives": [28.0], "gap": [6.7040638754613795], "square": [5.582073801517346],
+"theta": [[0.4316847425946821, 0.04735407179711662]], "precision": [[15.459265433151383, -0.821948311995501,
+19.135721467654914]]}, "log_best": 1.3365438732306552}
+"""
+
+
+def test_a_state_in_an_old_store_goes_on() -> None:
+    state = EProcess.of_dict(json.loads(STORED))
+    assert state.to_dict() == json.loads(STORED)
+    assert (state.windows, state.rows, state.alternatives) == (3, 38, Alternatives())
+    assert state.log_value == pytest.approx(state.log_best, abs=1e-12)
+    assert state.update(cal.Sketch.of([1], [0.2])).log_value > state.log_value

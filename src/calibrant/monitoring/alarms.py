@@ -1,0 +1,176 @@
+"""Alarms: windows are closed, and tested once, in order, when enough labels have come; scores are compared with the reference.
+
+What comes after the test of a window is recorded and not tested again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..inference.significance import adjust
+from ..sketches.sketch import Sketch
+from ..util.results import number
+from .changepoint import EDetector, goes_on, locate_change, start_detector
+from .ingest import ALL_ROWS
+from .labelfree import ScoreFindings
+from .queries import Part, Stream, Transaction, Window
+from .sequential import RULED_OUT, EProcess, start_eprocess
+from .settings import Settings
+
+__all__ = ["drift_alarms", "fingerprint", "judged", "settle", "start_stream"]
+
+
+def start_stream(settings: Settings, name: str, group_number: int, declared: bool) -> Stream:
+    """Sequential tests before their first window, for all rows or for a group with its part of the level."""
+    share = 1.0 if name == ALL_ROWS else settings.share(group_number, declared)
+    process = start_eprocess(alpha=settings.alpha * share, lens=settings.lens)
+    detector = start_detector(run_length=settings.run_length / share, lens=settings.lens)
+    return Stream(name, group_number, declared, process.to_dict(), detector.to_dict())
+
+
+def fingerprint(sketch: Sketch) -> str:
+    """A short name of what a sketch holds."""
+    return hashlib.sha256(sketch.to_bytes()).hexdigest()[:32]
+
+
+def judged(part: Part, settings: Settings, clock: int | None) -> Sketch:
+    """The labelled rows; after the horizon all rows, where a missing label means no event."""
+    if settings.missing == "negative" and settings.is_past_horizon(part.place, clock):
+        return completed(part.scores, part.outcomes)
+    return part.outcomes
+
+
+def completed(scores: Sketch, outcomes: Sketch) -> Sketch:
+    """All rows, those without a label counted as negative."""
+    place = np.searchsorted(scores._cells, outcomes._cells)
+    positives = np.zeros(len(scores._cells), np.int64)
+    positives[place] = outcomes._kept.positives
+    kept = scores._kept
+    return Sketch(scores._cells, kept._replace(positives=positives), scores.lens)
+
+
+def settle(db: Transaction, settings: Settings) -> tuple[list[int], list[int]]:
+    """Close the windows that are over and test those that are ready; gives both."""
+    clock = db.meta("clock") if settings.rule.by_time else db.meta("rows_seen")
+    closed = []
+    for window in db.waiting():
+        if not window.closed and clock is not None and clock >= settings.rule.span(window.place)[1]:
+            db.save_window(window._replace(closed=True))
+            closed.append(window.place)
+    tested = []
+    last = db.last_tested()
+    for window in db.waiting():
+        if last is not None and window.place < last:
+            if window.closed:
+                db.save_window(window._replace(tested=2))
+            continue
+        if not window.closed or not _is_ready(db, settings, window, clock):
+            break
+        _test(db, settings, window, clock)
+        tested.append(window.place)
+        last = window.place
+    return closed, tested
+
+
+def _is_ready(db: Transaction, settings: Settings, window: Window, clock: int | None) -> bool:
+    n, labelled = db.counts(window.place, ALL_ROWS)
+    return (n > 0 and labelled >= settings.mature * n) or settings.is_past_horizon(window.place, clock)
+
+
+def _test(db: Transaction, settings: Settings, window: Window, clock: int | None) -> None:
+    streams = db.streams()
+    for part in db.parts(window.place):
+        stream = streams.get(part.stream)
+        if stream is None:
+            continue
+        rows = judged(part, settings, clock)
+        before = EProcess.of_dict(stream.eprocess)
+        process, detector = before.update(rows), EDetector.of_dict(stream.detector).update(rows)
+        logs = (_finite(process.log_value), _finite(detector.log_value))
+        db.add_evidence(window.place, part.stream, fingerprint(rows), rows.n, *logs)
+        db.save_stream(stream._replace(eprocess=process.to_dict(), detector=detector.to_dict()))
+        if process.rejected and not before.rejected:
+            past = _labelled(db, settings, part.stream, clock, 0)
+            words, onset = _dated(process.verdict, past, settings)
+            db.add_event(part.place, part.stream, "calibration", process.value, words, onset)
+        if detector.alarmed:
+            _note_change(db, settings, part, detector, clock)
+    db.save_window(db.window(window.place)._replace(tested=1))
+
+
+def _note_change(db: Transaction, settings: Settings, part: Part, detector: EDetector, clock: int | None) -> None:
+    """Record an alarm of the detector: a new change, or the last one that goes on, with its onset and acknowledgement."""
+    *earlier, started = (0, *detector.alarms[:-1])
+    past = _labelled(db, settings, part.stream, clock, started)
+    onset, seen = db.last_event(part.stream, "change")
+    if onset is not None and earlier:
+        before = _labelled(db, settings, part.stream, clock, earlier[-1], started)
+        if before and past and goes_on([s for _, s in before], [s for _, s in past], detector.run_length):
+            change = locate_change([sketch for _, sketch in past])
+            words = f"The change that began at {settings.rule.name(onset)} by estimate goes on: {_plainly(change.alternative)}."
+            db.add_event(part.place, part.stream, "change", detector.run_length, words, onset, seen)
+            return
+    words = (
+        f"The labels stopped being drawn from the scores: bets that could begin at any window reached "
+        f"{number(detector.run_length)}, as chance does at most every {number(detector.run_length)} windows on average."
+    )
+    words, onset = _dated(words, past, settings)
+    db.add_event(part.place, part.stream, "change", detector.run_length, words, onset)
+
+
+def _finite(value: float) -> float | None:
+    """A logarithm for the store: None for that of 0, and for that of infinity the largest that a figure can show."""
+    return None if value == -math.inf else min(value, 1e6)
+
+
+def _labelled(
+    db: Transaction, settings: Settings, stream: str, clock: int | None, start: int, stop: int | None = None
+) -> list[tuple[int, Sketch]]:
+    """Windows of a stream that were tested, from one number to another in the order of the tests, where they have labels."""
+    places = [place for place, *_ in db.evidence(stream)][start:stop]
+    parts = (db.part(place, stream, settings.lens) for place in places)
+    rows = ((past.place, judged(past, settings, clock)) for past in parts)
+    return [(place, sketch) for place, sketch in rows if sketch.n]
+
+
+def _dated(words: str, past: list[tuple[int, Sketch]], settings: Settings) -> tuple[str, int | None]:
+    """Words of an alarm with an estimate of when the change began, and that window."""
+    if not past:
+        return words, None
+    change = locate_change([sketch for _, sketch in past])
+    onset = past[change.index][0]
+    return words + f" By estimate it began at {settings.rule.name(onset)}: {_plainly(change.alternative)}.", onset
+
+
+def _plainly(alternative: str) -> str:
+    """What a shift or slope of the logit means for the scores; what was impossible stands as it is."""
+    if alternative == RULED_OUT:
+        return alternative
+    size = float(alternative.rsplit(" ", 1)[1])
+    if "shift" in alternative:
+        return f"scores too {'high' if size < 0 else 'low'} ({alternative})"
+    return f"scores {'too extreme' if size < 1 else 'not extreme enough'} ({alternative})"
+
+
+def drift_alarms(found: Mapping[str, ScoreFindings], alpha: float) -> list[tuple[str, float, str]]:
+    """Stream, p-value and words where the scores of one window have changed, corrected for distances and for streams (Holm).
+
+    Each window tested adds its own false alarms: over w windows, w times alpha of them are expected on average over references. Windows
+    that share one reference do not err independently, so a given reference can see several times more, or fewer.
+    """
+    best = {}
+    for stream, findings in found.items():
+        if findings.drift is not None:
+            best[stream] = min(
+                zip(findings.drift.adjusted, findings.drift.results, strict=True), key=lambda pair: pair[0]
+            )
+    adjusted = adjust(np.array([p for p, _ in best.values()]), "holm").tolist() if best else []
+    return [
+        (stream, p, f"{r.statistic} {number(r.value)}: {r.effect} (p = {p:.3g} after holm)")
+        for (stream, (_, r)), p in zip(best.items(), adjusted, strict=True)
+        if p <= alpha
+    ]

@@ -1,0 +1,458 @@
+"""Sequential tests of the scores, window by window, that stay valid however often one looks.
+
+If every label is drawn from its score, independently within a window given the past, the e-process reaches 1/alpha with
+probability at most alpha, ever (Ville). On the cells of a Sketch that still holds: a cell's rows are tested at their mean score,
+which can only lower the expected e-value. The state is not mergeable and depends on the order of windows; sketches of one
+window are merged before they are tested. Arrays may have leading axes for many streams at once, which then share the scores
+of their cells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    LensError,
+    UndefinedMetricError,
+    WeightsNotSupportedError,
+)
+from ..inference.sequential import check_level
+from ..input.convert import is_number
+from ..sketches.sketch import Sketch
+from ..util.cached import cached_property
+from ..util.results import Record, number, pvalue_text
+from ..views.view import View
+
+__all__ = ["Alternatives", "Counted", "EProcess", "Memory", "as_counted", "e_bh", "start_eprocess", "window_of"]
+
+Floats = NDArray[np.float64]
+FORMAT = 1
+SHIFTS = (-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0)
+SLOPES = (0.5, 0.7, 1.4, 2.0)
+# The weight of the alternative that is fitted to past windows.
+LEARNT_SHARE = 0.5
+# Entries of stored alternatives that have one value only.
+STORED = {"learnt_share": LEARNT_SHARE, "tolerance": 0.0, "stakes": [0.05, 0.1, 0.2, 0.4, 0.6], "edges": None}
+# What is evidence against the scores where that of every alternative is infinite.
+RULED_OUT = "an outcome that a score of 0 or 1 rules out"
+# The fitted alternative is the null hypothesis until this many rows and both outcomes were seen.
+LEAST_ROWS = 20
+# Prior precision of shift 0 and slope 1: as after rows that tell each to about a third.
+PRIOR = 10.0
+NEWTON_STEPS, LONGEST_STEP, FARTHEST, ENOUGH = 8, 1.0, 5.0, 1e-6
+
+
+class Counted(NamedTuple):
+    """Labelled rows of one window (or of many streams), counted by score."""
+
+    score: Floats
+    """(C,)."""
+    rows: Floats
+    """(..., C)."""
+    positives: Floats
+
+    @property
+    def total(self) -> int:
+        return int(self.rows.sum())
+
+
+def require_labels(view: View, argument: str) -> None:
+    """Refuse a view of scores whose labels have not come."""
+    if view._outcome is None and view.column is None:
+        raise InputError(argument, "holds scores without labels", "wait for the labels, or compare the scores alone")
+
+
+def as_counted(window: Any, argument: str = "window") -> Counted:
+    """The labelled rows of a Sketch or View; none at all is fine."""
+    view = window.view() if isinstance(window, Sketch) else window
+    if not isinstance(view, View):
+        raise InputTypeError(
+            argument, f"must be a labelled Sketch or View; got {type(window).__name__}", "use Sketch.of"
+        )
+    require_labels(view, argument)
+    if view.is_soft:
+        raise UndefinedMetricError("eprocess", "needs outcomes, and these labels are soft")
+    if view.weight_kind == "importance" and not (view.weights == 1).all():
+        raise WeightsNotSupportedError("sample_weight", "rows are tested, and a weight is not a row", "pass counts=")
+    if view.n == 0:
+        return Counted(np.empty(0), np.empty(0), np.empty(0))
+    ties = view.ties
+    return Counted(ties.score, ties.weight, ties.outcome)
+
+
+def window_of(window: Any, lens: str) -> Counted:
+    """The labelled rows of a window, which must be of the lens of the state that it updates."""
+    data = as_counted(window)
+    if data.total and window.lens != lens:
+        raise LensError("window", f"{window.lens!r} asks another question than {lens!r}", "keep to one lens")
+    return data
+
+
+class Memory(NamedTuple):
+    """What is remembered of past windows for the fitted alternative."""
+
+    rows: Floats
+    positives: Floats
+    gap: Floats
+    """Sum of outcome minus score."""
+    square: Floats
+    """Sum of their squares."""
+    theta: Floats
+    """Shift, and slope minus 1."""
+    precision: Floats
+    """Precision of both: entries (0, 0), (0, 1), (1, 1) of the matrix."""
+
+    @classmethod
+    def fresh(cls, *shape: int) -> Memory:
+        """Nothing seen, for streams of this shape."""
+        none = np.zeros(shape)
+        precision = np.broadcast_to(np.array([PRIOR, 0.0, PRIOR]), (*shape, 3)).copy()
+        return cls(none, none, none, none, np.zeros((*shape, 2)), precision)
+
+    def after(self, data: Counted) -> Memory:
+        """The memory after a window: sums go on, and shift and slope move to where window and prior agree best."""
+        p, rows, positives = data
+        theta, precision = _updated(p, rows, positives, self)
+        negatives = rows - positives
+        return Memory(
+            self.rows + rows.sum(axis=-1),
+            self.positives + positives.sum(axis=-1),
+            self.gap + (positives - rows * p).sum(axis=-1),
+            self.square + (positives * (1 - p) ** 2 + negatives * p**2).sum(axis=-1),
+            theta,
+            precision,
+        )
+
+
+def _cox_evidence(p: Floats, yes: Floats, no: Floats, memory: Memory) -> Floats:
+    """Logarithm of the likelihood ratio of the fitted shift and slope against the scores."""
+    ready = (memory.rows >= LEAST_ROWS) & (memory.positives > 0) & (memory.positives < memory.rows)
+    theta = np.where(np.asarray(ready)[..., None], memory.theta, 0.0)
+    z = np.log(p) - np.log1p(-p)
+    eta = theta[..., :1] + (1 + theta[..., 1:]) * z
+    if_yes, if_no = np.logaddexp(0, -z) - np.logaddexp(0, -eta), np.logaddexp(0, z) - np.logaddexp(0, eta)
+    return np.asarray((yes * if_yes + no * if_no).sum(axis=-1))
+
+
+def _updated(p: Floats, rows: Floats, positives: Floats, memory: Memory) -> tuple[Floats, Floats]:
+    """Posterior mode of shift and slope given the window and a normal prior around those known; bounded Newton steps."""
+    kept = (p > 0) & (p < 1)
+    p, rows, positives = p[kept], rows[..., kept], positives[..., kept]
+    z = np.log(p) - np.log1p(-p)
+    known, theta = memory.precision, memory.theta
+    for _ in range(NEWTON_STEPS):
+        rate = _rates(theta, z)
+        gap, back = positives - rows * rate, theta - memory.theta
+        pull = known[..., :2] * back[..., :1] + known[..., 1:] * back[..., 1:]
+        slope = np.stack([gap.sum(-1), gap @ z], axis=-1) - pull
+        step = _solved(_information(z, rows * rate * (1 - rate)) + known, slope)
+        theta = np.clip(theta + step, -FARTHEST, FARTHEST)
+        if np.abs(step).max(initial=0.0) < ENOUGH:
+            break
+    rate = _rates(theta, z)
+    return theta, _information(z, rows * rate * (1 - rate)) + known
+
+
+def _rates(theta: Floats, z: Floats) -> Floats:
+    return np.asarray(0.5 * (1 + np.tanh((theta[..., :1] + (1 + theta[..., 1:]) * z) / 2)))
+
+
+def _information(z: Floats, weight: Floats) -> Floats:
+    return np.stack([weight.sum(-1), weight @ z, weight @ z**2], axis=-1)
+
+
+def _solved(matrix: Floats, vector: Floats) -> Floats:
+    """The step of symmetric 2 by 2 systems, cut to a bounded length."""
+    a, b, c = matrix[..., 0], matrix[..., 1], matrix[..., 2]
+    det = a * c - b * b
+    step = np.stack([c * vector[..., 0] - b * vector[..., 1], a * vector[..., 1] - b * vector[..., 0]], axis=-1)
+    step = step / det[..., None]
+    longest = np.maximum(np.abs(step).max(axis=-1, keepdims=True), LONGEST_STEP)
+    return np.asarray(step * (LONGEST_STEP / longest))
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """The alternatives of a test: the scores are wrong by a shift or a slope of their logit, or as fitted to past windows."""
+
+    shifts: tuple[float, ...] = SHIFTS
+    """The truth is sigmoid(logit p + d)."""
+    slopes: tuple[float, ...] = SLOPES
+    """The truth is sigmoid(k logit p): below 1 for overconfidence."""
+    learner: Literal["cox"] | None = "cox"
+    """A shift and a slope fitted to past windows, with half of the weight; None for none."""
+
+    def __post_init__(self) -> None:
+        _check_numbers(self.shifts, "shifts", lambda d: d != 0, "must differ from 0")
+        _check_numbers(self.slopes, "slopes", lambda k: k > 0 and k != 1, "must be above 0 and differ from 1")
+        if self.learner not in ("cox", None):
+            raise ArgumentError("learner", f"must be 'cox' or None; got {self.learner!r}")
+        if not self.names:
+            raise ArgumentError("shifts", "there is no alternative", "give shifts, slopes or a learner")
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Each alternative in words."""
+        fixed = [f"logit shift {d:+g}" for d in self.shifts] + [f"logit slope {k:g}" for k in self.slopes]
+        return (*fixed, *(() if self.learner is None else (f"learnt ({self.learner})",)))
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Weights of the alternatives in the mixture."""
+        count = len(self.names)
+        if self.learner is None or count == 1:
+            return np.full(count, 1 / count)
+        return np.append(np.full(count - 1, (1 - LEARNT_SHARE) / (count - 1)), LEARNT_SHARE)
+
+    def log_evalues(self, data: Counted, memory: Memory) -> Floats:
+        """Logarithm of each alternative's e-value of a window, (..., members); infinite after an impossible outcome."""
+        p, yes, no = data.score, data.positives, data.rows - data.positives
+        impossible = yes[..., p == 0].sum(axis=-1) + no[..., p == 1].sum(axis=-1) > 0
+        kept = (p > 0) & (p < 1)
+        p, yes, no = p[kept], yes[..., kept], no[..., kept]
+        if_yes, if_no = self._tables(p)
+        logs = yes @ if_yes.T + no @ if_no.T
+        if self.learner is not None:
+            logs = np.concatenate([logs, _cox_evidence(p, yes, no, memory)[..., None]], axis=-1)
+        return np.where(np.asarray(impossible)[..., None], np.inf, logs)
+
+    def _tables(self, p: Floats) -> tuple[Floats, Floats]:
+        """Logarithm of the likelihood ratio of a positive and of a negative row, (members, C), of the fixed alternatives."""
+        shift = np.array(self.shifts)[:, None]
+        both = -np.log1p(p * np.expm1(shift))
+        slope = np.array(self.slopes)[:, None]
+        low, high = np.log(p), np.log1p(-p)
+        total = np.logaddexp(slope * low, slope * high)
+        if_yes = np.concatenate([shift + both, slope * low - total - low])
+        return if_yes, np.concatenate([both, slope * high - total - high])
+
+    def learn(self, data: Counted, memory: Memory) -> Memory:
+        """What is known after a window."""
+        return memory if self.learner is None else memory.after(data)
+
+    def mixture(self, logs: Floats) -> Floats:
+        """Logarithm of the weighted mean over alternatives."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.logaddexp.reduce(logs + np.log(self.weights), axis=-1))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, from which `of_dict` makes the same again."""
+        return {"shifts": list(self.shifts), "slopes": list(self.slopes), "learner": self.learner, **STORED}
+
+    @classmethod
+    def of_dict(cls, plain: Mapping[str, Any]) -> Alternatives:
+        own = {"shifts", "slopes", "learner"}
+        if not isinstance(plain, Mapping) or {k: v for k, v in plain.items() if k not in own} != STORED:
+            raise InputError("wagers", f"must have the entries {sorted({*own, *STORED})}", "read what to_dict gave")
+        return cls(tuple(plain["shifts"]), tuple(plain["slopes"]), plain["learner"])
+
+
+def _check_numbers(values: Any, argument: str, fine: Any, rule: str) -> None:
+    if not isinstance(values, tuple) or not all(is_number(v) and math.isfinite(v) for v in values):
+        raise ArgumentError(argument, f"must be a tuple of numbers; got {values!r}")
+    for value in values:
+        if not fine(value):
+            raise ArgumentError(argument, f"{rule}; got {value!r}")
+
+
+@dataclass(frozen=True, repr=False)
+class EProcess(Record):
+    """The e-process of a test after some windows; `update` gives the next state and leaves this one as it is."""
+
+    alternatives: Alternatives
+    alpha: float
+    lens: str
+    logs: Floats = field(compare=False)
+    """Logarithm of the e-value of each alternative."""
+    memory: Memory = field(compare=False)
+    windows: int = 0
+    rows: int = 0
+    log_best: float = 0.0
+    """Largest logarithm of the e-process so far."""
+    reached_window: int | None = None
+    """After how many windows 1/alpha was first reached."""
+    reached_rows: int | None = None
+
+    @cached_property
+    def log_value(self) -> float:
+        """Logarithm of the e-value now."""
+        return float(self.alternatives.mixture(self.logs))
+
+    @property
+    def value(self) -> float:
+        """The e-value now, which may be combined with those of other streams."""
+        return _exp(self.log_value)
+
+    @property
+    def pvalue(self) -> float:
+        """1 over the largest e-value so far: at most alpha with probability at most alpha, whenever one looks."""
+        return math.exp(-self.log_best) if self.log_best > 0 else 1.0
+
+    @property
+    def rejected(self) -> bool:
+        """Whether 1/alpha was ever reached."""
+        return self.reached_window is not None
+
+    @property
+    def strongest(self) -> str:
+        """The alternative with the largest e-value; after an impossible outcome all are infinite, and it is named instead."""
+        return RULED_OUT if np.isposinf(self.logs).any() else self.alternatives.names[int(np.argmax(self.logs))]
+
+    def update(self, window: Any) -> EProcess:
+        """The state after one more window.
+
+        Parameters
+        ----------
+        window
+            The labelled rows as a Sketch or View. All rows of a window are tested with what was known before it. A window without
+            rows changes nothing but the number of windows.
+        """
+        data = window_of(window, self.lens)
+        if not data.total:
+            return replace(self, windows=self.windows + 1)
+        logs = self.logs + self.alternatives.log_evalues(data, self.memory)
+        memory = self.alternatives.learn(data, self.memory)
+        value = float(self.alternatives.mixture(logs))
+        windows, rows = self.windows + 1, self.rows + data.total
+        first = self.reached_window is None and value >= -math.log(self.alpha)
+        when = (windows, rows) if first else (self.reached_window, self.reached_rows)
+        best = max(self.log_best, value)
+        return EProcess(self.alternatives, self.alpha, self.lens, logs, memory, windows, rows, best, *when)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence; it never claims that predictions are calibrated."""
+        made = f"Bets against the scores turned 1 into {number(_exp(self.log_best))} at best, within {self.rows:,} labelled rows"
+        if self.rejected:
+            when = f"{number(1 / self.alpha)} was reached at window {self.reached_window:,} (row {self.reached_rows:,})"
+            return (
+                f"{made}; {when}: the labels are not drawn from the scores. The strongest bet was on {self.strongest}."
+            )
+        return f"{made}; {number(1 / self.alpha)} would have been needed. No deviation was found."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON holds, from which `of_dict` makes the same state again."""
+        names = ("alpha", "lens", "windows", "rows", "reached_window", "reached_rows")
+        return {
+            "format": FORMAT,
+            "wagers": self.alternatives.to_dict(),
+            **{name: getattr(self, name) for name in names},
+            "logs": [json_floats(self.logs)],
+            "memory": {name: [part.tolist()] for name, part in self.memory._asdict().items()},
+            "log_best": json_floats(np.array([self.log_best]))[0],
+        }
+
+    @classmethod
+    def of_dict(cls, plain: Mapping[str, Any]) -> EProcess:
+        """The state that `to_dict` wrote down."""
+        if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
+            raise InputError("plain", f"is no state of format {FORMAT}", "pass what to_dict gave")
+        try:
+            alternatives = Alternatives.of_dict(plain["wagers"])
+            (stored,) = plain["logs"]
+            logs = np.array([float(v) for v in stored])
+            memory = Memory(*(np.array(plain["memory"][name], np.float64)[0] for name in Memory._fields))
+            counts = (plain["windows"], plain["rows"], float(plain["log_best"]))
+            when = (plain["reached_window"], plain["reached_rows"])
+            state = cls(alternatives, float(plain["alpha"]), str(plain["lens"]), logs, memory, *counts, *when)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise InputError("plain", f"holds no whole state ({error})", "pass what to_dict gave") from None
+        fits = all(a.shape == b.shape for a, b in zip(memory, Memory.fresh(), strict=True))
+        if logs.shape != (len(alternatives.names),) or not fits or np.isnan(logs).any():
+            raise InputError("plain", "its e-values do not fit its alternatives", "pass what to_dict gave")
+        return state
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """One row for each alternative."""
+        with np.errstate(over="ignore"):
+            return {"bets_on": list(self.alternatives.names), "e_value": np.exp(self.logs).tolist()}
+
+    def _title(self) -> str:
+        return f"{self.verdict}\n  e-value now {number(self.value)}, p-value {pvalue_text(self.pvalue)}, {self.windows:,} windows, lens {self.lens}"
+
+
+def _exp(log: float) -> float:
+    """An e-value from its logarithm: finite unless the logarithm is not."""
+    return math.exp(min(log, 709.0)) if log < math.inf else math.inf
+
+
+def json_floats(values: Floats) -> list[float | str]:
+    """Numbers as JSON holds them: infinite ones are text that `float` reads."""
+    return [v if math.isfinite(v) else repr(v) for v in values.tolist()]
+
+
+def start_eprocess(
+    *, alpha: float = 0.05, lens: str = "top_label", alternatives: Alternatives | None = None
+) -> EProcess:
+    """An e-process before its first window: an e-value of 1.
+
+    Parameters
+    ----------
+    alpha
+        Probability of ever reaching 1/alpha if the labels are drawn from the scores.
+    lens
+        The lens of the windows to come.
+    alternatives
+        By default shifts and slopes of the logit with half of the weight, and with the other half a shift and slope fitted to
+        past windows.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.monitoring.sequential import start_eprocess
+    >>> state = start_eprocess(lens="binary")
+    >>> for day in range(20):
+    ...     drawn = cal.make_miscalibrated(100, warp=cal.simulate.bias(0.5), rng=day)
+    ...     state = state.update(cal.Sketch.of(drawn.y_true, drawn.y_prob))
+    >>> state.rejected, state.reached_rows
+    (True, 400)
+    """
+    check_level(alpha)
+    chosen = Alternatives() if alternatives is None else alternatives
+    return EProcess(chosen, float(alpha), lens, np.zeros(len(chosen.names)), Memory.fresh())
+
+
+def e_bh(evalues: Any, *, alpha: float = 0.05) -> NDArray[np.bool_]:
+    """Which hypotheses to reject so that the share of wrong ones is at most alpha on average (Wang and Ramdas 2022).
+
+    Parameters
+    ----------
+    evalues
+        One current e-value for each; not running maxima, which are no e-values. They may depend on one another.
+    alpha
+        Rate of false discoveries.
+
+    Examples
+    --------
+    >>> from calibrant.monitoring.sequential import e_bh
+    >>> e_bh([200, 45, 60, 3, 0.5], alpha=0.1).tolist()
+    [True, True, True, False, False]
+    """
+    values = _checked(evalues)
+    check_level(alpha)
+    count = len(values)
+    order = np.argsort(-values, kind="stable")
+    enough = values[order] * alpha * np.arange(1, count + 1) >= count * (1 - 1e-12)
+    chosen = np.zeros(count, bool)
+    if enough.any():
+        chosen[order[: int(np.flatnonzero(enough)[-1]) + 1]] = True
+    return chosen
+
+
+def _checked(evalues: Any) -> Floats:
+    try:
+        values = np.asarray(evalues, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputTypeError("evalues", f"must be numbers; got {evalues!r}") from None
+    if values.ndim != 1 or len(values) == 0 or not (values >= 0).all():
+        raise InputError("evalues", f"must be one or more numbers from 0 up; got {evalues!r}")
+    return values

@@ -1,0 +1,376 @@
+"""Softmax regression: the scale, vector or matrix of logits with the least loss, by Newton steps or L-BFGS."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import warn_caller
+from ..util.blocks import map_blocks, rows_per_block
+from .scores import TrainingData
+
+__all__ = [
+    "LEAST",
+    "MOST",
+    "LinearSoftmax",
+    "best_matrix",
+    "best_penalty",
+    "best_scale",
+    "best_vector",
+    "bias_corrected",
+    "bounded",
+    "by_newton",
+    "minimised",
+    "newton",
+    "searched_scale",
+    "softmax",
+    "some_rows",
+]
+
+Floats = NDArray[np.float64]
+
+# Parameters beyond this are taken to grow without bound.
+FARTHEST = 1e6
+# A loss below this is none.
+NO_LOSS = 1e-10
+# 1/T is kept within these bounds: beyond them nothing changes for logits of a common size.
+LEAST, MOST = 1e-3, 1e3
+# Up to this many classes a matrix is found by Newton steps, whose curvature has K^4 entries.
+NEWTON_CLASSES = 20
+# Enough rows to start near the optimum of all of them.
+WARM_ROWS = 10_000
+
+
+def softmax(logits: Floats) -> Floats:
+    """Row by row, without overflow."""
+    with np.errstate(under="ignore"):
+        shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+
+
+class LinearSoftmax:
+    """Mean negative log likelihood of softmax(W z + b) and its gradient, block by block."""
+
+    def __init__(self, data: TrainingData) -> None:
+        self.z, self.labels = data.logits, data.labels
+        self.weight = data.weight / data.weight.sum()
+        self.n, self.k = self.z.shape
+
+    def __call__(self, matrix: Floats, bias: Floats) -> tuple[float, Floats, Floats]:
+        """The loss, its gradient in the whole matrix, and in the bias; a vector is a diagonal matrix."""
+        full = matrix.ndim == 2
+
+        def work(start: int, stop: int) -> tuple[float, Floats, Floats]:
+            z, weight, labels = self.z[start:stop], self.weight[start:stop], self.labels[start:stop]
+            logits = (z @ matrix.T if full else z * matrix) + bias
+            logits -= logits.max(axis=1, keepdims=True)
+            rows = np.arange(len(z))
+            own = logits[rows, labels]
+            with np.errstate(under="ignore"):
+                np.exp(logits, out=logits)
+            total = logits.sum(axis=1)
+            loss = float(weight @ (np.log(total) - own))
+            logits *= (weight / total)[:, None]
+            logits[rows, labels] -= weight
+            slope = logits.T @ z if full else np.einsum("ij,ij->j", logits, z)
+            return loss, slope, logits.sum(axis=0)
+
+        parts = map_blocks(work, self.n, rows_per_block(self.k), columns=self.k)
+        return (
+            math.fsum(part[0] for part in parts),
+            np.sum([part[1] for part in parts], axis=0),
+            np.sum([part[2] for part in parts], axis=0),
+        )
+
+    def start(self) -> float:
+        """A scale to start from at which no row is all but certain of another class than its label: there a loss has no curvature."""
+        return min(1.0, max(self.likeliest_scale(), LEAST))
+
+    def likeliest_scale(self) -> float:
+        """u of least negative log likelihood of softmax(u z)."""
+        return likeliest_scale(self.z, self.labels, self.weight)
+
+    def probs(self, matrix: Floats, bias: Floats) -> Floats:
+        """softmax(W z + b) of all rows."""
+        return softmax((self.z @ matrix.T if matrix.ndim == 2 else self.z * matrix) + bias)
+
+    def diagonal_curvature(self, matrix: Floats, bias: Floats) -> Floats:
+        """(2K, 2K) second derivatives of the loss in the factors and biases of a diagonal matrix."""
+        probs = self.probs(matrix, bias)
+        weighed = probs * self.weight[:, None]
+        scaled = probs * self.z
+        own = [weighed.sum(axis=0), (weighed * self.z).sum(axis=0), (weighed * self.z * self.z).sum(axis=0)]
+        both = (scaled * self.weight[:, None]).T @ scaled
+        one = (scaled * self.weight[:, None]).T @ probs
+        none = weighed.T @ probs
+        top = np.hstack([np.diag(own[2]) - both, np.diag(own[1]) - one])
+        return np.vstack([top, np.hstack([(np.diag(own[1]) - one).T, np.diag(own[0]) - none])])
+
+    def full_curvature(self, matrix: Floats, bias: Floats) -> Floats:
+        """(K (K + 1), K (K + 1)) second derivatives; the parameters of a class are its row of the matrix, then its bias."""
+        probs = self.probs(matrix, bias)
+        features = np.column_stack([self.z, np.ones(self.n)])
+        k, size = self.k, self.k + 1
+        each = (probs[:, :, None] * features[:, None, :]).reshape(self.n, k * size)
+        weighed = each * self.weight[:, None]
+        out = -(weighed.T @ each)
+        for a in range(k):
+            own = slice(a * size, (a + 1) * size)
+            out[own, own] += weighed[:, own].T @ features
+        return out
+
+
+def by_newton(
+    loss: Callable[[Floats], tuple[float, Floats, Floats]], start: Floats, tolerance: float = 1e-12
+) -> Floats:
+    """Newton steps, halved while they do not help, on a convex loss with its gradient and curvature.
+
+    Directions in which the loss is flat are left where they are; parameters that run away are stopped at a million.
+    """
+    x = start
+    value, slope, curvature = loss(x)
+    for _ in range(200):
+        ridge = 1e-12 * max(float(np.abs(np.diag(curvature)).max()), 1e-300)
+        step = np.linalg.solve(curvature + ridge * np.eye(len(x)), slope)
+        gain = float(step @ slope)
+        if gain <= tolerance * max(1.0, abs(value)):
+            return np.asarray(x - step)  # what is then left is the square of nothing
+        length = 1.0
+        while length > 1e-10:
+            new = loss(x - length * step)
+            if new[0] <= value - 1e-4 * length * gain:
+                break
+            length /= 2
+        else:
+            break
+        x, (value, slope, curvature) = x - length * step, new
+        if np.abs(x).max() > FARTHEST or value < NO_LOSS:
+            _warn_of_separation()
+            break
+    return x
+
+
+def _warn_of_separation() -> None:
+    warn_caller(
+        "the labels can be told apart without error, so the parameters grow without bound; they are stopped on the way",
+    )
+
+
+def minimised(loss: Callable[[Floats], tuple[float, Floats]], start: Floats, gradient: float = 1e-10) -> Floats:
+    """L-BFGS, for more parameters than a matrix of curvatures should have, or where none is at hand."""
+    from scipy.optimize import minimize
+
+    options = {"maxiter": 2000, "maxfun": 5000, "ftol": 1e-14, "gtol": gradient, "maxcor": 20}
+    limits = [(-FARTHEST, FARTHEST)] * len(start)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=limits, options=options)
+    if np.abs(found.x).max() >= FARTHEST:
+        _warn_of_separation()
+    return np.asarray(found.x)
+
+
+def some_rows(linear: LinearSoftmax, rows: NDArray[np.intp], weight: Floats) -> LinearSoftmax:
+    """The same model on rows in the order given, with other weights; rows without weight are left out."""
+    rows = rows[weight[rows] > 0]
+    part = object.__new__(LinearSoftmax)
+    part.z, part.labels, part.weight = linear.z[rows], linear.labels[rows], weight[rows]
+    part.weight = part.weight / part.weight.sum()
+    part.n, part.k = part.z.shape
+    return part
+
+
+class Moments:
+    """Loss, slope and curvature of the mean negative log likelihood of softmax(u z)."""
+
+    def __init__(self, logits: Floats, labels: NDArray[Any], weight: Floats) -> None:
+        self.z = logits - logits.max(axis=1, keepdims=True)
+        self.own = self.z[np.arange(len(labels)), labels]
+        self.weight = weight / weight.sum()
+
+    def __call__(self, u: float) -> tuple[float, float, float]:
+        def work(start: int, stop: int) -> tuple[float, float, float]:
+            z, weight = self.z[start:stop], self.weight[start:stop]
+            with np.errstate(under="ignore"):
+                power = np.exp(u * z)
+            total = power.sum(axis=1)
+            first = np.einsum("ij,ij->i", power, z) / total
+            power *= z
+            second = np.einsum("ij,ij->i", power, z) / total
+            own = self.own[start:stop]
+            # Not `@`: the threads that the linear algebra library starts for a product this short wait longer than they work.
+            return (
+                float(np.einsum("i,i->", weight, np.log(total) - u * own)),
+                float(np.einsum("i,i->", weight, first - own)),
+                float(np.einsum("i,i->", weight, second - first * first)),
+            )
+
+        parts = map_blocks(work, len(self.z), rows_per_block(self.z.shape[1]), columns=self.z.shape[1])
+        return tuple(math.fsum(column) for column in zip(*parts, strict=True))  # type: ignore[return-value]
+
+
+def best_scale(data: TrainingData) -> float:
+    """u = 1/T of least negative log likelihood, with a warning where it lies at a bound."""
+    rows = data.logits, data.labels, data.weight
+    return bounded(likeliest_scale(*rows), lambda: Moments(*rows))
+
+
+def likeliest_scale(logits: Floats, labels: NDArray[Any], weight: Floats) -> float:
+    """The loss is convex in u: Newton steps kept inside a bracket."""
+    moments = Moments(logits, labels, weight)
+    if not moments.own.any() and moments.z.any():
+        return MOST
+    start = 1.0
+    if len(labels) > 4 * WARM_ROWS:
+        step = len(labels) // WARM_ROWS
+        start = newton(Moments(logits[::step], labels[::step], weight[::step]), 1.0, 1e-3)
+    return newton(moments, start, 1e-6)
+
+
+def newton(moments: Moments, start: float, tolerance: float) -> float:
+    """The last step is shorter than `tolerance`, so what is left is of the order of its square."""
+    low, high, u = LEAST, MOST, start
+    for _ in range(100):
+        _, slope, curvature = moments(u)
+        if slope == 0 and curvature == 0:  # logits that differ nowhere: any temperature is as good
+            return 1.0
+        low, high = (u, high) if slope < 0 else (low, u)
+        # In ln u, where the step is as safe for small u as for large.
+        bend = u * u * curvature + u * slope
+        step = math.exp(min(max(-u * slope / bend, -2.0), 2.0)) if bend > 0 else (2.0 if slope < 0 else 0.5)
+        new = u * step
+        if not low < new < high:
+            new = math.sqrt(low * high)
+        if abs(new / u - 1) < tolerance:
+            return new
+        u = new
+    return u
+
+
+def bounded(u: float, moments: Callable[[], Moments] | None = None) -> float:
+    """u within the bounds; the warning where it is not says why, as far as the moments of the scale alone tell."""
+    if u > MOST * 0.999:
+        if moments is not None and not moments().own.any():
+            _warn("every label has the largest logit of its row, so the best temperature is 0", 1 / MOST)
+        else:
+            _warn(f"the best temperature lies below {1 / MOST:g}: multiply the logits by a number first", 1 / MOST)
+    elif u < LEAST * 1.001:
+        if u <= 0 or (moments is not None and moments()(0.0)[1] >= 0):
+            _warn("the logits say less than nothing about the labels, so the best temperature is infinite", 1 / LEAST)
+        else:
+            _warn(f"the best temperature lies above {1 / LEAST:g}: divide the logits by a number first", 1 / LEAST)
+    return min(max(u, LEAST), MOST)
+
+
+def _warn(why: str, used: float) -> None:
+    warn_caller(f"{why}; {used:g} is used")
+
+
+def searched_scale(data: TrainingData) -> float:
+    """The scale of least Brier score, by Brent's search in ln u."""
+    from scipy.optimize import minimize_scalar
+
+    logits, labels = data.logits, data.labels
+    weight = data.weight / data.weight.sum()
+    rows = np.arange(data.n)
+
+    def loss(t: float) -> float:
+        probs = softmax(math.exp(t) * logits)
+        return float(weight @ (np.square(probs).sum(axis=1) - 2 * probs[rows, labels] + 1))
+
+    grid = np.linspace(math.log(LEAST), math.log(MOST), 41)
+    tried = [loss(t) for t in grid]
+    if min(tried) < 1e-12:  # nothing is left to gain, and more of the same would still help
+        return bounded(MOST, lambda: Moments(logits, labels, weight))
+    best = int(np.argmin(tried))
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, 40)]
+    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
+    return bounded(math.exp(float(found.x)), lambda: Moments(logits, labels, weight))
+
+
+def bias_corrected(linear: LinearSoftmax) -> tuple[float, Floats]:
+    """The scale within its bounds and the bias of softmax(u z + b) of least loss; the bias of the first class is 0."""
+    k = linear.k
+    # The factors of all classes are one.
+    lift = np.zeros((2 * k, k))
+    lift[:k, 0] = 1
+    lift[k + 1 :, 1:] = np.eye(k - 1)
+
+    def loss(x: Floats) -> tuple[float, Floats, Floats]:
+        whole = lift @ x
+        value, slope, shift = linear(whole[:k], whole[k:])
+        curvature = linear.diagonal_curvature(whole[:k], whole[k:])
+        return value, np.concatenate([slope, shift]) @ lift, lift.T @ curvature @ lift
+
+    x = by_newton(loss, np.append(linear.start(), np.zeros(k - 1)))
+    if LEAST <= x[0] <= MOST:
+        return float(x[0]), np.append(0.0, x[1:])
+    near = x[1:] * MOST / x[0] if x[0] > MOST else np.zeros(k - 1)
+    if x[0] > MOST and loss(np.append(MOST, near))[0] < NO_LOSS:  # told apart without error, as has been warned
+        return MOST, np.append(0.0, near)
+    scale = bounded(float(x[0]))
+
+    def of_bias(bias: Floats) -> tuple[float, Floats, Floats]:
+        value, slope, curvature = loss(np.append(scale, bias))
+        return value, slope[1:], curvature[1:, 1:]
+
+    # The bias that goes with another scale would be worse than none.
+    return scale, np.append(0.0, by_newton(of_bias, near))
+
+
+def best_vector(linear: LinearSoftmax) -> tuple[Floats, Floats]:
+    """The factors and the bias of softmax(w * z + b) of least loss; the bias of the first class is 0."""
+    k = linear.k
+    kept = np.arange(2 * k) != k
+
+    def loss(x: Floats) -> tuple[float, Floats, Floats]:
+        bias = np.append(0.0, x[k:])
+        value, slope, shift = linear(x[:k], bias)
+        return value, np.append(slope, shift[1:]), linear.diagonal_curvature(x[:k], bias)[np.ix_(kept, kept)]
+
+    x = by_newton(loss, np.append(np.full(k, linear.start()), np.zeros(k - 1)))
+    return x[:k], np.append(0.0, x[k:])
+
+
+def best_matrix(
+    linear: LinearSoftmax, strength: float, intercept: float, start: Floats | None = None, gradient: float = 1e-9
+) -> tuple[Floats, Floats]:
+    """The matrix and the bias of softmax(W z + b) under the penalties; `start` is (K, K + 1), the bias in its last column."""
+    k = linear.k
+    # Half the price of each parameter, squared.
+    price = np.full((k, k + 1), strength / (k * (k - 1)))
+    price[np.arange(k), np.arange(k)] = 0
+    price[:, k] = intercept / k
+    at = np.column_stack([linear.start() * np.eye(k), np.zeros(k)]) if start is None else start
+
+    def first(x: Floats) -> tuple[float, Floats]:
+        theta = x.reshape(k, k + 1)
+        value, slope, shift = linear(theta[:, :k], theta[:, k])
+        whole = np.column_stack([slope, shift]) + 2 * price * theta
+        return value + float((price * theta**2).sum()), whole.ravel()
+
+    def second(x: Floats) -> tuple[float, Floats, Floats]:
+        theta = x.reshape(k, k + 1)
+        curvature = linear.full_curvature(theta[:, :k], theta[:, k])
+        return *first(x), curvature + np.diag(2 * price.ravel())
+
+    newton = k <= NEWTON_CLASSES
+    x = by_newton(second, at.ravel(), gradient**1.5) if newton else minimised(first, at.ravel(), gradient)
+    theta = x.reshape(k, k + 1)
+    return np.ascontiguousarray(theta[:, :k]), theta[:, k].copy()
+
+
+def best_penalty(folds: Iterable[tuple[LinearSoftmax, LinearSoftmax, float]]) -> float:
+    """The penalty of a matrix with the least held-out loss, from folds of training rows, held-out rows and the weight of the latter."""
+    strengths = 10.0 ** np.arange(2, -4, -1)  # from the stiffest on, each fit starts from the last
+    losses = np.zeros(len(strengths))
+    for train, test, share in folds:
+        start = None
+        for place, strength in enumerate(strengths):
+            matrix, bias = best_matrix(train, float(strength), float(strength), start, 1e-5)
+            losses[place] += share * test(matrix, bias)[0]
+            start = np.column_stack([matrix, bias])
+    best = np.flatnonzero(losses == losses.min())[-1]  # of equal ones the smallest penalty
+    return float(strengths[best])
