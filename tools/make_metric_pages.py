@@ -18,7 +18,7 @@ import numpy as np
 
 import calibrant as cal
 import metric_pictures
-from calibrant.metrics.references import REFERENCES
+from calibrant.metrics.references import references
 from calibrant.metrics.signature import EXPLAIN
 from make_gallery import plain_settings, png_of
 
@@ -210,7 +210,7 @@ def cost(metric: cal.metrics.Metric) -> str:
 def page(metric: cal.metrics.Metric) -> str:
     """One metric as Markdown."""
     formula = formulas()[metric.id]
-    url = REFERENCES[metric.cite].url
+    url = references()[metric.cite].url
     link = f" [{url.split('//')[1].split('/')[0]}]({url})" if url else ""
     lines = [f"# {metric.id}: {metric.name}", "", "## Meaning", "", *meaning(metric), "## Formula", "", formula, ""]
     lines += [symbols(formula), ""] if symbols(formula) else []

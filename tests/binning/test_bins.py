@@ -384,7 +384,7 @@ def test_a_curve_holds_its_table_and_says_what_it_is() -> None:
     assert (len(curve), curve.lens, curve.level, curve.method) == (4, "binary", 0.9, "wilson")
     assert repr(curve).splitlines()[0] == "Calibration curve (binary, 90% wilson intervals)"
     assert len(repr(curve).splitlines()) == 6
-    assert "<caption>Calibration curve (binary, 90% wilson intervals)</caption>" in curve._repr_html_()
+    assert "<p>Calibration curve (binary, 90% wilson intervals)</p>" in curve._repr_html_()
     found = curve.to_dict()
     assert (found["lower"][1], found["upper"][1], found["rate"][1]) == (None, None, None)
     assert list(curve.to_frame().columns)[-2:] == ["lower", "upper"]

@@ -372,7 +372,7 @@ def test_what_is_not_looked_at_is_refused() -> None:
         cal.recalibrate(y, p, cv=3)
     with pytest.raises(cal.InputTypeError, match="sample_weight: was given beside Predictions"):
         cal.recalibrate(cal.Predictions(y, p), sample_weight=y + 1)
-    with pytest.raises(cal.InputTypeError, match="y_true: is a View"):
+    with pytest.raises(cal.InputTypeError, match="y_true: is a view, and rows are needed here"):
         cal.recalibrate(cal.views.View(p, y))
     with pytest.raises(cal.UndefinedMetricError, match="one class for each row"):
         cal.recalibrate(p, p, soft=True)

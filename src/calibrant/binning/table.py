@@ -13,7 +13,7 @@ from ..errors import ArgumentError, UndefinedMetricError
 from ..input.convert import is_number
 from ..input.weights import WeightKind
 from ..util.cached import cached_property
-from ..util.results import frame_of, html_table, number
+from ..util.results import Result, number
 
 __all__ = ["BinTable", "Closed", "check_interval", "weighted_power"]
 
@@ -22,12 +22,15 @@ Floats = NDArray[np.float64]
 Closed = Literal["right", "left"]
 
 
-@dataclass(frozen=True)
-class BinTable:
+@dataclass(frozen=True, repr=False)
+class BinTable(Result):
     """Bins of scores with what fell into each; empty bins are kept and shown as empty.
 
     `excess` is the sum of weight times (score - outcome), exact for unweighted rows: positive where the scores are too high.
     """
+
+    _numeric = range(6)
+    _width = 9
 
     low: Floats
     high: Floats
@@ -95,27 +98,16 @@ class BinTable:
         with np.errstate(invalid="ignore", divide="ignore"):
             return _binomial_interval(n * self.rate, n, 1 - level, method)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain lists; an empty bin has None for its means."""
-        return {
-            "low": self.low.tolist(),
-            "high": self.high.tolist(),
-            "rows": self.rows.tolist(),
-            "weight": self.weight.tolist(),
-            "mean_score": _none(self.mean_score),
-            "rate": _none(self.rate),
-            "gap": [None if bare else gap for bare, gap in zip(self.empty, self.gap.tolist(), strict=True)],
-        }
+    def _fields(self) -> dict[str, Any]:
+        """An empty bin has no means."""
+        fields = {name: getattr(self, name) for name in ("low", "high", "rows", "weight", "mean_score", "rate")}
+        return {**fields, "gap": np.where(self.empty, np.nan, self.gap)}
 
-    def to_frame(self) -> Any:
-        """One row for each bin, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
+    def _columns(self) -> dict[str, list[Any]]:
+        return self.to_dict()
 
-    def __repr__(self) -> str:
-        return "\n".join("  ".join(cell.rjust(9) for cell in row) for row in [self._headings(), *self._lines()])
-
-    def _repr_html_(self) -> str:
-        return html_table(self._headings(), self._lines())
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        return self._headings(), self._lines()
 
     @staticmethod
     def _headings() -> list[str]:
@@ -142,10 +134,6 @@ def check_interval(level: Any, method: Any, argument: str = "level") -> None:
         raise ArgumentError(argument, f"must lie between 0 and 1; got {level!r}", "for example 0.95")
     if method not in ("clopper_pearson", "jeffreys", "wilson"):
         raise ArgumentError("method", f"must be 'clopper_pearson', 'jeffreys' or 'wilson'; got {method!r}")
-
-
-def _none(values: Floats) -> list[float | None]:
-    return [None if np.isnan(value) else value for value in values.tolist()]
 
 
 def _binomial_interval(k: Floats, n: Floats, alpha: float, method: str) -> tuple[Floats, Floats]:

@@ -15,10 +15,9 @@ from ..input.convert import column, is_number, numbers
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
 from ..util.results import Result, number
-from ..views.keywords import check_words
+from ..views.keywords import check_keywords
 from ..views.lenses import within_top
 from ..views.resolve import as_predictions, views_of
-from ..views.selections import parse_selection
 from ..views.view import Block, VectorView
 from .rows import check_cost, finite_column, one_view, read_distributions, several_classes
 
@@ -149,8 +148,8 @@ def expected_cost(
     >>> round(found.claimed, 4), found.realised
     (0.55, 0.0)
     """
-    check_words(expected_cost, keywords)
-    source = parse_selection(where, as_predictions(y_true, y_prob, keywords))
+    check_keywords(expected_cost, keywords)
+    source = as_predictions(y_true, y_prob, keywords, where)
     if where is not None and policy is not None:
         raise ArgumentError("where", "was given beside policy=", "choose the rows of both first")
     view = _whole_rows(several_classes("expected_cost", source))
@@ -327,8 +326,8 @@ def _top(
     function: Callable[..., Any], y_true: Any, y_prob: Any, k: Any, where: Any, keywords: dict[str, Any]
 ) -> tuple[float, float]:
     k = check_whole(k, "k")
-    check_words(function, keywords)
-    source = parse_selection(where, as_predictions(y_true, y_prob, keywords))
+    check_keywords(function, keywords)
+    source = as_predictions(y_true, y_prob, keywords, where)
     several_classes(function.__name__, source)
     if k >= source.k:
         return 1.0, 1.0

@@ -15,9 +15,8 @@ from ..input.predictions import Predictions
 from ..input.weights import WeightKind
 from ..sketches.sketch import Sketch
 from ..util.cached import cached_property
-from ..views.keywords import check_words, unknown_word
-from ..views.resolve import as_predictions, views_of
-from ..views.selections import parse_selection
+from ..views.keywords import check_keywords, unknown_word
+from ..views.resolve import as_predictions, resolve, views_of
 from ..views.view import VectorView, View
 
 __all__ = [
@@ -135,16 +134,9 @@ def one_view(
     function: Callable[..., Any], y_true: Any, y_prob: Any, lens: Any, where: Any, keywords: Mapping[str, Any]
 ) -> View:
     """The one yes-or-no question a decision is about; `function` is what was called."""
-    check_words(function, keywords)
-    if isinstance(y_true, Sketch):
-        y_true = y_true.view()
-    if isinstance(y_true, (View, VectorView)):
-        if y_prob is not None or keywords or where is not None:
-            raise InputTypeError("y_true", "is a view, which already holds everything", "pass the view alone")
-        views: list[View | VectorView] = [y_true]
-    else:
-        source: Predictions = parse_selection(where, as_predictions(y_true, y_prob, keywords))
-        views = views_of(source, lens)
+    check_keywords(function, keywords)
+    source = resolve(y_true, y_prob, keywords, where)
+    views = views_of(source, lens if isinstance(source, Predictions) else "auto")
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
         raise LensError("lens", f"{function.__name__} asks one question of each row", "use 'top_label' or 'class:NAME'")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, InputError
 from ..input.convert import is_number
 from ..util.results import Result, number
-from ..views.keywords import check_words
+from ..views.keywords import check_keywords
 from .rows import Judged, check_cost, check_level, finite_column, lower_bound, read_judged, upper_bound
 
 __all__ = ["ThresholdChoice", "ThresholdTest", "choose_threshold"]
@@ -153,7 +153,7 @@ def choose_threshold(
     >>> choose_threshold(y, p, accuracy=0.9).threshold
     0.83
     """
-    check_words(choose_threshold, keywords)
+    check_keywords(choose_threshold, keywords)
     goal = [
         name for name, value in (("accuracy", accuracy), ("coverage", coverage), ("cost", cost)) if value is not None
     ]

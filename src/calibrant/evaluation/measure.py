@@ -25,9 +25,9 @@ from ..recalibration.scores import names_array
 from ..sketches.collection import Sketches
 from ..sketches.sketch import CELLS
 from ..util.checks import check_whole
-from ..views.keywords import PREDICTION_WORDS, unknown_word
+from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
-from ..views.resolve import as_predictions, views_of
+from ..views.resolve import as_predictions, resolve, views_of
 from ..views.selections import parse_selection
 from ..views.view import VectorView, View
 from .header import header_of, sketched_header
@@ -42,6 +42,7 @@ SPENT = "the budget was spent before its turn"
 NO_TIME = "resampling does not fit into the budget"
 
 
+@checks_keywords()
 def evaluate(
     y_true: Any,
     y_prob: Any = None,
@@ -93,24 +94,6 @@ def evaluate(
     >>> round(result["brier"], 4)
     0.105
     """
-    for word, value in words.items():
-        if word not in PREDICTION_WORDS:
-            known = [
-                "metrics",
-                "by",
-                "lens",
-                "bins",
-                "binning",
-                "where",
-                "budget",
-                "interval",
-                "assess",
-                "n_resamples",
-                "rng",
-                "map",
-                *PREDICTION_WORDS,
-            ]
-            raise unknown_word("evaluate", word, value, known)
     if by is not None:
         if "groups" in words:
             raise GroupError("by", "and groups= were both given", "pass the groups once, as by=")
@@ -132,8 +115,9 @@ def evaluate(
     # A number for every metric gives way where one cuts by other means, such as a tree.
     given = {"lens": lens, "bins": as_default(bins), "binning": binning}
     if isinstance(y_true, Sketches):
-        if y_prob is not None or words or where is not None or map is not None:
-            raise InputTypeError("y_true", "is sketches, which already hold everything", "pass them alone")
+        resolve(y_true, y_prob, words, where)
+        if map is not None:
+            raise InputTypeError("map", "cannot be applied to sketches", "pass the rows")
         return _evaluated_sketches(y_true, chosen, given, infer, budget)
     try:
         checked = as_predictions(y_true, y_prob, words)
@@ -240,7 +224,7 @@ def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metri
         raise ArgumentError(
             "metrics", f"must be 'recommended', 'all', or names; got {metrics!r}", "for example ['ece']"
         )
-    chosen = [m if isinstance(m, Metric) else catalogue[m] for m in metrics]
+    chosen = [catalogue[m] for m in metrics]
     if not chosen:
         raise ArgumentError("metrics", "is an empty list", "name at least one, for example ['ece']")
     return chosen
@@ -311,7 +295,7 @@ def with_direction(result: Result, m: Metric, p: Predictions | Sketches, options
         return replace(result, direction="")
     evidence = None
     if result.pvalue is None or m.alternative != "two-sided":
-        from ..inference.evidence import points_somewhere
+        from ..inference.significance import points_somewhere
 
         if not isinstance(p, Sketches):
             evidence = points_somewhere(m, p, options, ALPHA)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ArgumentError
 from ..metrics.registry import catalogue
-from ..util.results import frame_of, html_table, text_table
+from ..util.results import Result, text_table
 
 __all__ = ["USE_CASES", "Recommendation", "recommend"]
 
 
-@dataclass(frozen=True)
-class Recommendation:
+@dataclass(frozen=True, repr=False)
+class Recommendation(Result):
     """Which metrics answer a use case, and why."""
 
     use_case: str
@@ -21,22 +22,21 @@ class Recommendation:
     metrics: tuple[str, ...]
     why: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
-    def to_frame(self) -> Any:
-        """One row for each metric, as a frame of the library at hand."""
+    def _columns(self) -> dict[str, Sequence[Any]]:
         rows = [catalogue[id] for id in self.metrics]
-        return frame_of({"metric": self.metrics, "name": [m.name for m in rows], "summary": [m.summary for m in rows]})
+        return {"metric": self.metrics, "name": [m.name for m in rows], "summary": [m.summary for m in rows]}
 
     def __repr__(self) -> str:
-        lines = text_table(["metric", "meaning"], [[id, catalogue[id].summary] for id in self.metrics])
-        return "\n".join([f"{self.use_case}: {self.question}", *(f"  {line}" for line in lines), self.why])
+        return "\n".join([self._title(), *(f"  {line}" for line in text_table(*self._table())), self.why])
 
-    def _repr_html_(self) -> str:
-        rows = [[id, catalogue[id].name, catalogue[id].summary] for id in self.metrics]
-        return html_table(["metric", "name", "meaning"], rows, f"{self.use_case}: {self.question} {self.why}")
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        return ["metric", "meaning"], [[id, catalogue[id].summary] for id in self.metrics]
+
+    def _title(self) -> str:
+        return f"{self.use_case}: {self.question}"
+
+    def _notes(self) -> tuple[str, ...]:
+        return (self.why,)
 
 
 # The five use cases of the survey of calibration metrics, and four that users ask for beside them.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, LensError, WeightsNotSupportedError
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_lines, html_table, number
-from ..views.keywords import check_words
+from ..util.results import Record, number
+from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
 from ..views.view import View
 from .sequential import check_level, one_view
@@ -30,8 +31,8 @@ TOO_MANY = 20_000
 TILE = 64
 
 
-@dataclass(frozen=True)
-class CalibrationBand:
+@dataclass(frozen=True, repr=False)
+class CalibrationBand(Record):
     """Bounds of the calibration curve at the scores that occur: all hold together with probability ``1 - alpha`` at least.
 
     Where scores were rounded, `low` and `high` bound the mean of the curve over the scores that fell together, which a steep
@@ -93,26 +94,24 @@ class CalibrationBand:
         first, last = self.outside[0], self.outside[-1]
         return f"The diagonal leaves the band ({sure}) at scores from {number(first)} to {number(last)}: calibration is rejected."
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values and lists."""
-        names = ("alpha", "method", "n", "lens", "digits", "covers_diagonal", "is_empty", "verdict")
-        arrays = {name: getattr(self, name).tolist() for name in ("score", "low", "high", "rows")}
-        return {**{name: getattr(self, name) for name in names}, **arrays}
+    def _fields(self) -> dict[str, Any]:
+        further = ("covers_diagonal", "is_empty", "verdict")
+        return {**super()._fields(), **{name: getattr(self, name) for name in further}}
 
-    def to_frame(self) -> Any:
-        """One row for each score, as a frame of the library at hand."""
-        return frame_of({name: getattr(self, name).tolist() for name in ("score", "low", "high", "rows")})
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        return {name: getattr(self, name).tolist() for name in ("score", "low", "high", "rows")}
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         rounded = "" if self.digits is None else f", scores rounded to {self.digits} digits"
         return f"{self.verdict}\n  {self.n:,} rows, {len(self.score):,} scores{rounded}, method {self.method}"
 
-    def _repr_html_(self) -> str:
+    def _table(self) -> tuple[list[str], list[list[str]]]:
         shown = np.unique(np.linspace(0, len(self.score) - 1, 21).astype(np.intp))
         rows = [[number(self.score[i]), number(self.low[i]), number(self.high[i])] for i in shown]
-        return html_lines(repr(self)) + html_table(["score", "low", "high"], rows)
+        return ["score", "low", "high"], rows
 
 
+@checks_keywords()
 def calibration_band(
     y_true: Any,
     y_prob: Any = None,
@@ -160,7 +159,6 @@ def calibration_band(
         raise ArgumentError("method", f"must be 'clopper_pearson' or 'yang_barber'; got {method!r}")
     if digits is not None and check_whole(digits, "digits") > 15:
         raise ArgumentError("digits", f"must be at most 15; got {digits}")
-    check_words(calibration_band, keywords)
     view = one_view(y_true, y_prob, lens, where, keywords, "calibration_band")
     if not isinstance(view, View):
         raise LensError("lens", "gives whole rows of probabilities, and one score is needed", "use 'top_label'")

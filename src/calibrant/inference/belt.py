@@ -17,7 +17,7 @@ from ..metrics.hints import warn_of_sure_scores
 from ..metrics.registry import catalogue
 from ..metrics.reliability_curve import one_question
 from ..util.checks import check_whole
-from ..views.keywords import check_words
+from ..views.keywords import checks_keywords
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
 from .fitted import few_terms_of_line, gain_over_scores, limit_gain, refuse_importance
@@ -36,6 +36,7 @@ HIGHEST_DEGREE = 4
 NODES = 64
 
 
+@checks_keywords()
 def giviti_test(
     y_true: Any,
     y_prob: Any = None,
@@ -93,7 +94,7 @@ def giviti_test(
         raise ArgumentError("max_degree", f"must be from {first} to {HIGHEST_DEGREE}; got {max_degree!r}")
     check_method(method, ("auto", "likelihood_ratio", "consistency"))
     check_whole(n_resamples, "n_resamples")
-    view = view_to_test(giviti_test, y_true, y_prob, lens, where, keywords)
+    view = view_to_test("giviti_test", y_true, y_prob, lens, where, keywords)
     warn_of_sure_scores(view, "giviti_test")
     free = 2 if external else 1
 
@@ -162,12 +163,8 @@ def simulated(result: SignificanceResult, pvalues: Floats, why: str) -> Signific
     )
 
 
-def view_to_test(
-    test: Callable[..., Any], y_true: Any, y_prob: Any, lens: Any, where: Any, keywords: dict[str, Any]
-) -> View:
+def view_to_test(name: str, y_true: Any, y_prob: Any, lens: Any, where: Any, keywords: dict[str, Any]) -> View:
     """The one question that is tested, with hard labels and rows that count."""
-    name = test.__name__
-    check_words(test, keywords)
     refuse_rows_by_label(where)
     source, _ = read_source(y_true, y_prob, where, keywords)
     views = views_of(source, lens)

@@ -16,8 +16,8 @@ from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_lines, html_table, json_values, number, pvalue_text, text_table
-from ..views.keywords import PREDICTION_WORDS, check_words
+from ..util.results import Result, number, pvalue_text
+from ..views.keywords import PREDICTION_WORDS, checks_keywords
 from ..views.selections import Selection, parse_selection
 from .resampling import PredictionSampler, generator, many, refuse_options_of_rows, seed_of
 
@@ -44,8 +44,8 @@ class Difference:
         return f"{self.first} - {self.second}: {number(self.difference)} {interval}, p = {pvalue_text(self.pvalue)}"
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
     """One metric of several models on the same rows, and every difference with its interval and p-value."""
 
     metric: str
@@ -65,22 +65,9 @@ class Comparison:
                 return Difference(*pair, -found.difference, -found.high, -found.low, found.pvalue)
         raise ArgumentError("pair", f"{pair!r} was not compared", f"write result[a, b] with two of {list(self.values)}")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON knows them: what is infinite is the text ``"inf"``, and what there is not is None."""
-        return {
-            "metric": self.metric,
-            "level": self.level,
-            "n": self.n,
-            "n_resamples": self.n_resamples,
-            "values": json_values(self.values),
-            "differences": [json_values(vars(found)) for found in self.differences],
-            "note": self.note,
-        }
-
-    def to_frame(self) -> Any:
-        """One row for each pair of models, as a frame of the library at hand."""
+    def _columns(self) -> dict[str, list[Any]]:
         rows = [vars(found) for found in self.differences]
-        return frame_of({name: [row[name] for row in rows] for name in Difference.__dataclass_fields__})
+        return {name: [row[name] for row in rows] for name in Difference.__dataclass_fields__}
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = [
@@ -93,15 +80,11 @@ class Comparison:
         models = ", ".join(f"{name} {number(value)}" for name, value in self.values.items())
         return f"{self.metric} on {self.n:,} rows: {models}"
 
-    def __repr__(self) -> str:
-        lines = [self._title(), *text_table(*self._table())]
-        return "\n".join([*lines, *([f"  note: {self.note}"] if self.note else [])])
-
-    def _repr_html_(self) -> str:
-        note = f"note: {self.note}" if self.note else ""
-        return html_lines(self._title()) + html_table(*self._table()) + html_lines(note)
+    def _notes(self) -> list[str]:
+        return [f"  note: {self.note}"] if self.note else []
 
 
+@checks_keywords("metric", catalogue)
 def compare(
     y_true: Any,
     models: Mapping[str, Any],
@@ -151,8 +134,7 @@ def compare(
     least = math.ceil(1 / (1 - level) * (1 - 1e-12)) - 1  # 1 - 0.9 is a little below 0.1
     if n_resamples < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}")
-    chosen = metric if isinstance(metric, Metric) else catalogue[metric]
-    check_words(compare, keywords, chosen)
+    chosen = catalogue[metric]
     words = {word: value for word, value in keywords.items() if word in PREDICTION_WORDS}
     options = {word: value for word, value in keywords.items() if word not in PREDICTION_WORDS}
     refuse_options_of_rows(chosen, options)

@@ -16,8 +16,8 @@ from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_table, number, pvalue_text, text_table
-from ..views.keywords import check_words
+from ..util.results import Result, number, pvalue_text
+from ..views.keywords import checks_keywords
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
 from .asymptotic import too_few
@@ -53,8 +53,8 @@ class GradeTest:
     """``"green"``, ``"amber"`` or ``"red"`` by the p-value as it is; empty for a grade without rows."""
 
 
-@dataclass(frozen=True)
-class GradeTests:
+@dataclass(frozen=True, repr=False)
+class GradeTests(Result):
     """The tests of all grades, in the order of the grades."""
 
     grades: tuple[GradeTest, ...]
@@ -77,19 +77,12 @@ class GradeTests:
                 return test
         raise ArgumentError("grade", f"there is no grade {grade!r}", f"one of {[t.grade for t in self.grades]}")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        rows = [dict(vars(test)) for test in self.grades]
-        words = {"method": self.method, "alternative": self.alternative, "correction": self.correction}
-        return {**words, "alpha": self.alpha, "grades": rows}
+    def _columns(self) -> dict[str, list[Any]]:
+        rows = [vars(test) for test in self.grades]
+        return {name: [row[name] for row in rows] for name in rows[0]}
 
-    def to_frame(self) -> Any:
-        """One row for each grade, as a frame of the library at hand."""
-        rows = self.to_dict()["grades"]
-        return frame_of({name: [row[name] for row in rows] for name in rows[0]})
-
-    def _cells(self) -> list[list[str]]:
-        return [
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        return HEADINGS, [
             [
                 str(t.grade),
                 str(t.rows),
@@ -102,13 +95,8 @@ class GradeTests:
             for t in self.grades
         ]
 
-    def __repr__(self) -> str:
-        return "\n".join(text_table(HEADINGS, self._cells()))
 
-    def _repr_html_(self) -> str:
-        return html_table(HEADINGS, self._cells())
-
-
+@checks_keywords()
 def grade_tests(
     y_true: Any,
     y_prob: Any = None,
@@ -168,7 +156,7 @@ def grade_tests(
         raise InputTypeError(
             "grades", "was given beside Predictions", "pass it to Predictions(..., groups=...) instead"
         )
-    view = view_to_test(grade_tests, y_true, y_prob, lens, where, keywords)
+    view = view_to_test("grade_tests", y_true, y_prob, lens, where, keywords)
     place, names = _bands(view, edges) if edges is not None else _given(view)
     sums = [np.bincount(place, w, len(names)) for w in (view.weights, view.weights * view.outcome)]
     rows, events = (np.asarray(values, dtype=np.float64) for values in sums)
@@ -252,6 +240,7 @@ def _light(pvalue: float, lights: tuple[float, float]) -> str:
     return "red" if pvalue <= lights[1] else "amber" if pvalue <= lights[0] else "green"
 
 
+@checks_keywords()
 def hosmer_lemeshow_multinomial(
     y_true: Any,
     y_prob: Any = None,
@@ -302,7 +291,6 @@ def hosmer_lemeshow_multinomial(
     from scipy.special import chdtrc, chdtri
 
     _check_alpha(alpha)
-    check_words(hosmer_lemeshow_multinomial, keywords)
     refuse_rows_by_label(where)
     source, _ = read_source(y_true, y_prob, where, keywords)
     if not isinstance(source, Predictions) or source.kind not in ("binary", "multiclass") or source.labels is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,8 +18,8 @@ from ..metrics.bin.debiased import l2ce_bounds
 from ..metrics.curve.coefficients import line_of
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_lines, html_table, json_values, number
-from ..views.keywords import check_words
+from ..util.results import Record, number
+from ..views.keywords import checks_keywords
 from ..views.view import VectorView, View
 from .means import gamma_limits, moments_of, surprise_of
 from .pairdraws import skce_draws
@@ -65,9 +65,11 @@ ONE_SIDE = "nearly all resampled values lie on one side of the value, so the per
 FEWEST_BETWEEN = 10
 
 
-@dataclass(frozen=True)
-class Interval:
+@dataclass(frozen=True, repr=False)
+class Interval(Record):
     """A metric with the range of values that other rows from the same source would have given."""
+
+    _hidden = ("sample",)
 
     metric: str
     value: float
@@ -84,32 +86,22 @@ class Interval:
     unused: tuple[str, ...] = ()
     """Arguments that were given and made no difference, for nothing was resampled."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON knows them: what is infinite is the text ``"inf"``; the resampled values are left out."""
-        return json_values(self._fields())
-
-    def _fields(self) -> dict[str, Any]:
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "sample"}
-        return {**fields, "unused": list(self.unused)}
-
-    def to_frame(self) -> Any:
-        """One row, as a frame of the library at hand."""
-        return frame_of({name: [value] for name, value in {**self._fields(), "unused": ", ".join(self.unused)}.items()})
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        return {**super()._columns(), "unused": [", ".join(self.unused)]}
 
     def _notes(self) -> list[str]:
         unused = not_used(self.unused, f"the {self.method} interval is not resampled")
-        return [f"note: {text}" for text in (self.note, unused) if text]
+        return [f"  note: {text}" for text in (self.note, unused) if text]
 
-    def __repr__(self) -> str:
-        text = f"{self.metric} {number(self.value)} [{number(self.low)}, {number(self.high)}] ({self.level:.0%}, {self.method})"
-        return "\n  ".join([text, *self._notes()])
+    def _title(self) -> str:
+        return f"{self.metric} {number(self.value)} [{number(self.low)}, {number(self.high)}] ({self.level:.0%}, {self.method})"
 
-    def _repr_html_(self) -> str:
+    def _table(self) -> tuple[list[str], list[list[str]]]:
         row = [self.metric, number(self.value), number(self.low), number(self.high), f"{self.level:.0%}", self.method]
-        notes = html_lines(*self._notes())
-        return html_table(["metric", "value", "low", "high", "level", "method"], [row]) + notes
+        return ["metric", "value", "low", "high", "level", "method"], [row]
 
 
+@checks_keywords("metric", catalogue)
 def interval(
     y_true: Any,
     y_prob: Any = None,
@@ -165,13 +157,12 @@ def interval(
     >>> round(found.low, 3), round(found.value, 3), round(found.high, 3)
     (0.077, 0.105, 0.142)
     """
-    chosen = metric if isinstance(metric, Metric) else catalogue[metric]
+    chosen = catalogue[metric]
     if method not in METHODS:
         raise ArgumentError("method", f"must be one of {', '.join(METHODS)}; got {method!r}")
     if not (is_number(level) and 0 < level < 1):
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
     check_whole(n_resamples, "n_resamples")
-    check_words(interval, keywords, chosen)
     source, options = read_source(y_true, y_prob, where, keywords)
     refuse_options_of_rows(chosen, options)
     words = {word: value for word, value in options.items() if word != "lens"}

@@ -14,8 +14,8 @@ from ..errors import ArgumentError, UndefinedMetricError
 from ..input.convert import is_number
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_lines, html_table, number
-from ..views.keywords import unknown_word
+from ..util.results import Record, number
+from ..views.keywords import checks_keywords
 from .effects import (
     SLIGHT,
     Case,
@@ -45,8 +45,8 @@ CLOSE, MOST_REPEATS = 0.02, 10_000
 FIRST_ROWS, MOST_ROWS = 32, 1 << 20
 
 
-@dataclass(frozen=True)
-class PowerResult:
+@dataclass(frozen=True, repr=False)
+class PowerResult(Record):
     """How likely a test is to find a deviation with `n` rows; for a sample size, `n` is what was sought."""
 
     test: str
@@ -62,15 +62,7 @@ class PowerResult:
     repeats: int = 0
     note: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    def to_frame(self) -> Any:
-        """One row, as a frame of the library at hand."""
-        return frame_of({name: [value] for name, value in self.to_dict().items()})
-
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         least = "at least " if self.method == "analytic" and self.high > self.power else ""
         chance = f"with probability {least}{number(self.target or self.power)} at level {self.alpha:g}"
         if self.target is None:
@@ -82,11 +74,12 @@ class PowerResult:
             how = f"simulated {self.repeats:,} times: probability {number(self.power)} [{number(self.low)}, {number(self.high)}]"
         return "\n".join([text, f"  {how}" + (f"; {self.note}" if self.note else "")])
 
-    def _repr_html_(self) -> str:
+    def _table(self) -> tuple[list[str], list[list[str]]]:
         row = [self.test, f"{self.n:,}", number(self.power), number(self.low), number(self.high), f"{self.alpha:g}"]
-        return html_lines(repr(self)) + html_table(["test", "rows", "power", "low", "high", "level"], [row])
+        return ["test", "rows", "power", "low", "high", "level"], [row]
 
 
+@checks_keywords("test", catalogue, taken=("lens",), view=())
 def power(
     test: str | Metric | Callable[..., Any],
     n: int,
@@ -142,7 +135,7 @@ def power(
       analytic
     """
     check_whole(n, "n")
-    case = _case(power, test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
+    case = _case(test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
     plan = plan_of(case, method)
     if plan is not None and not (method == "auto" and law_is_off(case, n)):
         unused = given_in_vain(power, repeats=repeats, rng=rng, workers=workers)
@@ -151,6 +144,7 @@ def power(
     return draws.result(n, check_whole(repeats, "repeats"), None)
 
 
+@checks_keywords("test", catalogue, taken=("lens",), view=())
 def sample_size(
     test: str | Metric | Callable[..., Any],
     *,
@@ -181,7 +175,7 @@ def sample_size(
     It takes 4,040 rows for ecce_mad to find events 0.02 more frequent than the scores say with probability at least 0.8000 at level 0.05.
       analytic; fewer may do: the formula counts one way of crossing
     """
-    case = _case(sample_size, test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
+    case = _case(test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
     if not (is_number(power) and alpha < power < 1):
         raise ArgumentError("power", f"must lie between alpha and 1; got {power!r}", "for example 0.8")
     plan = plan_of(case, method)
@@ -251,7 +245,6 @@ def _smallest_shift(at: Nodes, n: int, side: int, power: float, alpha: float) ->
 
 
 def _case(
-    function: Callable[..., Any],
     test: Any,
     scores: Any,
     deviation: Any,
@@ -266,13 +259,9 @@ def _case(
     check_level(alpha)
     if alternative not in (None, "greater", "less", "two-sided"):
         raise ArgumentError("alternative", f"must be 'greater', 'less' or 'two-sided'; got {alternative!r}")
-    metric = test if isinstance(test, Metric) else catalogue[test] if isinstance(test, str) else None
+    metric = catalogue[test] if isinstance(test, (str, Metric)) else None
     if metric is None and not callable(test):
         raise ArgumentError("test", f"must be a metric or a function of (y_true, y_prob); got {test!r}")
-    for word, value in options.items():
-        if metric is not None and word not in metric.options and word != "lens":
-            own = getattr(function, "__kwdefaults__", None) or {}
-            raise unknown_word(f"{function.__name__} or {metric.id}", word, value, [*own, *metric.options, "lens"])
     chosen, words = named_deviation(deviation, mu, warp, strength)
     name = metric.id if metric is not None else getattr(test, "__name__", "the test")
     side = alternative or _usual_side(metric)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
+from inspect import unwrap
 from itertools import product
 from typing import Any, Protocol
 
@@ -77,7 +78,7 @@ def seed_of(rng: Any) -> int:
 
 def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]:
     """The arguments of a function that differ from their defaults, where none of them made a difference."""
-    defaults = getattr(function, "__kwdefaults__", None) or {}
+    defaults = unwrap(function).__kwdefaults__ or {}
     return tuple(word for word, value in given.items() if value is not defaults[word] and value != defaults[word])
 
 
@@ -161,25 +162,25 @@ class RowSampler:
         return self._drawn(score, outcome, at, keep_order=fixed_design)
 
     def bootstrap(self, rng: Generator) -> Drawn:
-        view = self.view
-        if self.counts:
-            rows = rng.multinomial(self.total, self.share)
-            positives = np.where(view.raw_outcome > 0, rows, 0)
-            return self._counted(rows, positives)
-        at = rng.integers(view.n, size=view.n)
-        return self._drawn(view.raw_score[at], view.raw_outcome[at], at, keep_order=False)
+        n = self.view.n
+        return self._taken(rng.multinomial(self.total, self.share) if self.counts else rng.integers(n, size=n))
 
     def left_out(self) -> Iterator[tuple[float, Drawn]]:
-        view = self.view
-        everyone = np.arange(view.n)
-        for row in range(view.n):
+        everyone = np.arange(self.view.n)
+        for row in everyone:
             if self.counts:
-                rows = view.weights.astype(np.int64)
+                rows = self.view.weights.astype(np.int64)
                 rows[row] -= 1
-                yield float(view.weights[row]), self._counted(rows, np.where(view.raw_outcome > 0, rows, 0))
+                yield float(self.view.weights[row]), self._taken(rows)
             else:
-                at = np.delete(everyone, row)
-                yield 1.0, self._drawn(view.raw_score[at], view.raw_outcome[at], at, keep_order=False)
+                yield 1.0, self._taken(np.delete(everyone, row))
+
+    def _taken(self, rows: Array) -> Drawn:
+        """These rows with their outcomes; under counts, how many of each."""
+        view = self.view
+        if self.counts:
+            return self._counted(rows, np.where(view.raw_outcome > 0, rows, 0))
+        return self._drawn(view.raw_score[rows], view.raw_outcome[rows], rows, keep_order=False)
 
     def _counted(self, rows: Array, positives: Array) -> Drawn:
         counts = np.concatenate([rows - positives, positives])
@@ -278,10 +279,8 @@ def _strata(p: Predictions) -> list[Array]:
 
 def draw_labels(p: Predictions, rng: Generator) -> Array:
     """One label for each row from its own probabilities, in the form in which the predictions hold labels."""
-    if p.kind == "multilabel":
+    if p.kind == "multilabel" or p.probs.ndim == 1:
         return (rng.random(p.probs.shape) < p.probs).view(np.uint8)
-    if p.probs.ndim == 1:
-        return (rng.random(p.n) < p.probs).view(np.uint8)
     if p.k == 2:
         return (rng.random(p.n) < p.probs[:, 1]).view(np.uint8)
     aim = rng.random(p.n)

@@ -6,6 +6,7 @@ The value of a bet started at 1 is at least 1/alpha with probability at most alp
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +17,8 @@ from ..errors import ArgumentError, LensError, UndefinedMetricError, WeightsNotS
 from ..input.convert import is_number
 from ..sketches.sketch import Sketch
 from ..util.checks import check_whole
-from ..util.results import frame_of, html_lines, html_table, number, pvalue_text
-from ..views.keywords import PREDICTION_WORDS, check_words, unknown_word
+from ..util.results import Record, number, pvalue_text
+from ..views.keywords import checks_keywords
 from ..views.lenses import AnyView, Lens
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
@@ -41,8 +42,8 @@ __all__ = ["EValue", "betting_test", "check_level", "one_view", "pit_test", "saf
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class EValue:
+@dataclass(frozen=True, repr=False)
+class EValue(Record):
     """What betting against the scores made of a stake of 1; large values speak against the scores."""
 
     method: str
@@ -101,34 +102,30 @@ class EValue:
         need = f"{number(1 / self.alpha)} would have been needed"
         return f"{made} within {self.n:,} rows ({chance}), and {need}; no deviation was found."
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values; `path` as a list."""
+    def _fields(self) -> dict[str, Any]:
         names = ("method", "n", "lens", "alpha", "anytime", "value", "pvalue", "rejected", "rejected_at", "verdict")
-        plain = {name: getattr(self, name) for name in names}
-        return {**plain, "path": self.path.tolist(), "parts": self.parts.tolist()}
+        return {name: getattr(self, name) for name in (*names, "path", "parts")}
 
-    def to_frame(self) -> Any:
-        """One row for each value of the path, with the p-value up to there, as a frame of the library at hand."""
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        """One row for each value of the path, with the p-value up to there."""
         top = np.maximum(np.maximum.accumulate(self.log_path), 0)
-        return frame_of(
-            {
-                "row": range(1, len(top) + 1) if self.anytime else [self.n],
-                "e_value": self.path.tolist(),
-                "log_e_value": self.log_path.tolist(),
-                "pvalue": np.exp(-top).tolist(),
-            }
-        )
+        return {
+            "row": range(1, len(top) + 1) if self.anytime else [self.n],
+            "e_value": self.path.tolist(),
+            "log_e_value": self.log_path.tolist(),
+            "pvalue": np.exp(-top).tolist(),
+        }
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         look = "valid whenever one looks" if self.anytime else "for these rows as a whole"
         return f"{self.verdict}\n  e-value {number(self.value)}, p-value {pvalue_text(self.pvalue)}, {look}\n  method {self.method}"
 
-    def _repr_html_(self) -> str:
+    def _table(self) -> tuple[list[str], list[list[str]]]:
         row = [self.method, number(self.value), number(self.best), pvalue_text(self.pvalue), self.lens, f"{self.n:,}"]
-        table = html_table(["method", "e-value", "largest", "p-value", "lens", "rows"], [row])
-        return html_lines(repr(self)) + table
+        return ["method", "e-value", "largest", "p-value", "lens", "rows"], [row]
 
 
+@checks_keywords()
 def safe_hosmer_lemeshow(
     y_true: Any,
     y_prob: Any = None,
@@ -171,7 +168,6 @@ def safe_hosmer_lemeshow(
     """
     check_level(alpha)
     check_whole(splits, "splits")
-    check_words(safe_hosmer_lemeshow, keywords)
     view = _one_score(_ordered(y_true, y_prob, lens, where, keywords, "safe_hosmer_lemeshow"))
     if sequential:
         log_path = likelihood_path(view.outcome, view.score, learnt_before(view.outcome, view.score))
@@ -181,6 +177,7 @@ def safe_hosmer_lemeshow(
     return _result(f"isotonic, mean of {splits} random halves", view, alpha, log_mean(logs)[None], logs, False)
 
 
+@checks_keywords()
 def betting_test(
     y_true: Any,
     y_prob: Any = None,
@@ -215,7 +212,6 @@ def betting_test(
     (True, 9)
     """
     check_level(alpha)
-    check_words(betting_test, keywords)
     view = _one_score(_ordered(y_true, y_prob, lens, where, keywords, "betting_test"))
     outcome, score = view.outcome, view.score
     whole = np.cumsum(bet_gains(outcome, score))
@@ -238,6 +234,7 @@ def betting_test(
     )
 
 
+@checks_keywords()
 def pit_test(
     y_true: Any,
     y_prob: Any = None,
@@ -278,7 +275,6 @@ def pit_test(
     """
     check_level(alpha)
     check_whole(lag, "lag")
-    check_words(pit_test, keywords)
     view = _ordered(y_true, y_prob, lens, where, keywords, "pit_test")
     point, impossible = transforms(view.as_vector() if isinstance(view, View) else view, generator(seed_of(rng), 0))
     paths = []
@@ -320,9 +316,7 @@ def check_level(alpha: Any) -> None:
 def one_view(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: dict[str, Any], who: str) -> AnyView:
     """The one view of hard labels that a lens gives."""
     refuse_rows_by_label(where)
-    source, unknown = read_source(y_true, y_prob, where, keywords)
-    for word, value in unknown.items():
-        raise unknown_word(who, word, value, ["lens", "where", *PREDICTION_WORDS])
+    source, _ = read_source(y_true, y_prob, where, keywords)
     views = views_of(source, lens, "canonical")
     if len(views) > 1:
         raise LensError("lens", f"gives {len(views)} views, and {who} reads one", "use 'class:NAME' or 'top_label'")

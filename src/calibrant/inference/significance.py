@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError
+from ..errors import ArgumentError, CalibrantError, UndefinedMetricError
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
-from ..views.keywords import PREDICTION_WORDS, check_words
+from ..views.keywords import PREDICTION_WORDS, checks_keywords
 from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
@@ -33,7 +33,7 @@ from .resampling import (
 )
 from .verdicts import SignificanceResult, SignificanceTable
 
-__all__ = ["adjust", "assess", "assess_many", "read_source", "refuse_rows_by_label", "simulates"]
+__all__ = ["adjust", "assess", "assess_many", "points_somewhere", "read_source", "refuse_rows_by_label", "simulates"]
 
 Floats = NDArray[np.float64]
 Source = Predictions | View | VectorView
@@ -46,6 +46,7 @@ MOST_ENUMERATED_ROWS = 20
 SIMULATING = ("bootstrap", "pseudo_labels", "permutation", "adaptive", "adaptive_joint")
 
 
+@checks_keywords("metric", catalogue)
 def assess(
     y_true: Any,
     y_prob: Any = None,
@@ -100,13 +101,12 @@ def assess(
     >>> round(found.pvalue, 4)
     0.5176
     """
-    chosen = metric if isinstance(metric, Metric) else catalogue[metric]
+    chosen = catalogue[metric]
     _check_alpha(alpha)
     _check_alternative(alternative)
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
     source, options = read_source(y_true, y_prob, where, keywords)
-    check_words(assess, options, chosen)
     asked = _asked(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
     given = {"n_resamples": n_resamples, "rng": rng, "fixed_design": fixed_design, "exact": exact, "workers": workers}
 
@@ -141,6 +141,7 @@ def _without(result: SignificanceResult, given: dict[str, Any]) -> SignificanceR
     return replace(result, unused=unused)
 
 
+@checks_keywords("metrics", catalogue)
 def assess_many(
     y_true: Any,
     y_prob: Any = None,
@@ -169,7 +170,7 @@ def assess_many(
     ('ece', 'ecce_r')
     """
     named = [metrics] if isinstance(metrics, (str, Metric)) else metrics
-    chosen = [m if isinstance(m, Metric) else catalogue[m] for m in named]
+    chosen = [catalogue[m] for m in named]
     if not chosen:
         raise ArgumentError("metrics", "is empty", "name at least one")
     if correction not in ("holm", "benjamini_hochberg", "min_p", "none"):
@@ -180,7 +181,6 @@ def assess_many(
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
     source, options = read_source(y_true, y_prob, where, keywords)
-    check_words(assess_many, options, *chosen)
     seed = seed_of(rng)
     plans = [(m, _options_of(m, options)) for m in chosen]
     asked = [_asked(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
@@ -386,3 +386,25 @@ def _check_alpha(alpha: Any) -> None:
 def _check_alternative(alternative: Any) -> None:
     if alternative not in (None, "greater", "less", "two-sided"):
         raise ArgumentError("alternative", f"must be 'greater', 'less' or 'two-sided'; got {alternative!r}")
+
+
+# Metrics that are the same number as another, which has a test.
+SAME_AS = {"esce": "calibration_in_the_large"}
+
+
+def points_somewhere(
+    metric: Metric, source: Predictions | View | VectorView, options: dict[str, Any], alpha: float
+) -> bool | None:
+    """Whether a two-sided test in closed form rejects at level `alpha`; None where there is none that holds for these rows."""
+    other = catalogue[SAME_AS[metric.id]] if metric.id in SAME_AS else metric
+    words = {word: value for word, value in options.items() if word == "lens" or word in other.options}
+    test = OWN_TESTS.get(other.id, {}).get(DEFAULT_TESTS.get(other.id, ""))
+    if test is None or "two-sided" not in test.sides:
+        return None
+    try:
+        asked = _asked(other, source, words, alpha, "two-sided", 1, 0)
+        if len(asked.views) > 1 or test.off(asked):
+            return None
+        return test(asked).pvalue <= alpha
+    except CalibrantError:
+        return None

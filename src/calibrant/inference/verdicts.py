@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..metrics.registry import catalogue
-from ..util.results import Result, number, plain_value, pvalue_text
+from ..util.results import Record, Result, number, plain_value, pvalue_text
 from .resampling import not_used
 
 __all__ = ["SignificanceResult", "SignificanceTable"]
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
-class SignificanceResult(Result):
+class SignificanceResult(Record):
     """Whether a metric's value could be chance: `pvalue` is how often chance alone gives such a value if the scores are right."""
 
     _hidden = ("null", "detail", "unused")
@@ -91,9 +91,6 @@ class SignificanceResult(Result):
 
     def _cells(self) -> list[str]:
         return [self.metric, number(self.statistic), pvalue_text(self.pvalue), self._limits(), self.method, self.lens]
-
-    def __repr__(self) -> str:
-        return "\n".join([self._title(), *self._notes()])
 
     def _title(self) -> str:
         lines = [

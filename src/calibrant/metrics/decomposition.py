@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
@@ -15,8 +15,8 @@ from ..binning.partition import KDTree, SimplexGrid, cells_of
 from ..errors import ArgumentError, InputError, InputTypeError, LensError, ShapeError, UndefinedMetricError
 from ..input.convert import column, is_frame, is_number, numbers, pick_columns
 from ..input.predictions import Predictions
-from ..util.results import frame_of, html_table, json_values, number
-from ..views.keywords import PREDICTION_WORDS, VIEW_WORDS, unknown_word
+from ..util.results import Record, number
+from ..views.keywords import VIEW_WORDS, checks_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, resolve, views_of
 from ..views.selections import Selection, parse_selection, select
@@ -38,8 +38,8 @@ _ENOUGH_ROWS = 10
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
-class Decomposition:
+@dataclass(frozen=True, repr=False)
+class Decomposition(Record):
     """A score as miscalibration - discrimination + uncertainty.
 
     `value` is what these three add up to: the score, or the score of the bins' mean forecasts where bins were given. What
@@ -75,20 +75,12 @@ class Decomposition:
         """The score itself."""
         return self.value + self.within
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values; an infinite one is the text ``"inf"``, so that the result is valid JSON."""
-        return json_values(asdict(self))
-
-    def to_frame(self) -> Any:
-        """One row, as a frame of the library at hand."""
-        return frame_of({name: [value] for name, value in asdict(self).items()})
-
     def _parts(self) -> list[tuple[str, float]]:
         first, second = ("miscalibration", "discrimination") if self.method == "corp" else ("reliability", "resolution")
         parts = [(first, self.miscalibration), (second, self.discrimination), ("uncertainty", self.uncertainty)]
         return [*parts, ("within bins", self.within)] if self.within else parts
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         signs = ["= ", "- ", "+ ", "; "]
         terms = " ".join(
             f"{sign}{number(value)} {name}" for sign, (name, value) in zip(signs, self._parts(), strict=False)
@@ -96,12 +88,12 @@ class Decomposition:
         known = f" ({self.note})" if self.note else ""
         return f"{self.score} ({self.method}, {self.lens}): {number(self.value)} {terms}{known}".replace(" ; ", "; ")
 
-    def _repr_html_(self) -> str:
-        rows = [[name, number(value)] for name, value in [(self.score, self.value), *self._parts()]]
-        known = f"; {self.note}" if self.note else ""
-        return html_table(["part", "value"], rows, f"{self.score} ({self.method}, {self.lens}{known})")
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        parts = [(self.score, self.value), *self._parts()]
+        return ["part", "value"], [[name, number(value)] for name, value in parts]
 
 
+@checks_keywords("score", catalogue, view=())
 def decompose(
     y_true: Any,
     y_prob: Any = None,
@@ -160,8 +152,7 @@ def decompose(
     if method not in ("auto", "murphy", "corp"):
         raise ArgumentError("method", f"must be 'auto', 'murphy' or 'corp'; got {method!r}")
     proper = _proper_score(score)
-    known = ["score", "method", "bins", "binning", "lens", "where"]
-    options, words = _split("decompose", words, known, tuple(proper.options))
+    options = {word: words.pop(word) for word in proper.options if word in words}
     for word, value in options.items():
         if (proper.id, word) in _IMPROPER and value is not None:
             raise ArgumentError(
@@ -233,22 +224,11 @@ def _not_negative(term: float) -> float:
 
 
 def _proper_score(score: Any) -> Metric:
-    metric = score if isinstance(score, Metric) else catalogue[score]
+    metric = catalogue[score]
     if metric.proper != "strictly" or metric.takes != "Block" or metric.finish is not None:
         names = ", ".join(m.id for m in catalogue.values() if m.proper == "strictly" and m.takes == "Block")
         raise ArgumentError("score", f"{metric.id!r} is no strictly proper score of each row", f"use one of {names}")
     return metric
-
-
-def _split(
-    owner: str, words: Mapping[str, Any], own: list[str], options: tuple[str, ...]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of the score, and keywords of the predictions."""
-    for word, value in words.items():
-        if word not in options and word not in PREDICTION_WORDS:
-            raise unknown_word(owner, word, value, [*own, *options, *PREDICTION_WORDS])
-    taken = {word: value for word, value in words.items() if word in options}
-    return taken, {word: value for word, value in words.items() if word not in options}
 
 
 def _one_view(
@@ -343,6 +323,7 @@ def _isotonic(view: View) -> Floats:
     return values
 
 
+@checks_keywords("score", catalogue)
 def skill_score(
     y_true: Any, y_prob: Any = None, *, score: str | Metric = "brier", reference: Any = None, **words: Any
 ) -> float:
@@ -377,11 +358,10 @@ def skill_score(
     >>> round(cal.skill_score([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]), 4)
     0.44
     """
-    metric = score if isinstance(score, Metric) else catalogue[score]
+    metric = catalogue[score]
     if metric.ideal is None or math.isinf(metric.ideal):
         raise ArgumentError("score", f"{metric.id!r} has no finite best value to reach", "use 'brier' or 'nll'")
-    taken = (*metric.options, *(word for word in VIEW_WORDS if word not in metric.options))
-    options, words = _split("skill_score", words, ["score", "reference"], taken)
+    options = {word: words.pop(word) for word in (*metric.options, *VIEW_WORDS) if word in words}
     where = options.pop("where", None)
     whole: Any
     other: Any

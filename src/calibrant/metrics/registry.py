@@ -30,7 +30,7 @@ from ..views.lenses import Lens
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .hints import hint_at_edges, warn_of_sure_scores
-from .references import REFERENCES
+from .references import references
 from .signature import build_doc, build_signature, check_class_weight, check_option, formula_options
 
 __all__ = [
@@ -393,7 +393,7 @@ class Metric(Facts):
     @property
     def reference(self) -> str:
         """The paper, with its DOI or arXiv number where it has one."""
-        return str(REFERENCES[self.cite])
+        return str(references()[self.cite])
 
     @property
     def summary(self) -> str:
@@ -484,7 +484,10 @@ class Catalogue(Mapping[str, Metric]):
             raise ArgumentError("metric", f"the id {metric.id!r} is taken", "choose another id")
         self._metrics[metric.id] = metric
 
-    def __getitem__(self, name: str) -> Metric:
+    def __getitem__(self, name: str | Metric) -> Metric:
+        """The metric of this id, name or alias; a metric is itself."""
+        if isinstance(name, Metric):
+            return name
         if not isinstance(name, str):
             raise UnknownMetricError("metric", f"must be a name; got {type(name).__name__}", "for example 'ece'")
         if name in self._metrics:

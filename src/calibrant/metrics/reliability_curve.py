@@ -12,8 +12,8 @@ from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table
 from ..binning.table import BinTable, check_interval
 from ..errors import LensError
 from ..input.predictions import Predictions
-from ..util.results import frame_of, html_table, number
-from ..views.keywords import PREDICTION_WORDS, unknown_word
+from ..util.results import Result, number
+from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
 from ..views.resolve import Source, resolve, views_of
 from ..views.view import VectorView
@@ -24,9 +24,12 @@ __all__ = ["CalibrationCurve", "calibration_curve", "one_question"]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class CalibrationCurve:
+@dataclass(frozen=True, repr=False)
+class CalibrationCurve(Result):
     """A reliability curve: one entry for each bin, empty ones included, with an interval for the outcome rate."""
+
+    _numeric = range(8)
+    _width = 9
 
     table: BinTable
     lens: str
@@ -53,38 +56,23 @@ class CalibrationCurve:
         """Weight (number of rows, where there are no weights) in each bin."""
         return self.table.weight
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain lists, with None where a bin is empty."""
-        bounds = {
-            name: [None if np.isnan(value) else value for value in values.tolist()]
-            for name, values in (("lower", self.lower), ("upper", self.upper))
-        }
-        return {**self.table.to_dict(), **bounds}
+    def _fields(self) -> dict[str, Any]:
+        return {**self.table._fields(), "lower": self.lower, "upper": self.upper}
 
-    def to_frame(self) -> Any:
-        """One row for each bin, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
+    def _columns(self) -> dict[str, list[Any]]:
+        return self.to_dict()
 
-    def _rows(self) -> list[list[str]]:
-        lines = self.table._lines()
-        return [
-            [*line, number(low), number(high)] for line, low, high in zip(lines, self.lower, self.upper, strict=True)
-        ]
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        headings, lines = self.table._table()
+        bounds = zip(lines, self.lower, self.upper, strict=True)
+        return [*headings, "lower", "upper"], [[*line, number(low), number(high)] for line, low, high in bounds]
 
     def _title(self) -> str:
         interval = f", {self.level:.0%} {self.method} intervals" if self.level else ""
         return f"Calibration curve ({self.lens}{interval})"
 
-    def __repr__(self) -> str:
-        headings = [*self.table._headings(), "lower", "upper"]
-        return "\n".join(
-            [self._title(), *("  ".join(cell.rjust(9) for cell in row) for row in [headings, *self._rows()])]
-        )
 
-    def _repr_html_(self) -> str:
-        return html_table([*self.table._headings(), "lower", "upper"], self._rows(), self._title())
-
-
+@checks_keywords()
 def calibration_curve(
     y_true: Any,
     y_prob: Any = None,
@@ -119,10 +107,6 @@ def calibration_curve(
     >>> curve.rate.tolist()
     [0.5, 1.0]
     """
-    for word, value in words.items():
-        if word not in PREDICTION_WORDS:
-            known = ["bins", "binning", "lens", "where", "interval", "method", *PREDICTION_WORDS]
-            raise unknown_word("calibration_curve", word, value, known)
     check_interval(0.95 if interval is None else interval, method, "interval")
     source = resolve(y_true, y_prob, words, where)
     views = views_of(source, lens)

@@ -11,16 +11,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, CalibrantError, CalibrantWarning, InputTypeError, InputWarning, UndefinedMetricError
+from ..errors import ArgumentError, CalibrantError, CalibrantWarning, InputWarning, UndefinedMetricError
 from ..input.convert import is_number, summing_to_one
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
-from ..sketches.sketch import Sketch
-from ..util.checks import check_whole
+from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number
 from ..views.keywords import PREDICTION_WORDS, unknown_word
 from ..views.resolve import as_predictions
-from ..views.view import VectorView, View
 from .base import Calibrator, Input
 from .methods import METHODS, find_method
 from .scores import Floats, Scores, TrainingData, fold_of_rows, names_array
@@ -143,8 +141,7 @@ def recalibrate(
     >>> found.method != "none", found.gain > 0
     (True, True)
     """
-    if loss not in ("nll", "brier"):
-        raise ArgumentError("loss", f"must be 'nll' or 'brier'; got {loss!r}")
+    check_choice(loss, "loss", ("nll", "brier"))
     check_whole(folds, "folds", 2)
     if not (is_number(level) and 0 < level < 1):
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
@@ -170,9 +167,6 @@ def _read(y_true: Any, y_prob: Any, words: Mapping[str, Any], folds: int) -> tup
             raise unknown_word("recalibrate", word, value, known)
         if word in NOT_TAKEN and value is not None:
             raise ArgumentError(word, "is not looked at: one map serves all rows", NOT_TAKEN[word])
-    if isinstance(y_true, (Sketch, View, VectorView)):
-        problem = f"is a {type(y_true).__name__}, and a map is fitted to rows of labels and probabilities"
-        raise InputTypeError("y_true", problem, "pass the Predictions, or (y_true, y_prob)")
     p = as_predictions(y_true, y_prob, words)
     if p.labels is None or p.kind not in ("binary", "multiclass"):
         raise UndefinedMetricError("recalibrate", "needs one class for each row", _remedy(p))

@@ -23,7 +23,7 @@ from ..sketches.sketch import Sketch
 from ..util.checks import check_whole
 from ..util.results import number
 from ..util.version import __version__
-from ..views.keywords import check_words
+from ..views.keywords import check_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, views_of
 from ..views.selections import parse_selection
@@ -181,7 +181,7 @@ def report(
     >>> found.to_markdown().splitlines()[0]
     '# Calibration report'
     """
-    check_words(report, words)
+    check_keywords(report, words)
     form = None if path is None else form_of(path, format)
     asked = read_options(title, metrics, lens, interval, n_resamples, rng, repair, accuracy, confidence_level)
     more: dict[str, Any] = {"by": _shown(by), "where": None if where is None else "given"}

@@ -18,7 +18,7 @@ from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.results import html_table, number
-from ..views.keywords import check_words
+from ..views.keywords import check_keywords
 from .building import Options, Report, build, read_options
 from .forms import Document, form_of
 from .interactive import shown
@@ -304,7 +304,7 @@ def compare_reports(
     >>> found.sentence
     'good has the lowest brier, 0.04000; its difference from flat is unlikely to be chance.'
     """
-    check_words(compare_reports, words)
+    check_keywords(compare_reports, words)
     form = None if path is None else form_of(path, format)
     if interval is None:
         raise ArgumentError("interval", "is needed to compare", "for example 0.95")

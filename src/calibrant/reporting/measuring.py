@@ -16,7 +16,7 @@ from ..inference.pairdraws import resampling_seconds
 from ..inference.resampling import CellSampler, Draws, choose_sampler
 from ..inference.significance import assess, simulates
 from ..input.predictions import Predictions
-from ..metrics.references import REFERENCES
+from ..metrics.references import references
 from ..metrics.registry import Metric, catalogue
 from ..views.lenses import Lens
 from .content import MetricRow, Metrics
@@ -100,7 +100,7 @@ def _row(result: Result) -> MetricRow:
         meaning=metric.summary,
         caution=metric.cons,
         reference=metric.reference,
-        link=REFERENCES[metric.cite].url,
+        link=references()[metric.cite].url,
         reason=_reason(result.reason),
         note=result.note,
     )

@@ -85,10 +85,10 @@ class Result:
 
 
 class Record(Result):
-    """A result whose text is its title alone; in notebooks the columns of its frame are a table below it."""
+    """A result whose text is its title and notes; in notebooks the columns of its frame are a table below the title."""
 
     def __repr__(self) -> str:
-        return self._title()
+        return "\n".join([self._title(), *self._notes()])
 
     def _table(self) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
         columns = self._columns()

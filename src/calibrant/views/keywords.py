@@ -1,9 +1,11 @@
-"""Keywords that functions share, and the error that answers an unknown one."""
+"""Keywords that functions share, and the decorator that answers an unknown one."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..errors import UnknownArgumentError
 from ..input.predictions import Predictions
@@ -11,7 +13,10 @@ from ..input.predictions import Predictions
 if TYPE_CHECKING:
     from ..metrics.registry import Metric
 
-__all__ = ["PREDICTION_WORDS", "VIEW_WORDS", "check_words", "unknown_word"]
+__all__ = ["PREDICTION_WORDS", "VIEW_WORDS", "check_keywords", "checks_keywords", "unknown_word"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 VIEW_WORDS = ("lens", "where", "combine", "class_weight")
 
@@ -77,15 +82,58 @@ def unknown_word(owner: str, word: str, value: Any, known: Sequence[str]) -> Unk
     return UnknownArgumentError(word, f"is no argument of {owner}", hint)
 
 
-def check_words(function: Callable[..., Any], words: Mapping[str, Any], *metrics: Metric) -> None:
-    """Refuse the first of a function's further keywords that neither predictions nor any of its metrics take."""
-    import inspect
+def checks_keywords(
+    argument: str = "",
+    table: Mapping[Any, Metric] | None = None,
+    *,
+    taken: Sequence[str] = PREDICTION_WORDS,
+    view: Sequence[str] = VIEW_WORDS,
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Make a function answer an unknown keyword by naming those that it takes: its own, those of predictions, options of its metrics.
 
-    options = [word for metric in metrics for word in (*metric.options, *VIEW_WORDS)]
-    theirs = (*options, *PREDICTION_WORDS)
-    for word, value in words.items():
-        if word not in theirs:
-            parameters = inspect.signature(function).parameters.values()
-            own = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    Its metrics are given by its keyword `argument`, as entries of `table`; with their options they take those in `view`.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        code = function.__code__
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        known = {*names, *taken}
+
+        @wraps(function)
+        def call(*args: P.args, **keywords: P.kwargs) -> T:
+            if not known.issuperset(keywords):
+                metrics: list[Metric] = []
+                if table is not None:
+                    defaults = function.__kwdefaults__ or {}
+                    given: Any = dict(zip(names, args, strict=False)).get(
+                        argument, keywords.get(argument, defaults.get(argument))
+                    )
+                    if given is None or (callable(given) and not hasattr(given, "options")):
+                        return function(*args, **keywords)  # a function of the user, which takes what it likes
+                    if not (isinstance(given, str) or callable(given)):
+                        keywords[argument] = given = list(given)
+                    metrics = [table[m] for m in (given if isinstance(given, list) else [given])]
+                check_keywords(function, keywords, *metrics, taken=taken, view=view)
+            return function(*args, **keywords)
+
+        return call
+
+    return decorate
+
+
+def check_keywords(
+    function: Callable[..., Any],
+    keywords: Mapping[str, Any],
+    *metrics: Metric,
+    taken: Sequence[str] = PREDICTION_WORDS,
+    view: Sequence[str] = VIEW_WORDS,
+) -> None:
+    """Raise for the first keyword that neither the function, nor predictions, nor any of its metrics take."""
+    code = inspect.unwrap(function).__code__
+    own = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    first = code.co_varnames[: code.co_argcount]
+    known = list(dict.fromkeys([*own, *(word for m in metrics for word in (*m.options, *view)), *taken]))
+    for word, value in keywords.items():
+        if word not in known and word not in first:
             whose = [function.__name__] + ([metrics[0].id] if len(metrics) == 1 else ["its metrics"] if metrics else [])
-            raise unknown_word(" or ".join(whose), word, value, list(dict.fromkeys([*own, *theirs])))
+            raise unknown_word(" or ".join(whose), word, value, known)

@@ -23,28 +23,28 @@ Source = Predictions | View | VectorView | Summary
 KEPT_ENTRIES = 4_000_000
 
 
-def resolve(y_true: Any, y_prob: Any = None, words: Mapping[str, Any] | None = None, where: Any = None) -> Source:
+def resolve(y_true: Any, y_prob: Any = None, keywords: Mapping[str, Any] | None = None, where: Any = None) -> Source:
     """What a user passes as a source of views: checked predictions of the rows that `where` keeps, or a view or a sketch as it is.
 
-    `words` are keywords of `Predictions`. Nothing can be added to what was checked before.
+    `keywords` are keywords of `Predictions`. Nothing can be added to what was checked before.
     """
     if not isinstance(y_true, (View, VectorView, Summary)):
-        return as_predictions(y_true, y_prob, words or {}, where)
-    if y_prob is not None or words or where is not None:
+        return as_predictions(y_true, y_prob, keywords or {}, where)
+    if y_prob is not None or keywords or where is not None:
         kind = _kind(y_true)
         raise InputTypeError("y_true", f"is a {kind}, which already holds everything", f"pass the {kind} alone")
     return y_true
 
 
-def as_predictions(y_true: Any, y_prob: Any, words: Mapping[str, Any], where: Any = None) -> Predictions:
+def as_predictions(y_true: Any, y_prob: Any, keywords: Mapping[str, Any], where: Any = None) -> Predictions:
     """Checked predictions of the rows that `where` keeps, for functions that need the rows themselves."""
     if isinstance(y_true, (View, VectorView, Summary)):
         raise InputTypeError(
             "y_true", f"is a {_kind(y_true)}, and rows are needed here", "pass labels and probabilities"
         )
     if isinstance(y_true, Predictions):
-        if y_prob is not None or words:
-            given = "y_prob" if y_prob is not None else next(iter(words))
+        if y_prob is not None or keywords:
+            given = "y_prob" if y_prob is not None else next(iter(keywords))
             raise InputTypeError(
                 given,
                 "was given beside Predictions, which already hold everything",
@@ -52,7 +52,7 @@ def as_predictions(y_true: Any, y_prob: Any, words: Mapping[str, Any], where: An
             )
         predictions = y_true
     else:
-        predictions = Predictions(y_true, y_prob, **words)
+        predictions = Predictions(y_true, y_prob, **keywords)
     return predictions if where is None else parse_selection(where, predictions)
 
 

@@ -16,7 +16,7 @@ from ...input.convert import is_number
 from ...input.predictions import Predictions, frozen
 from ...metrics.signature import check_norm
 from ...util.checks import check_whole
-from ...util.results import frame_of, html_table, number
+from ...util.results import Record, number
 from .population import Population, true_values
 from .warps import (
     Warp,
@@ -55,8 +55,8 @@ Floats = NDArray[np.float64]
 Law = float | Sequence[float]
 
 
-@dataclass(frozen=True, eq=False)
-class Simulation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulation(Record):
     """Labels, reported probabilities and the true ones: ``truth`` is the probability of each class given the report.
 
     With one dimension, `y_prob` and `truth` are the probability of class 1; else they have one column per class.
@@ -95,19 +95,18 @@ class Simulation:
         gap = gap if gap.ndim == 1 else gap.sum(axis=1) / 2
         return float(gap.max()) if norm == math.inf else float((gap**norm).mean() ** (1 / norm))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain lists by column; many classes have columns ``y_prob_0``, ``y_prob_1``, ..."""
-        columns: dict[str, Any] = {"y_true": self.y_true.tolist()}
+    def _fields(self) -> dict[str, Any]:
+        """By column; many classes have columns ``y_prob_0``, ``y_prob_1``, ..."""
+        columns: dict[str, Any] = {"y_true": self.y_true}
         for name, values in (("y_prob", self.y_prob), ("truth", self.truth)):
             if values.ndim == 1:
-                columns[name] = values.tolist()
+                columns[name] = values
             else:
-                columns.update({f"{name}_{k}": values[:, k].tolist() for k in range(values.shape[1])})
-        return columns if self.groups is None else {**columns, "groups": self.groups.tolist()}
+                columns.update({f"{name}_{k}": values[:, k] for k in range(values.shape[1])})
+        return columns if self.groups is None else {**columns, "groups": self.groups}
 
-    def to_frame(self) -> Any:
-        """One row for each prediction, as a frame of the library at hand."""
-        return frame_of(self.to_dict())
+    def _columns(self) -> dict[str, Any]:
+        return self.to_dict()
 
     def _facts(self) -> list[tuple[str, str]]:
         facts = [("rows", f"{len(self):,}"), ("classes", str(self.classes))]
@@ -115,11 +114,11 @@ class Simulation:
             facts.append(("groups", str(len(set(self.groups.tolist())))))
         return [*facts, ("calibration error", number(self.calibration_error()))]
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         return f"Simulation({', '.join(f'{name} {value}' for name, value in self._facts())})"
 
-    def _repr_html_(self) -> str:
-        return html_table(["", ""], self._facts(), "Simulation")
+    def _table(self) -> tuple[list[str], list[tuple[str, str]]]:
+        return ["", ""], self._facts()
 
 
 def make_calibrated(n: int, *, law: Law = (1, 1), classes: int = 2, rng: Any = None) -> Simulation:

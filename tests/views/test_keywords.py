@@ -1,0 +1,69 @@
+"""Unknown keywords are answered with those that a function and its metrics take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import calibrant as cal
+from calibrant.views.keywords import checks_keywords
+
+
+@checks_keywords()
+def plain(y_true: Any, y_prob: Any = None, *, level: float = 0.9, **keywords: Any) -> dict[str, Any]:
+    """Return what it was given."""
+    return {"level": level, **keywords}
+
+
+@checks_keywords("metric", cal.catalogue)
+def measured(y_true: Any, *, metric: Any = "ece", **keywords: Any) -> Any:
+    return metric, keywords
+
+
+@checks_keywords("metrics", cal.catalogue)
+def many(y_true: Any, *, metrics: Any, **keywords: Any) -> Any:
+    return list(metrics)
+
+
+@checks_keywords("test", cal.catalogue, taken=("lens",), view=())
+def powered(test: Any, **keywords: Any) -> Any:
+    return keywords
+
+
+def test_known_keywords_pass() -> None:
+    assert plain([0], y_prob=[1], level=0.5, counts=[1]) == {"level": 0.5, "counts": [1]}
+    assert measured([0], bins=3, lens="auto", groups=[1])[1] == {"bins": 3, "lens": "auto", "groups": [1]}
+    assert measured([0], metric=cal.smece, bandwidth=0.1)[0] is cal.smece
+    assert powered("ece", bins=3, lens="auto") == {"bins": 3, "lens": "auto"}
+    assert powered(lambda y, p: 0.0, anything=1) == {"anything": 1}
+    assert plain.__name__ == "plain"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: plain([0], alpha=0.1), "alpha: is no argument of plain; here it is level = 1 - alpha"),
+        (lambda: plain([0], bins=3), "bins: is no argument of plain; plain takes level, label, prob, "),
+        (lambda: measured([0], n_bins=3), "n_bins: is no argument of measured or ece; here it is bins"),
+        (lambda: measured([0], metric="smece", bins=3), "bins: is no argument of measured or smece; "),
+        (
+            lambda: many([0], metrics=["ece", "nll"], binns=3),
+            "binns: is no argument of many or its metrics; did you mean 'bins'",
+        ),
+        (
+            lambda: powered("ece", groups=[1]),
+            "groups: is no argument of powered or ece; powered or ece takes bins, binning, norm, lens",
+        ),
+    ],
+)
+def test_unknown_ones_are_answered(call: Any, message: str) -> None:
+    with pytest.raises(cal.UnknownArgumentError) as caught:
+        call()
+    assert str(caught.value).startswith(message)
+
+
+def test_metrics_from_a_generator_are_read_once() -> None:
+    assert many([0], metrics=(name for name in ("ece", "nll")), bins=3) == ["ece", "nll"]
+    with pytest.raises(TypeError, match="metrics"):
+        many([0], bins=3)
