@@ -15,7 +15,6 @@ from typing import Any, TextIO
 import click
 
 from ..errors import CalibrantWarning, FileError
-from ..util.results import text_table
 
 # To this width text may be narrowed in a table.
 FOLDED = 12
@@ -234,6 +233,8 @@ def resampling_bar(title: str = "resampling", *, whole: bool = False) -> Iterato
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: range) -> None:
     """A table whose columns in `numeric` are set to the right."""
+    from ..util.results import text_table  # loads NumPy, which help does without
+
     if is_terminal(sys.stdout):
         _print_rich(headings, rows, numeric)
         return

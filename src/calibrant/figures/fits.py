@@ -16,8 +16,8 @@ from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.bands import calibration_band
 from ..metrics.kernel.smooth import smece
 from ..metrics.kernel.spectral import NARROWEST
+from ..util.results import Result
 from ..views.view import View
-from .base import none_for_nan
 from .uncertainty import BINOMIAL, Bounds, Drawn, Resampler, band_bounds, bounds_of, standard_errors
 
 Floats = NDArray[np.float64]
@@ -29,7 +29,7 @@ LOCAL_ROWS = 2.0
 
 
 @dataclass(frozen=True)
-class FittedCurve:
+class FittedCurve(Result):
     """Height of a curve at scores, with pointwise bounds (NaN where there are none)."""
 
     x: Floats
@@ -39,11 +39,6 @@ class FittedCurve:
     density: Floats
     """How many of all scores lie near, as a probability density; NaN for an isotonic curve."""
     bandwidth: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain lists, with None where there is no value."""
-        names = ("x", "y", "lower", "upper", "density")
-        return {**{name: none_for_nan(getattr(self, name)) for name in names}, "bandwidth": self.bandwidth}
 
 
 def _no_bounds(count: int) -> Bounds:
