@@ -11,6 +11,7 @@ import inspect
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -20,6 +21,7 @@ from calibrant.metrics.signature import build_signature
 ROOT = Path(calibrant.__file__).parent
 HEAD = '"""Public names; written by tools/make_stub.py, not by hand."""\n'
 NAMESPACES = (*calibrant._NAMESPACES, "curves", "decision.ood", "inference.simulation")
+NAMESPACES += ("torch", "torch.losses") if find_spec("torch") else ()
 # Types that a metric's file names for itself.
 ALIASES: dict[str, str] = {}
 
@@ -32,7 +34,9 @@ def imports(package: ModuleType) -> list[str]:
 
 def namespace_stub(name: str) -> str:
     """The stub of one package."""
-    return "\n".join([HEAD, *imports(import_module(f"calibrant.{name}"))])
+    inner = [part for part in NAMESPACES if part.rpartition(".")[0] == name == "torch"]
+    modules = [f"from . import {part.rpartition('.')[2]} as {part.rpartition('.')[2]}" for part in inner]
+    return "\n".join([HEAD, *modules, *imports(import_module(f"calibrant.{name}"))])
 
 
 def metrics_stub() -> str:

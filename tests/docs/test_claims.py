@@ -31,9 +31,10 @@ def lowest(loss: Any, truth: list[float]) -> float:
         return float(first.grad)
 
     first = truth[0]
-    step = 5e-4 if slope(first) < 0 else -5e-4
-    while slope(first) * step < 0:
-        first += step
+    for size in (0.01, 5e-4):
+        step = size if slope(first) < 0 else -size
+        while slope(first) * step < 0:
+            first += step
     return first
 
 

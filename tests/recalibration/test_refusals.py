@@ -23,14 +23,8 @@ Y2 = (RNG.random(200) < P2).astype(int)
 
 # Maps that know classes apart must say that one has no rows; the others treat all classes alike.
 ALIKE = {
-    "none",
-    "temperature",
-    "ensemble_temperature",
     "isotonic_pooled",
-    "top_label_histogram",
-    "intra_order_preserving",
-    "consistency",
-    "miscalibration_aware_temperature",
+    *(name for name, make in METHODS.items() if make().treats_classes_alike),
     *(f"{name} {how}" for name in METHODS for how in ("pooled", "top_versus_all")),
 }
 # Those that have no finite fit to one outcome.

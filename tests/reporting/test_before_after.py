@@ -89,7 +89,7 @@ def test_numbers_on_the_page_are_the_library_s(found: Report) -> None:
 
 def test_the_diagram_before_is_the_curve() -> None:
     assert CHANGED.diagram is not None
-    rates = [bin.happens for bin in CHANGED.diagram.bins if bin.happens is not None]
+    rates = [bin.rate for bin in CHANGED.diagram.bins if bin.rate is not None]
     assert rates == [rate for rate in CURVE.rate.tolist() if not np.isnan(rate)]
 
 

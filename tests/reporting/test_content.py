@@ -93,17 +93,8 @@ def test_the_verdict_is_the_one_test_of_assess(multiclass: Report) -> None:
 def test_the_diagram_is_the_calibration_curve(multiclass: Report) -> None:
     curve = cal.calibration_curve(LABELS, PROBS).to_dict()
     bins = multiclass.diagram.bins
-    for mine, theirs in (
-        ("low", "low"),
-        ("high", "high"),
-        ("rows", "rows"),
-        ("says", "mean_score"),
-        ("happens", "rate"),
-        ("gap", "gap"),
-        ("lower", "lower"),
-        ("upper", "upper"),
-    ):
-        assert [getattr(each, mine) for each in bins] == curve[theirs]
+    for name in ("low", "high", "rows", "mean_score", "rate", "gap", "lower", "upper"):
+        assert [getattr(each, name) for each in bins] == curve[name]
 
 
 def test_repairs_are_those_of_recalibrate(multiclass: Report) -> None:

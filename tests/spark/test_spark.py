@@ -165,7 +165,7 @@ def test_partitions_change_no_bit(spark: Any, binary: Any, sizes: list[int]) -> 
 
 def test_many_partitions_go_through_all_mergers(spark: Any, binary: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    assert cs.MERGERS == 16
+    assert cs.api.MERGERS == 16
     rows = []
     monkeypatch.setattr(cs.api, "_collected", lambda merged: rows.extend(merged.collect()) or rows)
     found = cs.sketch(frame(spark, binary, [150] * 20), label="y", prob="p")

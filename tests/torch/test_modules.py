@@ -322,7 +322,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     made = (ct.TemperatureModule, ct.VectorModule, lambda k: ct.MatrixModule(k, off_diagonal=0.1))
     whole = [make(3).double().fit(logits, labels)(logits) for make in made]
     ordered = ct.IntraOrderPreservingModule(3).double().fit(logits, labels)(logits)
-    monkeypatch.setattr("calibrant.torch._rows.BLOCK", 128)
+    monkeypatch.setattr("calibrant.torch.rows.BLOCK", 128)
     for make, expected in zip(made, whole, strict=True):
         assert torch.allclose(make(3).double().fit(logits, labels)(logits), expected, atol=1e-7)
     assert torch.allclose(ct.IntraOrderPreservingModule(3).double().fit(logits, labels)(logits), ordered, atol=1e-8)

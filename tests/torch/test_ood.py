@@ -218,7 +218,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         return [distance, ct.OodKnn(k=5).fit(known).score(asked)]
 
     whole = scores()
-    monkeypatch.setattr("calibrant.torch._rows.BLOCK", 100)
+    monkeypatch.setattr("calibrant.torch.rows.BLOCK", 100)
     assert all(torch.allclose(one, two) for one, two in zip(whole, scores(), strict=True))
 
 

@@ -11,10 +11,10 @@ from ..inference.comparison import Difference, compare
 from ..inference.significance import assess, assess_many
 from ..metrics.registry import Metric, catalogue
 from ..util.version import __version__
-from .evaluating import named_classes, positive_class
+from .evaluating import named_classes, positive_class, rows_of
 from .listing import metric_named
 from .screen import clean, in_options_here, print_json, print_lines, resampling_bar, say, warnings_as_lines
-from .source import Columns, load, load_each
+from .source import load_each, split
 from .streaming import streamed
 
 __all__ = ["run", "run_compare"]
@@ -35,27 +35,16 @@ def run(
     seed: int,
     as_json: bool,
     fail_if_rejected: bool,
-    where: str | None,
-    classes: str | None,
-    pos_label: str | None,
-    format: str | None,
-    normalize: bool,
-    clip: bool,
-    table: str | None = None,
-    **columns: str | None,
+    **source: Any,
 ) -> bool:
     """Test and print; true when the command shall fail because something was rejected."""
     _check_words(metric, method, metrics, correction)
     chosen = [metric or "ecce_mad"] if metrics is None else [name.strip() for name in metrics.split(",")]
     asked = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in chosen]
-    if columns.get("by"):
+    if source.get("by"):
         _check_groups(asked)
-    checks = {"normalize": normalize, "clip": clip}
-    given = {"where": where, "format": format, "classes": classes, "pos_label": pos_label, "table": table, **checks}
-    sketches = streamed(file, False, Columns(**columns), given)
-    words: dict[str, Any] = {"y_true": sketches}
-    if sketches is None:
-        words = named_classes(load(file, Columns(**columns), where, format, table), classes, pos_label) | checks
+    sketches = streamed(file, False, *split(source))
+    words: dict[str, Any] = rows_of(file, source) if sketches is None else {"y_true": sketches}
     positive = positive_class(words if sketches is None else {"classes": sketches.classes})
     words |= {"alpha": alpha, "n_resamples": resamples, "rng": seed, **_given(lens=lens, bins=bins, binning=binning)}
     with warnings_as_lines(), resampling_bar():
@@ -132,15 +121,8 @@ def run_compare(
     resamples: int,
     seed: int,
     as_json: bool,
-    where: str | None,
-    classes: str | None,
-    pos_label: str | None,
-    format: str | None,
-    normalize: bool,
-    clip: bool,
     fail_if_worse: bool = False,
-    table: str | None = None,
-    **columns: str | None,
+    **source: Any,
 ) -> bool:
     """Compare and print; True where a later model is worse than the first and that was asked about."""
     specs = [spec.strip() for spec in models.split(",")]
@@ -150,23 +132,24 @@ def run_compare(
     if fail_if_worse:
         _check_lower_is_better(asked)
     scores = "logits" if logits else "probs"
-    choices = [Columns(**{scores: spec}, by=cluster, **columns) for spec in specs]
+    columns, given = split(source)
+    choices = [replace(columns, **{scores: spec}, by=cluster) for spec in specs]
     try:
-        parts = load_each(file, choices, where, format, table)
+        parts = load_each(file, choices, given["where"], given["format"], given["table"])
     except ColumnError as error:
         names = {f"--{scores}": "--models", "--by": "--cluster"}
         raise ColumnError(names.get(error.argument, error.argument), error.problem, error.remedy) from None
-    _order_classes(parts, told=classes is not None)
+    _order_classes(parts, told=given["classes"] is not None)
     for part in parts:
         part["by_place"] = part.get("by_place", False) and part is parts[0]  # it is said once
-        named_classes(part, classes, pos_label)
+        named_classes(part, given["classes"], given["pos_label"])
     words = parts[0]
     positive = positive_class(words)
     probs = {_name(spec): part.pop("y_prob") for spec, part in zip(specs, parts, strict=True)}
     if "sum_tolerance" in words:
         words["sum_tolerance"] = max(part.get("sum_tolerance", 0.0) for part in parts)
-    words |= {"level": level, "n_resamples": resamples, "rng": seed, "normalize": normalize, "clip": clip}
-    words |= _given(lens=lens, bins=bins, binning=binning)
+    words |= {"level": level, "n_resamples": resamples, "rng": seed}
+    words |= {"normalize": given["normalize"], "clip": given["clip"], **_given(lens=lens, bins=bins, binning=binning)}
     with warnings_as_lines(), resampling_bar():
         result = compare(models=probs, metric=metric, cluster=cluster is not None, **words)
     if as_json:

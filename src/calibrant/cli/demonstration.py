@@ -15,8 +15,8 @@ from ..reporting.forms import form_of
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
 from .evaluating import show
+from .fitting import read
 from .screen import print_lines, print_table, say
-from .source import Columns, load
 
 __all__ = ["run"]
 
@@ -56,8 +56,7 @@ def run(out: str, save_data: str | None = None) -> None:
 
 def _packaged(name: str) -> Predictions:
     with as_file(files("calibrant") / "cli" / "data" / f"{name}.csv") as path:
-        words = load(str(path), Columns(), None, None)
-    return Predictions(words.pop("y_true"), words.pop("y_prob"), **words)
+        return read(str(path))
 
 
 def _side_by_side(before: Evaluation, after: Evaluation) -> tuple[list[str], list[list[str]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -25,10 +26,10 @@ from .screen import (
     say,
     warnings_as_lines,
 )
-from .source import Columns, load
+from .source import load, split
 from .streaming import is_sketch, streamed
 
-__all__ = ["like_labels", "named_classes", "positive_class", "run"]
+__all__ = ["like_labels", "named_classes", "positive_class", "rows_of", "run"]
 
 # The default of --resamples.
 RESAMPLES = 200
@@ -84,16 +85,9 @@ def run(
     seed: int,
     as_json: bool,
     gates: tuple[str, ...],
-    where: str | None,
-    classes: str | None,
-    pos_label: str | None,
-    format: str | None,
-    normalize: bool,
-    clip: bool,
     map: str | None = None,
     stream: bool | None = None,
-    table: str | None = None,
-    **columns: str | None,
+    **source: Any,
 ) -> bool:
     """Measure and print; true when a gate failed."""
     conditions = [parse_gate(text) for text in gates]
@@ -101,17 +95,13 @@ def run(
         metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
     )
     chosen += [gate.metric for gate in dict.fromkeys(conditions) if gate.metric not in chosen]
-    given: dict[str, Any] = {"where": where, "format": format, "classes": classes, "pos_label": pos_label}
-    given |= {"normalize": normalize, "clip": clip, "table": table}
-    sketches = streamed(file, stream, Columns(**columns), given)
-    words: dict[str, Any]
+    sketches = streamed(file, stream, *split(source))
     if sketches is not None and map is not None:
         raise ArgumentError("--map", "needs whole rows, and these are read as a stream", "apply the map first")
-    if sketches is not None:
-        words = {"y_true": sketches}
-    else:
-        words = named_classes(load(file, Columns(**columns), where, format, table), classes, pos_label)
-        words |= {"by": words.pop("groups", None), "normalize": normalize, "clip": clip, "map": map}
+    words: dict[str, Any] = {"y_true": sketches}
+    if sketches is None:
+        words = rows_of(file, source)
+        words |= {"by": words.pop("groups", None), "map": map}
     draws: dict[str, Any] = {"n_resamples": resamples, "rng": seed}
     if interval is None and not assess:
         if resamples != RESAMPLES or seed != 0:
@@ -159,6 +149,14 @@ def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
     results = tuple(replace(found, reason=spoken(found.reason), note=spoken(found.note)) for found in result.results)
     groups = {name: _spoken(part, streamed) for name, part in result.groups.items()}
     return replace(result, results=results, groups=groups)
+
+
+def rows_of(file: str, source: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments for `Predictions`: the rows of a file by the options that say where they are, as far as they were given."""
+    columns, given = split(source)
+    found = load(file, columns, given.get("where"), given.get("format"), given.get("table"))
+    words = named_classes(found, given.get("classes"), given.get("pos_label"))
+    return words | {name: given.get(name, False) for name in ("normalize", "clip")}
 
 
 def named_classes(words: dict[str, Any], classes: str | None, pos_label: str | None) -> dict[str, Any]:

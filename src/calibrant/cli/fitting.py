@@ -18,29 +18,18 @@ from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
 from ..sketches.files.columns import CALIBRATED, check_class_order, like_classes
 from ..util.version import __version__
-from .evaluating import like_labels, named_classes
+from .evaluating import like_labels, rows_of
 from .screen import clean, in_options_here, print_json, print_lines, say, warnings_as_lines
-from .source import Columns, load
+from .source import split
 from .tables import check_target, open_table
 
 __all__ = ["apply_map", "check_apart", "fit_map", "read", "rows_in", "run_apply", "run_fit", "run_select"]
 
 
-def read(
-    file: str,
-    *,
-    where: str | None = None,
-    format: str | None = None,
-    classes: str | None = None,
-    pos_label: str | None = None,
-    normalize: bool = False,
-    clip: bool = False,
-    table: str | None = None,
-    **columns: str | None,
-) -> Predictions:
+def read(file: str, **source: Any) -> Predictions:
     """Checked predictions from a file."""
-    words = named_classes(load(file, Columns(**columns), where, format, table), classes, pos_label)
-    return Predictions(words.pop("y_true"), words.pop("y_prob"), normalize=normalize, clip=clip, **words)
+    words = rows_of(file, source)
+    return Predictions(words.pop("y_true"), words.pop("y_prob"), **words)
 
 
 def fit_map(p: Predictions, *, method: str, loss: str, folds: int, seed: int) -> Recalibration:
@@ -110,30 +99,26 @@ def apply_map(
     map: Calibrator,
     file: str,
     out: str,
-    *,
-    where: str | None = None,
-    format: str | None = None,
-    classes: str | None = None,
-    normalize: bool = False,
-    clip: bool = False,
-    table: str | None = None,
-    **columns: str | None,
+    **source: Any,
 ) -> tuple[Path, int]:
     """Write the rows of a file with calibrated columns; gives where, and how many rows."""
     _check_not_grouped(map)
     check_target(out)
-    with open_table(file, Columns(**columns), where, format, table, to_write=True) as opened:
+    columns, given = split(source)
+    classes, checks = given.get("classes"), {name: given.get(name, False) for name in ("normalize", "clip")}
+    place = given.get("where"), given.get("format"), given.get("table")
+    with open_table(file, columns, *place, to_write=True) as opened:
         words = opened.words()
         if classes is not None:
-            given = [name.strip() for name in classes.split(",")]
-            check_class_order(given, words.get("classes", ()), "--classes")
-            words["classes"] = like_labels(given, map.classes_)
+            named = [name.strip() for name in classes.split(",")]
+            check_class_order(named, words.get("classes", ()), "--classes")
+            words["classes"] = like_labels(named, map.classes_)
         elif "classes" in words:
             words["classes"] = like_classes(words["classes"], map.classes_.tolist())
         rows = len(words["y_prob"])
         # Nothing is asked of the labels, so any label will do.
         labels = np.zeros(rows, np.int64) if "classes" not in words else np.full(rows, words["classes"][0])
-        p = Predictions(labels, words.pop("y_prob"), normalize=normalize, clip=clip, **words)
+        p = Predictions(labels, words.pop("y_prob"), **checks, **words)
         _check_kind(map, p)
         return opened.write(out, calibrated(p, map).probs), rows
 

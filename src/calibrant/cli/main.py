@@ -10,31 +10,8 @@ import click
 
 from ..errors import CalibrantError
 from ..util.version import __version__
+from . import options
 from .monitoring import monitor
-from .options import (
-    OnceGroup,
-    by_option,
-    class_score_options,
-    classes_option,
-    column_options,
-    confidence_level_option,
-    debug_option,
-    draw_options,
-    file_options,
-    fit_options,
-    json_option,
-    label_option,
-    map_option,
-    metric_options,
-    preprocessing_option,
-    score_options,
-    seed_option,
-    source_options,
-    stream_option,
-    table_option,
-    where_option,
-    written_option,
-)
 from .places import forget_read, in_file
 from .screen import forget, in_options, say, warnings_as_lines
 
@@ -92,30 +69,30 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-@click.group(cls=OnceGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=options.OnceGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="calibrant %(version)s")
 def cli() -> None:
     """Does "80 %" mean 80 %? Probability calibration of classifiers."""
 
 
 @cli.command()
-@source_options(score_options, by_option("Measure each group as well."))
+@options.source_options(options.score_options, options.by_option("Measure each group as well."))
 @click.option(
     "--metrics",
     metavar="NAMES",
     default="recommended",
     help="Ids or aliases with commas, 'recommended' (default) or 'all'.",
 )
-@metric_options
+@options.metric_options
 @click.option(
     "--budget", type=float, default=60.0, show_default=True, help="Seconds; slower metrics are left out by name."
 )
 @click.option("--interval", type=float, metavar="LEVEL", help="Add confidence intervals, for example of level 0.95.")
 @click.option("--assess", is_flag=True, help="Add how often chance alone gives such a value.")
-@map_option
-@stream_option
-@draw_options(200)
-@json_option
+@options.map_option
+@options.stream_option
+@options.draw_options(200)
+@options.json_option
 @click.option(
     "--fail-if",
     "gates",
@@ -123,7 +100,7 @@ def cli() -> None:
     multiple=True,
     help='Exit with 1 if it holds, such as "ece > 0.05". Repeatable.',
 )
-@debug_option
+@options.debug_option
 def evaluate(file: str, **options: Any) -> None:
     """Measure the calibration of predictions in FILE (CSV, TSV, Parquet, JSON lines, NPZ, or - for standard input)."""
     from . import evaluating
@@ -133,7 +110,9 @@ def evaluate(file: str, **options: Any) -> None:
 
 
 @cli.command()
-@source_options(score_options, by_option("Groups of rows, for metrics that read them: pce, fece, mcm."))
+@options.source_options(
+    options.score_options, options.by_option("Groups of rows, for metrics that read them: pce, fece, mcm.")
+)
 @click.option("--metric", metavar="NAME", help="Id or alias; ecce_mad if not given.")
 @click.option(
     "--method", metavar="NAME", help="A test of the metric, 'consistency' or 'enumeration'; chosen if not given."
@@ -145,11 +124,11 @@ def evaluate(file: str, **options: Any) -> None:
     help="How p-values of several metrics are corrected for their number; holm if not given.",
 )
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Level of the test.")
-@metric_options
-@draw_options(999)
-@json_option
+@options.metric_options
+@options.draw_options(999)
+@options.json_option
 @click.option("--fail-if-rejected", is_flag=True, help="Exit with 1 if the deviation is unlikely to be chance.")
-@debug_option
+@options.debug_option
 def assess(file: str, **options: Any) -> None:
     """Ask whether the deviation in FILE could be chance: the labels being drawn from the probabilities given."""
     from . import assessing
@@ -159,7 +138,7 @@ def assess(file: str, **options: Any) -> None:
 
 
 @cli.command()
-@source_options(
+@options.source_options(
     click.option(
         "--models",
         metavar="COLUMNS",
@@ -171,11 +150,11 @@ def assess(file: str, **options: Any) -> None:
 @click.option("--metric", metavar="NAME", default="brier", show_default=True, help="Id or alias.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Coverage of the intervals.")
 @click.option("--cluster", metavar="COLUMN", help="Draw whole groups of rows, such as all rows of one patient.")
-@metric_options
-@draw_options(1000)
-@json_option
+@options.metric_options
+@options.draw_options(1000)
+@options.json_option
 @click.option("--fail-if-worse", is_flag=True, help="Exit with 1 if a model is worse than the first, beyond chance.")
-@debug_option
+@options.debug_option
 def compare(file: str, **options: Any) -> None:
     """Compare models on the same rows of FILE: every difference of a metric with its interval and p-value."""
     from . import assessing
@@ -185,13 +164,13 @@ def compare(file: str, **options: Any) -> None:
 
 
 @cli.command()
-@source_options(class_score_options)
-@fit_options
-@written_option("--out", default="map.json", show_default=True, help="Where to write the map.")
-@preprocessing_option
-@seed_option
-@json_option
-@debug_option
+@options.source_options(options.class_score_options)
+@options.fit_options
+@options.written_option("--out", default="map.json", show_default=True, help="Where to write the map.")
+@options.preprocessing_option
+@options.seed_option
+@options.json_option
+@options.debug_option
 def fit(file: str, **options: Any) -> None:
     """Find the map that makes the probabilities in FILE better, if any does, and write it.
 
@@ -205,14 +184,14 @@ def fit(file: str, **options: Any) -> None:
 @cli.command()
 @click.argument("map")
 @click.argument("file")
-@written_option("--out", required=True, help="Where to write the rows: .parquet, .csv or .tsv.")
-@label_option
-@class_score_options
-@where_option
-@classes_option
-@file_options
-@preprocessing_option
-@debug_option
+@options.written_option("--out", required=True, help="Where to write the rows: .parquet, .csv or .tsv.")
+@options.label_option
+@options.class_score_options
+@options.where_option
+@options.classes_option
+@options.file_options
+@options.preprocessing_option
+@options.debug_option
 def apply(map: str, file: str, **options: Any) -> None:
     """Apply the MAP that fit wrote to the rows of FILE: each score column p gets a column p_calibrated beside it.
 
@@ -224,8 +203,8 @@ def apply(map: str, file: str, **options: Any) -> None:
 
 
 @cli.command()
-@source_options(
-    class_score_options,
+@options.source_options(
+    options.class_score_options,
     click.option(
         "--confidence-column",
         metavar="COLUMN",
@@ -240,16 +219,16 @@ def apply(map: str, file: str, **options: Any) -> None:
     metavar="ERROR REVIEW",
     help="Instead: what a wrong answer and a row that is not answered cost.",
 )
-@confidence_level_option
+@options.confidence_level_option
 @click.option(
     "--method",
     type=click.Choice(["sequence", "conformal", "bonferroni", "sgr"]),
     help="How the threshold is found; sequence if not given, bonferroni for costs.",
 )
 @click.option("--lens", help="Which question: top_label (default), class:NAME, ...")
-@map_option
-@json_option
-@debug_option
+@options.map_option
+@options.json_option
+@options.debug_option
 def select(file: str, **options: Any) -> None:
     """Choose above which confidence to answer, so that an accuracy, a coverage or a cost is promised for new rows.
 
@@ -264,12 +243,12 @@ def select(file: str, **options: Any) -> None:
 @cli.command()
 @click.option("--validation", required=True, metavar="FILE", help="Rows to fit the map and choose the threshold on.")
 @click.option("--test", required=True, metavar="FILE", help="Other rows, to measure before and after on.")
-@written_option("--out", folder=True, required=True, help="Where to write; made if it is not there.")
-@column_options(class_score_options)
-@fit_options
-@preprocessing_option
+@options.written_option("--out", folder=True, required=True, help="Where to write; made if it is not there.")
+@options.column_options(options.class_score_options)
+@options.fit_options
+@options.preprocessing_option
 @click.option("--accuracy", type=float, default=0.95, show_default=True, help="Least accuracy of the answers given.")
-@confidence_level_option
+@options.confidence_level_option
 @click.option(
     "--metrics",
     metavar="NAMES",
@@ -287,9 +266,9 @@ def select(file: str, **options: Any) -> None:
 @click.option(
     "--interval", type=float, default=0.95, show_default=True, metavar="LEVEL", help="Level of the intervals."
 )
-@draw_options(200)
-@json_option
-@debug_option
+@options.draw_options(200)
+@options.json_option
+@options.debug_option
 def run(**options: Any) -> None:
     """From validation and test predictions to calibrated ones: fit, measure before and after, threshold, report.
 
@@ -302,16 +281,16 @@ def run(**options: Any) -> None:
 
 @cli.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@label_option
+@options.label_option
 @click.option("--prob", metavar="COLUMN", help="Probability of the positive class.")
 @click.option("--probs", metavar="COLUMNS", help="One probability per class: a list, or a pattern such as 'p_*'.")
-@by_option("Keep each group by itself as well.")
-@where_option
-@classes_option
+@options.by_option("Keep each group by itself as well.")
+@options.where_option
+@options.classes_option
 @click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Kind of the files.")
-@table_option
-@written_option("--out", required=True, help="Where to write, ending in .sketch.")
-@debug_option
+@options.table_option
+@options.written_option("--out", required=True, help="Where to write, ending in .sketch.")
+@options.debug_option
 def scan(files: tuple[str, ...], **options: Any) -> None:
     """Read FILES of any size once and keep what every score metric needs of them; or add .sketch FILES.
 
@@ -324,8 +303,8 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 
 @cli.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@column_options(score_options, by_option("Look at each group by itself as well."))
-@written_option("--out", help="Where to write: .html, .md or .json; report.html if not given, - to print.")
+@options.column_options(options.score_options, options.by_option("Look at each group by itself as well."))
+@options.written_option("--out", help="Where to write: .html, .md or .json; report.html if not given, - to print.")
 @click.option(
     "--as", "form", type=click.Choice(["html", "md", "json"]), help="What to write, where --out does not say."
 )
@@ -353,8 +332,8 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
     show_default=True,
     help="With what probability the promise holds.",
 )
-@draw_options(200)
-@debug_option
+@options.draw_options(200)
+@options.debug_option
 def report(files: tuple[str, ...], **options: Any) -> None:
     """Write a report of FILE: verdict, diagram, metrics, where it fails, what repairs it, which threshold to use.
 
@@ -368,8 +347,8 @@ def report(files: tuple[str, ...], **options: Any) -> None:
 @cli.command()
 @click.argument("name", required=False)
 @click.option("--for", "use_case", metavar="USE_CASE", help="Only those recommended for a use case, and why.")
-@json_option
-@debug_option
+@options.json_option
+@options.debug_option
 def metrics(name: str | None, use_case: str | None, as_json: bool) -> None:
     """List the metrics, or show one: its meaning, range, defaults, cautions and paper."""
     from . import listing
@@ -378,9 +357,9 @@ def metrics(name: str | None, use_case: str | None, as_json: bool) -> None:
 
 
 @cli.command()
-@written_option("--out", default="calibrant-demo.html", show_default=True, help="Where to write the page.")
-@written_option("--save-data", folder=True, help="Also write the predictions there, to try other commands on.")
-@debug_option
+@options.written_option("--out", default="calibrant-demo.html", show_default=True, help="Where to write the page.")
+@options.written_option("--save-data", folder=True, help="Also write the predictions there, to try other commands on.")
+@options.debug_option
 def demo(out: str, save_data: str | None) -> None:
     """Measure a real model's predictions and write a page to open in a browser."""
     from . import demonstration

@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import (
-    OnceGroup,
-    by_option,
-    classes_option,
-    debug_option,
-    file_options,
-    json_option,
-    score_options,
-    where_option,
-    written_option,
-)
-from .options import label_option as label_column
+from . import options
 
 if TYPE_CHECKING:
     from ..monitoring.monitor import Monitor
@@ -45,7 +34,7 @@ format_option = click.option(
 )
 
 
-@click.group(cls=OnceGroup)
+@click.group(cls=options.OnceGroup)
 def monitor() -> None:
     """Watch predictions over time: drift, calibration as labels come, alarms.
 
@@ -57,12 +46,12 @@ def monitor() -> None:
 @monitor.command()
 @click.argument("store")
 @click.option("--reference", required=True, metavar="FILE", help="Labelled rows from when all was well, or a sketch.")
-@label_column
-@score_options
-@by_option("Groups to watch as well.")
-@where_option
-@classes_option
-@file_options
+@options.label_option
+@options.score_options
+@options.by_option("Groups to watch as well.")
+@options.where_option
+@options.classes_option
+@options.file_options
 @click.option("--every", metavar="DURATION", help="Length of a window: 1h, 1d, 1w, ...")
 @click.option("--rows", type=int, help="Instead: windows of so many rows.")
 @click.option("--lens", default="auto", show_default=True, help="Which question: binary, top_label, class:NAME.")
@@ -89,7 +78,7 @@ def monitor() -> None:
     help="What a label that never came means.",
 )
 @click.option("--resamples", type=int, default=999, show_default=True, help="Exchanges of rows for p-values of drift.")
-@debug_option
+@options.debug_option
 def init(store: str, **options: Any) -> None:
     """Begin a monitor in the new file STORE."""
     from ..errors import ArgumentError
@@ -143,14 +132,14 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
 )
 @click.option("--id", "id_column", metavar="COLUMN", help="Id of each row: the same row twice counts once.")
 @click.option("--delivery", metavar="NAME", help="Name of this file, for rows without ids: the same name comes once.")
-@label_column
-@score_options
-@by_option("Group of each row; by default the column that init named.")
-@where_option
-@file_options
+@options.label_option
+@options.score_options
+@options.by_option("Group of each row; by default the column that init named.")
+@options.where_option
+@options.file_options
 @fail_option
-@json_option
-@debug_option
+@options.json_option
+@options.debug_option
 def update(store: str, file: str, **options: Any) -> None:
     """Add the predictions in FILE to STORE; labels that are missing may come later."""
     from ..errors import ArgumentError
@@ -177,13 +166,13 @@ def update(store: str, file: str, **options: Any) -> None:
 @click.argument("store")
 @click.argument("file")
 @click.option("--id", "id_column", required=True, metavar="COLUMN", help="Id of each row, as given to update.")
-@label_column
+@options.label_option
 @click.option("--now", metavar="TIME", help="What time it is; by default that of the newest prediction.")
-@where_option
+@options.where_option
 @format_option
 @fail_option
-@json_option
-@debug_option
+@options.json_option
+@options.debug_option
 def labels(
     store: str,
     file: str,
@@ -226,10 +215,10 @@ def _labels_of_reference(opened: Monitor) -> Iterator[None]:
 @click.argument("store")
 @click.option("--last", type=int, default=10, show_default=True, help="How many windows to show.")
 @click.option("--group", metavar="NAME", help="Whose windows to show; all rows if not given.")
-@json_option
+@options.json_option
 @click.option("--prometheus", is_flag=True, help="Print gauges that Prometheus reads.")
 @fail_option
-@debug_option
+@options.debug_option
 def status(store: str, last: int, group: str | None, as_json: bool, prometheus: bool, fail_on: str) -> None:
     """Say how things stand, and exit with 3 where an alarm is not acknowledged."""
     from ..errors import ArgumentError
@@ -250,11 +239,11 @@ def status(store: str, last: int, group: str | None, as_json: bool, prometheus: 
 
 @monitor.command()
 @click.argument("store")
-@written_option("--out", default="monitor.html", show_default=True, help="Where to write the page.")
+@options.written_option("--out", default="monitor.html", show_default=True, help="Where to write the page.")
 @click.option("--title", metavar="TEXT", help="Heading of the page; the name of STORE if not given.")
 @click.option("--last", type=int, default=90, show_default=True, help="How many windows to show.")
 @click.option("--group", metavar="NAME", help="Whose windows to show; all rows if not given.")
-@debug_option
+@options.debug_option
 def report(store: str, out: str, title: str | None, last: int, group: str | None) -> None:
     """Write the timeline as a page to open in a browser; an alarm does not change the exit code."""
     from ..monitoring.monitor import Monitor
@@ -268,7 +257,7 @@ def report(store: str, out: str, title: str | None, last: int, group: str | None
 
 @monitor.command()
 @click.argument("store")
-@debug_option
+@options.debug_option
 def acknowledge(store: str) -> None:
     """Mark all alarms as seen, so that update and status exit with 3 for new ones only.
 

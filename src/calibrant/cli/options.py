@@ -7,31 +7,6 @@ from typing import Any
 
 import click
 
-__all__ = [
-    "OnceGroup",
-    "by_option",
-    "class_score_options",
-    "classes_option",
-    "column_options",
-    "confidence_level_option",
-    "debug_option",
-    "draw_options",
-    "file_options",
-    "fit_options",
-    "json_option",
-    "label_option",
-    "map_option",
-    "metric_options",
-    "preprocessing_option",
-    "score_options",
-    "seed_option",
-    "source_options",
-    "stream_option",
-    "table_option",
-    "where_option",
-    "written_option",
-]
-
 Command = Callable[..., Any]
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +11,10 @@ from ..input.predictions import Predictions
 from ..reporting.building import build, read_options
 from ..reporting.comparing import compare_parts
 from ..reporting.forms import Form, form_of
-from ..sketches.files.columns import Columns
 from ..util.files import write_atomic
 from .fitting import read
-from .screen import clean, is_terminal, print_lines, say, warnings_as_lines
+from .screen import clean, print_lines, resampling_bar, say, warnings_as_lines
+from .source import split
 from .streaming import streamed
 
 __all__ = ["run"]
@@ -64,7 +61,7 @@ def run(
     )
     given = {"files": [_name(file) for file in files], "by": source.get("by"), "where": source.get("where")}
     found: Any
-    with warnings_as_lines(), bar():
+    with warnings_as_lines(), resampling_bar("report", whole=True):
         if kind is None:
             found = build(_read(files[0], source, given), asked, given)
         else:
@@ -108,9 +105,7 @@ def _name(file: str) -> str:
 
 def _read(file: str, source: dict[str, Any], given: dict[str, Any]) -> Predictions:
     """The rows of a file; of a sketch, what stands for them, which `given` then says."""
-    columns = Columns(**{name: value for name, value in source.items() if name in Columns.__dataclass_fields__})
-    others = {name: value for name, value in source.items() if name not in Columns.__dataclass_fields__}
-    sketches = streamed(file, False, columns, others)
+    sketches = streamed(file, False, *split(source))
     if sketches is None:
         return read(file, **source)
     given["rows"] = f"{sketches.n:,}, read from a sketch: scores are the means of cells"
@@ -127,26 +122,3 @@ def _parts(files: tuple[str, ...], map: str | None, source: dict[str, Any]) -> d
     if len(set(names)) < len(files):
         raise ArgumentError("FILE", "the same file was given twice", "name each once")
     return {name: _read(file, source, {}) for name, file in zip(names, files, strict=True)}
-
-
-@contextmanager
-def bar() -> Iterator[None]:
-    """How far the report is, on standard error where that is a terminal; it leaves nothing behind."""
-    if not is_terminal(sys.stderr):
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    from ..inference.resampling import progress
-
-    columns = TextColumn("report"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
-    shown = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = shown.add_task("", total=None)
-    token = progress.set(lambda done, count: shown.update(task, completed=done, total=count))
-    shown.start()
-    try:
-        yield
-    finally:
-        progress.reset(token)
-        shown.stop()

@@ -193,19 +193,32 @@ def _finite(content: Any) -> Any:
 
 
 @contextmanager
-def resampling_bar() -> Iterator[None]:
-    """A bar on standard error while samples are drawn, where that is a terminal; it leaves nothing behind."""
+def resampling_bar(title: str = "resampling", *, whole: bool = False) -> Iterator[None]:
+    """A bar on standard error while samples are drawn, where that is a terminal; it leaves nothing behind.
+
+    `whole` shows from the start how far the work is; else the bar shows samples, and only where any are drawn.
+    """
     if not is_terminal(sys.stderr):
         yield
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     from ..inference.resampling import progress
 
-    columns = TextColumn("resampling"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    amount = TaskProgressColumn() if whole else MofNCompleteColumn()
+    columns = TextColumn(title), BarColumn(), amount, TimeRemainingColumn()
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task("")
+    task = bar.add_task("", total=None if whole else 100.0)
+    if whole:
+        bar.start()
 
     def tell(done: int, count: int) -> None:
         bar.start()  # what draws nothing shows nothing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,14 @@ from ..util.files import read_npz
 from .places import remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
 
-__all__ = ["Columns", "load", "load_each"]
+__all__ = ["Columns", "load", "load_each", "split"]
+
+
+def split(source: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
+    """The options of a command that say where the predictions are: which columns hold what, and the others."""
+    names = Columns.__dataclass_fields__
+    columns = {name: value for name, value in source.items() if name in names}
+    return Columns(**columns), {name: value for name, value in source.items() if name not in names}
 
 
 def load(

@@ -17,6 +17,7 @@ from ..sketches.files.reading import kind_of, paths_of
 from ..sketches.files.scanning import scan
 from .places import remember_read
 from .screen import clean, is_terminal, note_positive, print_lines, say
+from .source import split
 
 __all__ = ["is_sketch", "run", "streamed"]
 
@@ -146,12 +147,11 @@ def rows_bar() -> Iterator[Callable[[int], None] | None]:
 
 def run(files: tuple[str, ...], *, out: str, **options: Any) -> None:
     """Scan files and write what every score metric needs of them."""
-    names = Columns.__dataclass_fields__
-    columns = Columns(**{name: options.pop(name, None) for name in names})
+    columns, others = split(options)
     if Path(out).suffix != SUFFIX:
         raise ArgumentError("--out", f"must end in {SUFFIX}; got {out!r}", f"for example day{SUFFIX}")
     start = time.perf_counter()
-    sketches = read(files, columns, options)
+    sketches = read(files, columns, others)
     seconds = time.perf_counter() - start
     path = sketches.write(out)
     size = path.stat().st_size

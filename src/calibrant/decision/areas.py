@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
 from ..inference.resampling import generator
+from ..util.checks import check_choice
 from .rows import Judged, Steps, read_judged
 
 __all__ = ["Area", "area_of", "augrc", "aurc", "e_augrc", "e_aurc", "redrawn_areas"]
@@ -48,8 +49,7 @@ def aurc(
     0.1458
     """
     judged = read_judged(aurc, y_true, y_prob, confidence, loss, lens, where, keywords)
-    if rule not in ("expected", "integral", "trapezoid", "torch_uncertainty"):
-        raise ArgumentError("rule", f"must be 'expected', 'integral', 'trapezoid' or 'torch_uncertainty'; got {rule!r}")
+    check_choice(rule, "rule", ("expected", "integral", "trapezoid", "torch_uncertainty"))
     return _aurc_in_row_order(judged) if rule == "torch_uncertainty" else _aurc(judged.steps, rule)
 
 
@@ -75,8 +75,7 @@ def e_aurc(
         r + (1 - r) ln(1 - r) for an error rate r.
     """
     judged = read_judged(e_aurc, y_true, y_prob, confidence, loss, lens, where, keywords)
-    if reference not in ("exact", "asymptotic"):
-        raise ArgumentError("reference", f"must be 'exact' or 'asymptotic'; got {reference!r}")
+    check_choice(reference, "reference", ("exact", "asymptotic"))
     if reference == "exact":
         return area_of(judged, "e_aurc")
     if not judged.counts_errors:

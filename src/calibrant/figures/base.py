@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -246,18 +247,22 @@ def check_choice(value: Any, choices: Sequence[Any], argument: str) -> Any:
     return value
 
 
-def check_words(who: str, words: dict[str, Any], known: Sequence[str]) -> None:
-    """Raise for a keyword that neither this picture nor Predictions know."""
+Function = Callable[..., Any]
+
+
+def check_words(who: Function, words: Mapping[str, Any], more: Iterable[str] = ()) -> None:
+    """Raise for a keyword that neither this figure nor Predictions know; `more` are the options of its metric."""
     for word, value in words.items():
         if word not in PREDICTION_WORDS:
-            raise unknown_word(who, word, value, [*known, *PREDICTION_WORDS])
+            own = [each.name for each in signature(who).parameters.values() if each.kind is each.KEYWORD_ONLY]
+            raise unknown_word(who.__name__, word, value, [*own, *more, *PREDICTION_WORDS])
 
 
 def source_of(
-    who: str, y_true: Any, y_prob: Any, where: Any, words: dict[str, Any], known: Sequence[str]
+    who: Function, y_true: Any, y_prob: Any, where: Any, words: Mapping[str, Any], more: Iterable[str] = ()
 ) -> Predictions | View | VectorView:
     """Checked predictions with the rows that `where` keeps, or the view that a View or Sketch is, or the main one of Sketches."""
-    check_words(who, words, known)
+    check_words(who, words, more)
     if isinstance(y_true, (View, VectorView, Sketch, Sketches)):
         if y_prob is not None or words or where is not None:
             kind = "view" if isinstance(y_true, (View, VectorView)) else "sketch"
@@ -281,19 +286,11 @@ def _views(source: Predictions | View | VectorView, lens: str | Lens, usual: str
     return [source]
 
 
-def one_view(
-    who: str,
-    y_true: Any,
-    y_prob: Any,
-    lens: str | Lens,
-    where: Any,
-    words: dict[str, Any],
-    known: Sequence[str] = ("lens", "where"),
-) -> View:
-    """The one yes-or-no question that a picture shows; `known` are the picture's own keywords, for its error messages."""
+def one_view(who: Function, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: Mapping[str, Any]) -> View:
+    """The one yes-or-no question that a figure shows."""
     if isinstance(y_true, Sketches) and isinstance(lens, str) and lens != "classwise":
         y_true, lens = y_true.sketch(lens), "auto"
-    source = source_of(who, y_true, y_prob, where, words, known)
+    source = source_of(who, y_true, y_prob, where, words)
     views = _views(source, lens, "auto")
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
@@ -304,14 +301,8 @@ def one_view(
 
 
 def vector_view(
-    who: str,
-    y_true: Any,
-    y_prob: Any,
-    lens: str | Lens,
-    where: Any,
-    words: dict[str, Any],
-    known: Sequence[str] = ("lens", "where"),
+    who: Function, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: Mapping[str, Any]
 ) -> VectorView:
     """The whole distribution of each row, for pictures that need more than one score."""
-    view = _views(source_of(who, y_true, y_prob, where, words, known), lens, "canonical")[0]
+    view = _views(source_of(who, y_true, y_prob, where, words), lens, "canonical")[0]
     return view.as_vector() if isinstance(view, View) else view

@@ -26,8 +26,7 @@ from .models import (
     legend_above,
     metric_words,
     panels,
-    predictions_of,
-    read_models,
+    read_predictions,
     row_weights,
 )
 
@@ -39,7 +38,6 @@ __all__ = ["GroupErrorDiagram", "group_error_diagram", "grouped_view", "levels_o
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Rows = Literal["all", "label"]
-KNOWN = ("hierarchy", "names", "level", "rows", "metric", "where")
 
 
 @dataclass(frozen=True, repr=False)
@@ -187,8 +185,7 @@ def group_error_diagram(
     titles = _titles(names, len(steps))
     if check_whole(level, "level") > len(steps):
         raise ArgumentError("level", f"must be at most {len(steps)}, the levels of the hierarchy; got {level}")
-    read = read_models("group_error_diagram", y_true, y_prob, where, rest, [*KNOWN, *chosen.options])
-    models = predictions_of("group_error_diagram", read)
+    models = read_predictions(group_error_diagram, y_true, y_prob, where, rest, chosen.options)
     found = {name: _errors(p, steps, level, chosen, options, rows) for name, p in models.items()}
     classes = next(iter(models.values())).k
     return GroupErrorDiagram(

@@ -218,7 +218,7 @@ def cumulative_diagram(
     [0.0, 0.025, -0.125, -0.175, -0.2]
     """
     check_interval(interval, "wilson", "interval")
-    view = one_view("cumulative_diagram", y_true, y_prob, lens, where, words, ["lens", "where", "interval"])
+    view = one_view(cumulative_diagram, y_true, y_prob, lens, where, words)
     scale, path = null_scale(view), path_of(view)
     far = float(ecce_mad(view))
     chance = maximum_survival(far / scale) if scale > 0 else float(far <= 1e-12)

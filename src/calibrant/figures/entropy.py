@@ -19,7 +19,7 @@ from .base import SMALL, Diagram, check_choice, colour_on, finish, plain, series
 from .canvas import PAPER_WIDTH, new_ax, tones_of
 from .intervals import inside, spans_of
 from .labels import name_room, shortened
-from .models import ONE, by_model, legend_above, line_style, model_named, predictions_of, read_models, row_weights
+from .models import ONE, by_model, legend_above, line_style, model_named, read_predictions, row_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -189,8 +189,7 @@ def entropy_diagram(
     check_choice(by, ("interval", "class", "predicted", None), "by")
     check_choice(unit, tuple(UNITS), "unit")
     low, high, spans = spans_of(intervals, None)
-    read = read_models("entropy_diagram", y_true, y_prob, where, words, ("by", "intervals", "unit", "where"))
-    models = predictions_of("entropy_diagram", read)
+    models = read_predictions(entropy_diagram, y_true, y_prob, where, words)
     first = next(iter(models.values()))
     if by in ("class", "predicted"):
         parts = [str(name) for name in (first.classes if first.classes is not None else range(first.k))]

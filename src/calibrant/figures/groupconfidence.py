@@ -17,7 +17,7 @@ from .base import SMALL, Diagram, check_choice, finish, none_for_nan, plain
 from .canvas import INK, PAPER_WIDTH, new_ax
 from .classgroups import grouped_view, levels_of, share_in
 from .labels import name_room, room_of, shortened, width_of
-from .models import grouped_bars, legend_above, predictions_of, read_models, row_weights
+from .models import grouped_bars, legend_above, read_predictions, row_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,10 +139,7 @@ def group_confidence_diagram(
     if check_whole(level, "level") > len(steps):
         raise ArgumentError("level", f"must be at most {len(steps)}, the levels of the hierarchy; got {level}")
     names, lens = steps[level - 1]
-    read = read_models(
-        "group_confidence_diagram", y_true, y_prob, where, words, ("hierarchy", "given", "level", "where")
-    )
-    models = predictions_of("group_confidence_diagram", read)
+    models = read_predictions(group_confidence_diagram, y_true, y_prob, where, words)
     if given is not None and str(given) not in names:
         raise ArgumentError("given", f"there is no group {given!r} on level {level}", f"one of {names}")
     if given is None and len(models) > 1:

@@ -159,6 +159,6 @@ def score_histogram(
     >>> histogram.positive.tolist(), histogram.negative.tolist()
     ([1.0, 2.0], [1.0, 0.0])
     """
-    view = one_view("score_histogram", y_true, y_prob, lens, where, words, ["bins", "lens", "where"])
+    view = one_view(score_histogram, y_true, y_prob, lens, where, words)
     table = bin_table(view, EQUAL_WIDTH, bins)
     return ScoreHistogram(table, table.positives, np.maximum(table.weight - table.positives, 0), view.lens)

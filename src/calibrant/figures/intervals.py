@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["IntervalDiagram", "IntervalErrors", "inside", "interval_error_diagram", "spans_of"]
 
 Floats = NDArray[np.float64]
-KNOWN = ("intervals", "names", "metric", "lens", "where")
 COLUMNS = ("rows", "mean_score", "rate", "outside", "error")
 
 
@@ -161,7 +160,7 @@ def interval_error_diagram(
     low, high, titles = spans_of(intervals, names)
     chosen = find_metric(metric)
     options, rest = metric_words(chosen, words)
-    models = read_models("interval_error_diagram", y_true, y_prob, where, rest, [*KNOWN, *chosen.options])
+    models = read_models(interval_error_diagram, y_true, y_prob, where, rest, chosen.options)
     found = []
     for name, source in models.items():
         views = views_of(source, lens) if isinstance(source, Predictions) else [source]

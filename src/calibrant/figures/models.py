@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
 from ..views.view import VectorView, View
-from .base import DASHES, MARKERS, SMALL, check_words, colour_on, legend, none_for_nan, plain, source_of
+from .base import DASHES, MARKERS, SMALL, Function, check_words, colour_on, legend, none_for_nan, plain, source_of
 from .canvas import grid_of_axes, grow, ink_on, new_ax, part_from_title
 from .labels import entry, name_room, room_of, shortened, width_of
 
@@ -34,18 +34,18 @@ ROOM_FOR = 3
 
 
 def read_models(
-    who: str, y_true: Any, y_prob: Any, where: Any, words: dict[str, Any], known: Sequence[str]
+    who: Function, y_true: Any, y_prob: Any, where: Any, words: dict[str, Any], more: Iterable[str] = ()
 ) -> dict[str, Source]:
     """Each model by name: from a mapping in place of `y_prob` (same labels), from a mapping of Predictions, or a single one."""
     models = y_prob if isinstance(y_prob, Mapping) else y_true if isinstance(y_true, Mapping) else None
     if models is None:
-        return {ONE: source_of(who, y_true, y_prob, where, words, known)}
+        return {ONE: source_of(who, y_true, y_prob, where, words, more)}
     argument = "y_prob" if models is y_prob else "y_true"
     if not models or len({str(name) for name in models}) < len(models):
         raise ArgumentError(argument, "must name one model or more, each once", "{'before': p, 'after': q}")
     if models is y_prob:
-        return {str(name): source_of(who, y_true, probs, where, words, known) for name, probs in models.items()}
-    check_words(who, words, known)
+        return {str(name): source_of(who, y_true, probs, where, words, more) for name, probs in models.items()}
+    check_words(who, words, more)
     if y_prob is not None or words:
         given = "y_prob" if y_prob is not None else next(iter(words))
         raise InputTypeError(given, "was given beside Predictions, which already hold everything", "pass them alone")
@@ -54,7 +54,7 @@ def read_models(
             raise InputTypeError(
                 "y_true", f"{name!r} must be Predictions, a View or a Sketch", "or pass (y_true, {name: y_prob})"
             )
-    return {str(name): source_of(who, source, None, where, {}, known) for name, source in models.items()}
+    return {str(name): source_of(who, source, None, where, {}) for name, source in models.items()}
 
 
 class Named(Protocol):
@@ -86,15 +86,19 @@ def by_model(parts: Sequence[Any], names: Sequence[str], repeated: Mapping[str, 
     return columns | {name: [value for held in each for value in held] for name, each in values.items()}
 
 
-def predictions_of(who: str, models: dict[str, Source]) -> dict[str, Predictions]:
-    """The models, where each holds a probability for each of several classes."""
+def read_predictions(
+    who: Function, y_true: Any, y_prob: Any, where: Any, words: dict[str, Any], more: Iterable[str] = ()
+) -> dict[str, Predictions]:
+    """Each model by name, as `read_models` does, where it holds a probability for each of several classes."""
     found: dict[str, Predictions] = {}
-    for name, source in models.items():
+    for name, source in read_models(who, y_true, y_prob, where, words, more).items():
         if not isinstance(source, Predictions):
-            raise InputTypeError("y_true", f"is a view, and {who} reads every class", "pass labels and probabilities")
+            raise InputTypeError(
+                "y_true", f"is a view, and {who.__name__} reads every class", "pass labels and probabilities"
+            )
         if source.kind not in ("binary", "multiclass"):
             raise InputTypeError(
-                "y_prob", f"{who} needs a probability for each class, and these are {source.kind} predictions"
+                "y_prob", f"{who.__name__} needs a probability for each class, and these are {source.kind} predictions"
             )
         found[name] = source
     return found

@@ -29,7 +29,6 @@ __all__ = ["MurphyCurve", "MurphyDiagram", "MurphyDifference", "murphy_diagram"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-KNOWN = ("difference", "level", "n_resamples", "points", "lens", "where", "rng")
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,7 @@ def murphy_diagram(
     check_level(level, "level")
     check_whole(n_resamples, "n_resamples")
     check_whole(points, "points", 2)
-    models = read_models("murphy_diagram", y_true, y_prob, where, words, KNOWN)
+    models = read_models(murphy_diagram, y_true, y_prob, where, words)
     orders = {name: _Order(_view(source, lens)) for name, source in models.items()}
     theta, left, exact = _thresholds(list(orders.values()), points)
     curves = []

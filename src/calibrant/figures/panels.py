@@ -229,7 +229,7 @@ def classwise_panels(
     words = {word: value for word, value in options.items() if word not in OWN_WORDS}
     if "lens" in own:
         raise LensError("lens", "is each class in turn", "drop it, or use reliability_panels")
-    source = source_of("classwise_panels", y_true, y_prob, where, words, ["show", "where", *OWN_WORDS])
+    source = source_of(classwise_panels, y_true, y_prob, where, words, OWN_WORDS)
     if not isinstance(source, Predictions):
         raise InputTypeError(
             "y_true",

@@ -39,19 +39,6 @@ Uncertainty = Literal[
 
 KINDS = ("line", "bars", "roof", "smooth", "corp")
 WAYS = ("auto", *BINOMIAL, "standard_error", "bootstrap", "consistency", "band", None)
-OWN_WORDS = (
-    "bins",
-    "binning",
-    "lens",
-    "where",
-    "kind",
-    "interval",
-    "uncertainty",
-    "metrics",
-    "bandwidth",
-    "n_resamples",
-    "rng",
-)
 HOW_WORDS = {
     "clopper_pearson": "Clopper-Pearson intervals",
     "jeffreys": "Jeffreys intervals",
@@ -279,9 +266,12 @@ def reliability(
     check_choice(uncertainty, WAYS, "uncertainty")
     if interval is not None:
         check_interval(interval, "wilson", "interval")
-    view = one_view("reliability", y_true, y_prob, lens, where, words, OWN_WORDS)
+    view = one_view(reliability, y_true, y_prob, lens, where, words)
     how = _way(view, kind, uncertainty) if interval is not None else None
     return _diagram(view, kind, how, interval or 0.95, bins, binning, metrics, bandwidth, n_resamples, rng)
+
+
+OWN_WORDS = tuple(reliability.__kwdefaults__)
 
 
 def _way(view: View, kind: str, uncertainty: str | None) -> str | None:

@@ -27,7 +27,6 @@ __all__ = ["RiskCoverageDiagram", "RiskCurve", "risk_coverage_diagram"]
 
 Floats = NDArray[np.float64]
 Risk = Literal["selective", "generalised"]
-KNOWN = ("confidence", "loss", "risk", "accuracy", "coverage", "promise", "interval", "points", "lens", "where")
 HEADINGS = ["model", "area", "risk of all", "threshold", "coverage", "risk"]
 
 
@@ -205,7 +204,7 @@ def risk_coverage_diagram(
     if where is not None and (confidence is not None or loss is not None):
         raise ArgumentError("where", "was given beside confidence= or loss=", "choose the rows of all of them first")
     target = _target(accuracy, coverage, promise)
-    models = read_models("risk_coverage_diagram", y_true, y_prob, where, words, KNOWN)
+    models = read_models(risk_coverage_diagram, y_true, y_prob, where, words)
     curves = []
     for name, source in models.items():
         sure, lost = _each(confidence, name, "confidence"), _each(loss, name, "loss")

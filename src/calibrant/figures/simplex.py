@@ -30,7 +30,6 @@ __all__ = ["SimplexDiagram", "simplex_diagram"]
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Kind = Literal["arrows", "points"]
-KNOWN = ("corners", "kind", "bins", "least", "points", "where")
 # How high a line of a name is, in sides of the triangle.
 LINE = 0.08
 # Where each class lies: left, right and top.
@@ -229,7 +228,7 @@ def simplex_diagram(
     ([[0.433, 0.3, 0.267]], [[0.333, 0.333, 0.333]])
     """
     check_choice(kind, ("arrows", "points"), "kind")
-    source = source_of("simplex_diagram", y_true, y_prob, where, words, KNOWN)
+    source = source_of(simplex_diagram, y_true, y_prob, where, words)
     whole = _whole(source)
     view, names = _three(source, whole, corners)
     if kind == "points":

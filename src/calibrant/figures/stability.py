@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["StabilityDiagram", "stability_diagram"]
 
 Floats = NDArray[np.float64]
-KNOWN = ("metric", "over", "values", "tolerance", "n_resamples", "level", "lens", "where", "rng")
 COLUMNS = ("metric_value", "spread", "lower", "upper", "cells", "least", "middle", "most")
 USUAL: dict[str, tuple[float, ...]] = {
     "bins": (2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100),
@@ -242,7 +241,7 @@ def stability_diagram(
     check_whole(n_resamples, "n_resamples", 2 if over == "fraction" else 0)
     settings = _settings(chosen, over, values, options)
     _check_tolerance(tolerance, n_resamples)
-    source = source_of("stability_diagram", y_true, y_prob, where, rest, [*KNOWN, *chosen.options])
+    source = source_of(stability_diagram, y_true, y_prob, where, rest, chosen.options)
     if isinstance(source, VectorView) and n_resamples:
         raise InputTypeError("y_true", "is a view of whole vectors, which cannot be drawn again", "pass Predictions")
     if lens is not None and not isinstance(source, Predictions):

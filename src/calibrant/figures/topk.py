@@ -28,8 +28,7 @@ from .models import (
     metric_words,
     model_named,
     panels,
-    predictions_of,
-    read_models,
+    read_predictions,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ __all__ = ["TopkDiagram", "TopkLine", "topk_diagram"]
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Asked = Literal["top_k", "within_top", "rank"]
-KNOWN = ("k", "metric", "lens", "baseline", "where")
 COLUMNS = ("error", "accuracy", "confidence", "rank_confidence", "rank_rate")
 PANELS = ("error", "accuracy", "confidence")
 
@@ -198,8 +196,7 @@ def topk_diagram(
     check_choice(lens, ("top_k", "within_top", "rank"), "lens")
     chosen = find_metric(metric)
     options, rest = metric_words(chosen, words)
-    read = read_models("topk_diagram", y_true, y_prob, where, rest, [*KNOWN, *chosen.options])
-    models = predictions_of("topk_diagram", read)
+    models = read_predictions(topk_diagram, y_true, y_prob, where, rest, chosen.options)
     numbers = _numbers(k, min(p.k for p in models.values()))
     if baseline is None and len(models) > 1:
         baseline = next(iter(models))

@@ -139,8 +139,7 @@ def variation_diagram(
     (True, True)
     """
     check_choice(variation, tuple(_VARIATIONS), "variation")
-    known = ["variation", "bins", "binning", "lens", "where"]
-    view = vector_view("variation_diagram", y_true, y_prob, lens, where, words, known)
+    view = vector_view(variation_diagram, y_true, y_prob, lens, where, words)
     measure = _VARIATIONS[variation]
     key = view.each_row(lambda block: np.clip(measure(ranked(block)[0]), 0, 1))
     cell, count = bin_of_each(view, key, binning, bins)
@@ -248,8 +247,7 @@ def uce_diagram(
     """
     if interval is not None:
         check_interval(interval, "wilson", "interval")
-    known = ["bins", "binning", "lens", "where", "interval"]
-    view = vector_view("uce_diagram", y_true, y_prob, lens, where, words, known)
+    view = vector_view(uce_diagram, y_true, y_prob, lens, where, words)
     entropy = view.each_row(lambda block: _entropy(ranked(block)[0]))
     wrong = view.each_row(lambda block: 1 - ranked(block)[1][:, 0])
     table = _table(view, entropy, wrong if view.is_soft else wrong.astype(np.uint8), binning, bins)

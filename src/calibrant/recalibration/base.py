@@ -21,7 +21,8 @@ from ..errors import (
 )
 from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
-from .scores import Array, Floats, Scores, TrainingData, in_order, named_as, read_rows
+from ..util.checks import check_choice
+from .scores import Array, Floats, Scores, TrainingData, absent_classes, in_order, named_as, read_rows
 
 __all__ = ["Calibrator", "CountingCalibrator", "FitRecord", "Identity", "Input", "Method"]
 
@@ -79,6 +80,8 @@ class Calibrator:
     """Whether a higher score never gets a lower probability, for two classes."""
     keeps_argmax: ClassVar[bool] = False
     """Whether the predicted class of a row never changes."""
+    treats_classes_alike: ClassVar[bool] = False
+    """Whether no class has parameters of its own, so that one without rows needs no warning."""
     takes_any_score: ClassVar[bool] = False
     """Whether ``input="logit"`` stands for any score on the real line, probabilities included."""
     least_probability: ClassVar[float] = 0.0
@@ -185,10 +188,7 @@ class Calibrator:
 
     def _absent(self, data: TrainingData) -> str:
         """Which classes have no rows, in words; empty where all have some."""
-        names = [repr(name) for name in self.classes_[np.bincount(data.labels, minlength=data.k) == 0].tolist()]
-        if len(names) <= 1:
-            return f"class {names[0]} has no rows" if names else ""
-        return f"classes {', '.join(names[:5])}{', ...' if len(names) > 5 else ''} have no rows"
+        return absent_classes(self.classes_[np.bincount(data.labels, minlength=data.k) == 0].tolist())
 
     def _warn_of_absent(self, data: TrainingData) -> None:
         absent = self._absent(data)
@@ -202,17 +202,14 @@ class Calibrator:
         raise NotImplementedError
 
     def _input(self) -> Input:
-        if self.input not in ("prob", "logit"):
-            raise ArgumentError("input", f"must be 'prob' or 'logit'; got {self.input!r}")
+        check_choice(self.input, "input", ("prob", "logit"))
         return self.input
 
     def _check_params(self) -> None:
         """Raise where a parameter has no meaning: none of the choices of its type; subclasses add theirs."""
         self._input()
         for name, choices in _choices(type(self)).items():  # type: ignore[arg-type]
-            if getattr(self, name) not in choices:
-                known = " or ".join(filter(None, [", ".join(map(repr, choices[:-1])), repr(choices[-1])]))
-                raise ArgumentError(name, f"must be {known}; got {getattr(self, name)!r}")
+            check_choice(getattr(self, name), name, choices)
 
     # What scikit-learn asks of an estimator.
 
@@ -306,6 +303,7 @@ class Identity(Calibrator):
     methods = (Method("none"),)
     keeps_order = True
     keeps_argmax = True
+    treats_classes_alike = True
     input: Input = "prob"
 
     def _fit(self, data: TrainingData) -> None:

@@ -129,6 +129,7 @@ class TopLabelHistogramBinning(CountingCalibrator):
 
     methods = (Method("top_label_histogram"),)
     keeps_argmax = True
+    treats_classes_alike = True
     fitted = ("curves_",)
 
     input: Input = "prob"

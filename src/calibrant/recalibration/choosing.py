@@ -15,7 +15,7 @@ from ..errors import ArgumentError, CalibrantError, CalibrantWarning, InputWarni
 from ..input.convert import is_number, summing_to_one
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
-from ..util.checks import check_whole
+from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number
 from ..views.keywords import PREDICTION_WORDS, unknown_word
 from ..views.resolve import as_predictions
@@ -141,8 +141,7 @@ def recalibrate(
     >>> found.method != "none", found.gain > 0
     (True, True)
     """
-    if loss not in ("nll", "brier"):
-        raise ArgumentError("loss", f"must be 'nll' or 'brier'; got {loss!r}")
+    check_choice(loss, "loss", ("nll", "brier"))
     check_whole(folds, "folds", 2)
     if not (is_number(level) and 0 < level < 1):
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")

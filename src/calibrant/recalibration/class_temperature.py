@@ -38,6 +38,7 @@ class MiscalibrationAwareTemperature(Calibrator):
     """
 
     methods = (Method("miscalibration_aware_temperature"),)
+    treats_classes_alike = True
     fitted = ("temperature_", "factor_", "miscalibration_")
 
     input: Input = "prob"

@@ -51,6 +51,7 @@ class IntraOrderPreserving(CountingCalibrator):
     methods = (Method("intra_order_preserving"),)
     keeps_order = True
     keeps_argmax = True
+    treats_classes_alike = True
     fitted = ("knots_", "heights_")
 
     input: Input = "prob"
@@ -114,6 +115,7 @@ class ConsistencyCalibration(Calibrator):
     methods = (Method("consistency"),)
     keeps_order = True
     keeps_argmax = True
+    treats_classes_alike = True
     fitted = ("strength_",)
 
     input: Input = "prob"

@@ -56,6 +56,7 @@ class TemperatureScaling(Calibrator):
     methods = (Method("temperature", candidate={"binary": (0, 0), "multiclass": (0, 0)}),)
     keeps_order = True
     keeps_argmax = True
+    treats_classes_alike = True
     fitted = ("temperature_",)
 
     least_probability = SMALLEST
@@ -193,6 +194,7 @@ class EnsembleTemperature(Calibrator):
     methods = (Method("ensemble_temperature", candidate={"multiclass": (0, 20)}),)
     keeps_order = True
     keeps_argmax = True
+    treats_classes_alike = True
     fitted = ("temperature_", "mixture_")
 
     input: Input = "prob"

@@ -26,6 +26,7 @@ __all__ = [
     "SMALLEST",
     "Scores",
     "TrainingData",
+    "absent_classes",
     "as_rows",
     "dealt",
     "fingerprint",
@@ -406,3 +407,10 @@ def _sorted_classes(labels: Array, y: Any, columns: int) -> tuple[Array | None, 
             "where a class has no rows, give each row the number of its class, from 0 up",
         )
     return None, y  # Predictions says what is wrong
+
+
+def absent_classes(names: Sequence[Any]) -> str:
+    """Which classes have no rows, in words; empty where all have some."""
+    if len(names) <= 1:
+        return f"class {names[0]!r} has no rows" if names else ""
+    return f"classes {', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''} have no rows"

@@ -23,7 +23,7 @@ from ..sketches.sketch import Sketch
 from ..util.checks import check_whole
 from ..util.results import number
 from ..util.version import __version__
-from ..views.keywords import PREDICTION_WORDS, unknown_word
+from ..views.keywords import check_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, views_of
 from ..views.selections import parse_selection
@@ -181,9 +181,7 @@ def report(
     >>> found.to_markdown().splitlines()[0]
     '# Calibration report'
     """
-    for word, value in words.items():
-        if word not in PREDICTION_WORDS:
-            raise unknown_word("report", word, value, [*OWN_WORDS, *PREDICTION_WORDS])
+    check_keywords(report, words)
     form = None if path is None else form_of(path, format)
     asked = read_options(title, metrics, lens, interval, n_resamples, rng, repair, accuracy, confidence_level)
     more: dict[str, Any] = {"by": _shown(by), "where": None if where is None else "given"}
@@ -196,23 +194,6 @@ def report(
     if path is not None:
         found.write(path, format=form)
     return found
-
-
-OWN_WORDS = (
-    "path",
-    "by",
-    "metrics",
-    "lens",
-    "where",
-    "interval",
-    "n_resamples",
-    "rng",
-    "title",
-    "repair",
-    "accuracy",
-    "confidence_level",
-    "format",
-)
 
 
 def read_options(
@@ -369,11 +350,10 @@ def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[
         extra = [
             f"More than {CROWDED:.0%} of the scores lie in one bin of equal width, so bins of equal size are shown."
         ]
-    names = ("low", "high", "rows", "weight", "mean_score", "rate", "gap", "lower", "upper")
-    columns = curve.to_dict()
+    columns = {field.name: curve.to_dict()[field.name] for field in fields(DiagramBin)}
     if view.weight_kind == "counts":  # a reader counts the rows that a row stands for
         columns["rows"] = [round(weight) for weight in columns["weight"]]
-    bins = tuple(DiagramBin(*row) for row in zip(*(columns[name] for name in names), strict=True))
+    bins = tuple(DiagramBin(*row) for row in zip(*columns.values(), strict=True))
     if view.is_soft:
         extra.append("No intervals: the labels are soft.")
     return Diagram(bins, view.lens, binning, curve.level, curve.method, (*notes, *extra)), curve.table

@@ -18,8 +18,8 @@ from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.results import html_table, number
-from ..views.keywords import PREDICTION_WORDS, unknown_word
-from .building import OWN_WORDS, Options, Report, build, read_options
+from ..views.keywords import check_keywords
+from .building import Options, Report, build, read_options
 from .forms import Document, form_of
 from .interactive import shown
 from .plain import chance_cell, escaped, line, points, provenance_lines, span, table_of
@@ -304,9 +304,7 @@ def compare_reports(
     >>> found.sentence
     'good has the lowest brier, 0.04000; its difference from flat is unlikely to be chance.'
     """
-    for word, value in words.items():
-        if word not in PREDICTION_WORDS:
-            raise unknown_word("compare_reports", word, value, ["kind", "map", *OWN_WORDS, *PREDICTION_WORDS])
+    check_keywords(compare_reports, words)
     form = None if path is None else form_of(path, format)
     if interval is None:
         raise ArgumentError("interval", "is needed to compare", "for example 0.95")

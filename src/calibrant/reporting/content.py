@@ -74,13 +74,13 @@ class DiagramBin:
     high: float
     rows: int
     weight: float
-    says: float | None
-    happens: float | None
+    mean_score: float | None
+    rate: float | None
     gap: float | None
     """Positive where the scores are too high."""
     lower: float | None
     upper: float | None
-    """Ends of the interval of `happens`."""
+    """Ends of the interval of `rate`."""
 
 
 @dataclass(frozen=True)

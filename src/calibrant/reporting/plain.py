@@ -149,8 +149,8 @@ def _diagram(diagram: Diagram) -> list[str]:
         [
             f"{number(each.low)} to {number(each.high)}",
             f"{each.rows:,}",
-            percent(each.says),
-            percent(each.happens),
+            percent(each.mean_score),
+            percent(each.rate),
             span(each.lower, each.upper, percent),
             points(each.gap),
         ]

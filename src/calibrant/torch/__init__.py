@@ -7,86 +7,44 @@
 torch.Size([4, 3])
 """
 
-from importlib import import_module
-from typing import Any
-
 from ..errors import MissingDependencyError
+from ..util.namespace import namespace
 
 try:
     import torch as _torch  # noqa: F401 - the error says how to get it
 except ImportError as error:
     raise MissingDependencyError("torch", "is not installed", "pip install 'calibrant[torch]'") from error
 
-from .accumulating import SketchMetric, SyncError
-from .beta import BetaModule
-from .collecting import Collected, CollectedArrays, UnstableOutputsWarning, collect
-from .collection import MetricCollection
-from .deciding import ThresholdedPrediction, predict_with_threshold
-from .evaluating import evaluate
-from .exporting import export_onnx, export_program
-from .metrics import BinaryCalibrationError, CalibrationMetric, MulticlassCalibrationError
-from .modules import (
-    BiasCorrectedTemperatureModule,
-    CalibratedModule,
-    DirichletModule,
-    MapModule,
-    MatrixModule,
-    TemperatureModule,
-    VectorModule,
-)
-from .ood import (
-    OodKnn,
-    OodMahalanobis,
-    ood_energy,
-    ood_entropy,
-    ood_max_logit,
-    ood_msp,
-    ood_mutual_information,
-    ood_variance,
-)
-from .ordered import IntraOrderPreservingModule, OrderPreservingNetwork
-
-__all__ = [
-    "BetaModule",
-    "BiasCorrectedTemperatureModule",
-    "BinaryCalibrationError",
-    "CalibratedModule",
-    "CalibrationMetric",
-    "Collected",
-    "CollectedArrays",
-    "DirichletModule",
-    "IntraOrderPreservingModule",
-    "MapModule",
-    "MatrixModule",
-    "MetricCollection",
-    "MulticlassCalibrationError",
-    "OodKnn",
-    "OodMahalanobis",
-    "OrderPreservingNetwork",
-    "SketchMetric",
-    "SyncError",
-    "TemperatureModule",
-    "ThresholdedPrediction",
-    "UnstableOutputsWarning",
-    "VectorModule",
-    "collect",
-    "evaluate",
-    "export_onnx",
-    "export_program",
-    "ood_energy",
-    "ood_entropy",
-    "ood_max_logit",
-    "ood_msp",
-    "ood_mutual_information",
-    "ood_variance",
-    "predict_with_threshold",
-]
-
-# Parts that are loaded when they are first named.
-_PARTS = ("losses",)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _PARTS:
-        return import_module(f".{name}", __name__)
-    raise AttributeError(f"calibrant.torch has no {name!r}")
+NAMES = {
+    "accumulating": ("SketchMetric", "SyncError"),
+    "beta": ("BetaModule",),
+    "collecting": ("Collected", "CollectedArrays", "UnstableOutputsWarning", "collect"),
+    "collection": ("MetricCollection",),
+    "deciding": ("ThresholdedPrediction", "predict_with_threshold"),
+    "evaluating": ("evaluate",),
+    "exporting": ("export_onnx", "export_program"),
+    "metrics": ("BinaryCalibrationError", "CalibrationMetric", "MulticlassCalibrationError"),
+    "modules": (
+        "BiasCorrectedTemperatureModule",
+        "CalibratedModule",
+        "DirichletModule",
+        "MapModule",
+        "MatrixModule",
+        "TemperatureModule",
+        "VectorModule",
+    ),
+    "ood": (
+        "OodKnn",
+        "OodMahalanobis",
+        "ood_energy",
+        "ood_entropy",
+        "ood_max_logit",
+        "ood_msp",
+        "ood_mutual_information",
+        "ood_variance",
+    ),
+    "ordered": ("IntraOrderPreservingModule", "OrderPreservingNetwork"),
+}
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES)
+for _name in __all__:  # modules of calibrators register themselves when they are imported
+    __getattr__(_name)

@@ -14,10 +14,11 @@ from torch import Tensor
 from ..decision.thresholds import ThresholdChoice
 from ..errors import ArgumentError, UndefinedMetricError
 from ..input.convert import is_number
+from ..recalibration.softmax_regression import softmax
 from ..util.results import Result
 from .collecting import evaluating
 from .outputs import Output, arguments, chosen_output, row_counts
-from .rows import as_classes, as_numbers, read_labels, wide
+from .rows import as_classes, as_numbers, host, read_labels, wide
 
 __all__ = ["ThresholdedPrediction", "predict_with_threshold"]
 
@@ -111,9 +112,5 @@ def predict_with_threshold(
 
 def _probabilities(logits: Tensor) -> NDArray[np.float64]:
     """The softmax by the very steps of `Predictions`: on a device the last bits differ, and a threshold is often one of the scores."""
-    z = logits.detach().cpu().to(torch.float64).numpy().copy()
-    with np.errstate(invalid="ignore", under="ignore"):
-        z -= z.max(axis=1, keepdims=True)
-        np.exp(z, out=z)
-        z /= z.sum(axis=1, keepdims=True)
-    return z
+    with np.errstate(invalid="ignore"):
+        return softmax(host(logits))

@@ -13,7 +13,7 @@ from ..errors import ArgumentError, UndefinedMetricError, UnknownArgumentError
 from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
 from ..sketches.sketch import cell_view
-from ..util.checks import check_whole
+from ..util.checks import check_choice, check_whole
 from ..views.keywords import unknown_word
 from ..views.view import View
 from . import sketching
@@ -124,8 +124,7 @@ class _BinnedError(CalibrationMetric):
     ) -> None:
         n_bins = check_whole(n_bins, "n_bins")
         words = _own_words(words, type(self).__name__, num_classes is not None)
-        if norm not in ("l1", "l2", "max"):
-            raise ArgumentError("norm", f"must be 'l1', 'l2' or 'max'; got {norm!r}")
+        check_choice(norm, "norm", ("l1", "l2", "max"))
         found, more = ("mce", {}) if norm == "max" else ("ece", {"norm": 1 if norm == "l1" else 2})
         # Groups may be as many as images, so they keep their bins and not the cells of a sketch.
         cells = cells_of(n_bins) if words.get("num_groups") is None else Cells(n_bins, False)

@@ -1,6 +1,6 @@
 """Maps as `nn.Module`s: ``forward(logits)`` gives calibrated logits, whose softmax is the calibrated probability.
 
-Each is the twin of a map of the library: fitted on the device where the logits are, to the same optimum, and turned into the map and
+Each is the counterpart of a calibrator of the library: fitted on the device where the logits are, to the same optimum, and turned into the map and
 back. `CalibratedModule` puts one behind a model.
 """
 
@@ -26,7 +26,7 @@ from ..recalibration.scaling import (
 )
 from ..recalibration.scores import fingerprint, scale_of_odds
 from ..recalibration.softmax_regression import best_matrix, best_vector, bias_corrected
-from ..util.checks import check_positive, check_whole
+from ..util.checks import check_choice, check_positive, check_whole
 from .collecting import evaluating
 from .outputs import Output, chosen_output, row_counts
 from .rows import (
@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 Input = Literal["logit", "prob"]
-TWINS: dict[type[Calibrator], type[MapModule]] = {}
+COUNTERPARTS: dict[type[Calibrator], type[MapModule]] = {}
 
 
 class _Origin(NamedTuple):
@@ -75,7 +75,7 @@ class MapModule(nn.Module):
     n_classes
         Number of classes.
     input
-        What the twin of this map reads. ``"logit"``: the logits as they are. ``"prob"``: logits are turned into log-probabilities
+        What the counterpart for arrays reads. ``"logit"``: the logits as they are. ``"prob"``: logits are turned into log-probabilities
         first, as a map fitted on probabilities needs it. `forward` and `fit` take logits in both cases.
     """
 
@@ -86,13 +86,12 @@ class MapModule(nn.Module):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if "calibrator_type" in cls.__dict__:
-            TWINS[cls.calibrator_type] = cls
+            COUNTERPARTS[cls.calibrator_type] = cls
 
     def __init__(self, n_classes: int | None, *, input: Input = "logit") -> None:
         super().__init__()
         n_classes = None if n_classes is None else check_whole(n_classes, "n_classes", 2)
-        if input not in ("logit", "prob"):
-            raise ArgumentError("input", f"must be 'prob' or 'logit'; got {input!r}")
+        check_choice(input, "input", ("prob", "logit"))
         self.n_classes = n_classes
         self.input: Input = input
         self.fit_record: FitRecord | None = None
@@ -129,13 +128,13 @@ class MapModule(nn.Module):
     @classmethod
     def from_map(cls, map: Calibrator, *, dtype: torch.dtype = torch.float32, device: Any = None) -> MapModule:
         """The module of a fitted map: ``predict_proba(logits)`` gives what the map gives for these logits, or for their softmax."""
-        twin = TWINS.get(type(map))
-        if twin is None or not issubclass(twin, cls):
-            known = ", ".join(sorted(kind.__name__ for kind, other in TWINS.items() if issubclass(other, cls)))
+        counterpart = COUNTERPARTS.get(type(map))
+        if counterpart is None or not issubclass(counterpart, cls):
+            known = ", ".join(sorted(kind.__name__ for kind, other in COUNTERPARTS.items() if issubclass(other, cls)))
             raise InputTypeError("map", f"must be one of {known}; got {type(map).__name__}")
         if not hasattr(map, "fit_record_"):
             raise NotFittedError(type(map).__name__, "is not fitted yet", "call fit(scores, y) first")
-        module = twin._like(map).to(device=device, dtype=dtype)
+        module = counterpart._like(map).to(device=device, dtype=dtype)
         with torch.no_grad():
             module._take(map)
         module.fit_record = map.fit_record_

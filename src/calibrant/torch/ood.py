@@ -13,14 +13,13 @@ from torch import Tensor
 
 from ..decision.ood import scores
 from ..errors import (
-    ArgumentError,
     InputError,
     InputTypeError,
     ProbabilityError,
     ShapeError,
     UndefinedMetricError,
 )
-from ..util.checks import check_positive
+from ..util.checks import check_choice, check_positive
 from .rows import as_numbers, at_least_single, blocks, check_flat, check_logits, wide
 
 __all__ = [
@@ -94,8 +93,7 @@ def _entropy(logs: Tensor) -> Tensor:
 
 
 def _log_probs(values: Tensor, input: str, check: bool, argument: str) -> Tensor:
-    if input not in ("logit", "prob"):
-        raise ArgumentError("input", f"must be 'prob' or 'logit'; got {input!r}")
+    check_choice(input, "input", ("prob", "logit"))
     check_logits(values, argument=argument)
     if argument == "logits":
         check_flat(values)

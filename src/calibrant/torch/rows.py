@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ..errors import InputError, InputTypeError, LabelError, ShapeError, warn_caller
 from ..input.weights import WeightKind, read_weights
+from ..recalibration import scores
 from ..recalibration.scores import SMALLEST
 
 __all__ = [
@@ -244,10 +245,8 @@ def of_probabilities(rows: TrainingRows) -> TrainingRows:
 def absent_classes(rows: TrainingRows) -> str:
     """Which classes have no rows, in words; empty where all have some."""
     k = rows.logits.shape[1]
-    absent = torch.nonzero(torch.bincount(rows.labels, minlength=k) == 0)[:, 0].tolist()
-    if len(absent) <= 1:
-        return f"class {absent[0]} has no rows" if absent else ""
-    return f"classes {', '.join(map(str, absent[:5]))}{', ...' if len(absent) > 5 else ''} have no rows"
+    absent = torch.nonzero(torch.bincount(rows.labels, minlength=k) == 0)[:, 0]
+    return scores.absent_classes(absent.tolist())
 
 
 def warn_of_absent(rows: TrainingRows) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,17 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 
-__all__ = ["check_positive", "check_whole", "weight_per_class"]
+__all__ = ["check_choice", "check_positive", "check_whole", "weight_per_class"]
+
+
+def check_choice(value: Any, argument: str, choices: Sequence[str]) -> None:
+    """One of several words.
+
+    >>> check_choice("l1", "norm", ("l1", "l2", "max"))
+    """
+    if value not in choices:
+        known = f"{', '.join(map(repr, choices[:-1]))} or {choices[-1]!r}"
+        raise ArgumentError(argument, f"must be {known}; got {value!r}")
 
 
 def check_positive(value: Any, argument: str) -> float:

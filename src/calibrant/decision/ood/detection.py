@@ -1,4 +1,4 @@
-"""A detector of foreign rows trained on examples, and how well any score tells foreign rows from familiar ones."""
+"""A detector of out-of-distribution rows trained on examples, and how well any score separates the two kinds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, InputTypeError, NotFittedError, ShapeError, UndefinedMetricError
+from ...errors import InputTypeError, NotFittedError, ShapeError, UndefinedMetricError
 from ...inference.resampling import generator, seed_of
-from ...util.checks import check_whole
+from ...util.checks import check_choice, check_whole
 from ...util.results import Result, number
 from ..rows import check_level, finite_column, lower_bound, upper_bound
 from .scores import finite_matrix
@@ -25,7 +25,7 @@ PENALTY = 1.0
 
 @dataclass(frozen=True, repr=False)
 class OodEvaluation(Result):
-    """How well a score tells foreign rows from familiar ones."""
+    """How well a score separates out-of-distribution from in-distribution rows."""
 
     auroc: float
     auroc_interval: tuple[float, float]
@@ -34,7 +34,7 @@ class OodEvaluation(Result):
     aupr_out: float
     aupr_in: float
     fpr: float
-    """Share of the wrong kind let through at `tpr`; by default foreign rows taken for familiar where 95 % of familiar rows are kept."""
+    """Share of the wrong kind let through at `tpr`; by default out-of-distribution rows accepted where 95 % of in-distribution rows are."""
     fpr_interval: tuple[float, float]
     threshold: float
     inside: int
@@ -46,7 +46,7 @@ class OodEvaluation(Result):
 
     @property
     def share_outside(self) -> float:
-        """Share of foreign rows, on which both AUPR depend."""
+        """Share of out-of-distribution rows, on which both AUPR depend."""
         return self.outside / (self.inside + self.outside)
 
     def _fields(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class OodEvaluation(Result):
         ]
 
     def _title(self) -> str:
-        return f"Foreign rows told apart: {self.inside} inside, {self.outside} outside; {self.level:.0%} intervals"
+        return f"Out-of-distribution detection: {self.inside} rows inside, {self.outside} outside; {self.level:.0%} intervals"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = [[name, *(number(value) for value in rest)] for name, *rest in self._measures()]
@@ -84,15 +84,16 @@ def ood_evaluate(
     n_resamples: int = 1000,
     rng: Any = 0,
 ) -> OodEvaluation:
-    """AUROC, AUPR and false positive rate of a score of foreignness, with intervals.
+    """AUROC, AUPR and false positive rate of an out-of-distribution score, with intervals.
 
     Parameters
     ----------
     inside, outside
-        Scores of familiar and of foreign rows; a higher score is more foreign.
+        Scores of in-distribution and of out-of-distribution rows; the latter should be higher.
     tpr, positive
-        The share kept of the positive kind. ``"in"``: the false positive rate is the share of foreign rows let through where that
-        share of familiar rows is kept (ODIN, energy); ``"out"``: the share of familiar rows flagged where that share of foreign rows is.
+        The share kept of the positive kind. ``"in"``: the false positive rate is the share of out-of-distribution rows accepted where
+        that share of in-distribution rows is (ODIN, energy); ``"out"``: the share of in-distribution rows flagged where that share of
+        out-of-distribution rows is.
     level, interval
         Level of the intervals; DeLong's for the AUROC, on the logit scale or as it is.
     n_resamples, rng
@@ -107,10 +108,8 @@ def ood_evaluate(
     near, far = finite_column(inside, "inside"), finite_column(outside, "outside")
     check_level(tpr, "tpr")
     check_level(level, "level")
-    if positive not in ("in", "out"):
-        raise ArgumentError("positive", f"must be 'in' or 'out'; got {positive!r}")
-    if interval not in ("logit", "wald"):
-        raise ArgumentError("interval", f"must be 'logit' or 'wald'; got {interval!r}")
+    check_choice(positive, "positive", ("in", "out"))
+    check_choice(interval, "interval", ("logit", "wald"))
     auroc, variance = delong(far, near)
     kept, other = (near, far) if positive == "in" else (-far, -near)
     threshold, fpr = _false_positives(kept, other, tpr)
@@ -215,14 +214,14 @@ class OodResult(Result):
     n_resamples: int
 
     def _title(self) -> str:
-        return f"New rows told from reference rows with AUROC {number(self.auroc)}, p-value {number(self.pvalue)}"
+        return f"New rows separated from reference rows with AUROC {number(self.auroc)}, p-value {number(self.pvalue)}"
 
 
 class OodDetector:
-    """Probability that a row is foreign, learned from familiar and foreign examples.
+    """Probability that a row is out-of-distribution, learned from examples of both kinds.
 
     Features are standardised; a logistic regression with a penalty is fitted, out-of-fold scores are kept, and they calibrate the
-    probability (Platt). It knows the kind of foreign rows it was shown: evaluated on that same kind it looks better than on others.
+    probability (Platt). It knows the kind of out-of-distribution rows it was trained on: on that kind it looks better than on others.
 
     Parameters
     ----------
@@ -247,7 +246,7 @@ class OodDetector:
         self.rng = rng
 
     def fit(self, inside: Any, outside: Any) -> Self:
-        """Learn from features of familiar and of foreign rows."""
+        """Learn from features of in-distribution and of out-of-distribution rows."""
         x, y = self._rows(inside, outside)
         raw = self._out_of_fold(x, y, seed_of(self.rng))
         slope = _Logistic(penalty=1e-6).fit(raw[:, None], y)
@@ -258,7 +257,7 @@ class OodDetector:
         return self
 
     def score(self, features: Any) -> Floats:
-        """Probability that each row is foreign, at the share of foreign rows that was shown."""
+        """Probability that each row is out-of-distribution, at the share of such rows in training."""
         if not hasattr(self, "fitted_"):
             raise NotFittedError("OodDetector", "is used before it was fitted", "call fit(inside, outside) first")
         x = finite_matrix(features, "features", self.columns_)
@@ -293,7 +292,7 @@ class OodDetector:
         return np.concatenate([near, far]), np.repeat([0.0, 1.0], [len(near), len(far)])
 
     def _out_of_fold(self, x: Floats, y: Floats, seed: int) -> Floats:
-        """Log-odds of being foreign, of each row by a model that has not seen it."""
+        """Out-of-fold log-odds of being out-of-distribution."""
         rng = generator(seed, 0)
         fold = np.empty(len(y), dtype=np.intp)
         for kind in (0, 1):  # every fold holds both kinds

@@ -12,10 +12,10 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, InputError, NotFittedError, ShapeError, UndefinedMetricError
+from ...errors import InputError, NotFittedError, ShapeError, UndefinedMetricError
 from ...input.convert import column, numbers
 from ...util.blocks import map_blocks, rows_per_block
-from ...util.checks import check_positive, check_whole
+from ...util.checks import check_choice, check_positive, check_whole
 from ..rows import read_distributions
 
 __all__ = [
@@ -156,8 +156,7 @@ class OodMahalanobis:
     def __init__(
         self, *, relative: bool = False, shrinkage: Literal["auto", "none", "ledoit_wolf", "ridge"] = "auto"
     ) -> None:
-        if shrinkage not in ("auto", "none", "ledoit_wolf", "ridge"):
-            raise ArgumentError("shrinkage", f"must be 'auto', 'none', 'ledoit_wolf' or 'ridge'; got {shrinkage!r}")
+        check_choice(shrinkage, "shrinkage", ("auto", "none", "ledoit_wolf", "ridge"))
         self.relative = relative
         self.shrinkage = shrinkage
 

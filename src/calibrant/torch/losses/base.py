@@ -23,6 +23,7 @@ from ...errors import (
     ShapeError,
     WeightError,
 )
+from ...util.checks import check_choice
 
 __all__ = [
     "LEAST_LOG",
@@ -240,8 +241,7 @@ def gather_rows(
 ) -> Rows:
     """Check the arguments that all losses share, and lay them out as rows."""
     check_input(input)
-    if reduction not in REDUCTIONS:
-        raise ArgumentError("reduction", f"must be 'none', 'mean' or 'sum'; got {reduction!r}")
+    check_choice(reduction, "reduction", ("none", "mean", "sum"))
     ignored, classes = check_ignored(ignore_index), input.shape[1]
     soft = check_form(input, target, ignored)
     kind = dtype or (torch.float64 if input.dtype == torch.float64 else torch.float32)

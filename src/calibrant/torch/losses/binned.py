@@ -7,8 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ...errors import ArgumentError
-from ...util.checks import check_whole
+from ...util.checks import check_choice, check_whole
 from .base import LossModule, Rows, check_number, gather_rows, in_full_precision, safe_power
 
 __all__ = ["DECELoss", "SoftBinnedECELoss", "dece_loss", "soft_binned_ece_loss"]
@@ -70,8 +69,7 @@ def soft_binned_ece_loss(
     """
     count, width = check_whole(bins, "bins"), check_number(temperature, "temperature", above=True)
     power = check_number(norm, "norm", low=1)
-    if form not in ("soft", "label_binned"):
-        raise ArgumentError("form", f"must be 'soft' or 'label_binned'; got {form!r}")
+    check_choice(form, "form", ("soft", "label_binned"))
     rows = gather_rows(input, target, weight, ignore_index, reduction)
     score, outcome = rows.seen(lens)
     member = _member(score, count, width) * rows.share[:, None]

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ...errors import ArgumentError
+from ...util.checks import check_choice
 from .base import LossModule, gather_rows, in_full_precision
 
 __all__ = ["DCALoss", "ECDLoss", "MDCALoss", "dca_loss", "ecd_loss", "mdca_loss"]
@@ -176,10 +176,8 @@ def ecd_loss(
     >>> round(ecd_loss(logits, torch.tensor([0, 1]), form="signed").item(), 4)
     1.9281
     """
-    if form not in ("over", "absolute", "signed"):
-        raise ArgumentError("form", f"must be 'absolute', 'over' or 'signed'; got {form!r}")
-    if multiclass not in ("full", "true_vs_rest"):
-        raise ArgumentError("multiclass", f"must be 'full' or 'true_vs_rest'; got {multiclass!r}")
+    check_choice(form, "form", ("absolute", "over", "signed"))
+    check_choice(multiclass, "multiclass", ("full", "true_vs_rest"))
     rows = gather_rows(input, target, weight, ignore_index, reduction)
     if multiclass == "full":
         terms = rows.expect(-rows.log_probs) - rows.entropy

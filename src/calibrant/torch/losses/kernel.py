@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from ...errors import ArgumentError, LensError
+from ...errors import LensError
 from ...metrics.kernel.bandwidths import SAME_SCORE
 from ...metrics.kernel.densities import JUDGED, SURE, WIDTHS
+from ...util.checks import check_choice
 from .base import LossModule, Rows, check_number, gather_rows, in_full_precision, safe_power
 
 __all__ = [
@@ -160,8 +161,7 @@ def weighted_mmce_loss(
     0.269537
     """
     width = check_number(bandwidth, "bandwidth", above=True)
-    if normalisation not in ("paper", "code"):
-        raise ArgumentError("normalisation", f"must be 'paper' or 'code'; got {normalisation!r}")
+    check_choice(normalisation, "normalisation", ("paper", "code"))
     rows = gather_rows(input, target, weight, ignore_index, reduction)
     rows.right_labels("weighted_mmce_loss")
     score, outcome = rows.seen(lens)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ...errors import ArgumentError
+from ...util.checks import check_choice
 from .base import LossModule, Rows, check_number, gather_rows, in_full_precision
 from .focal import _focal
 
@@ -66,8 +67,7 @@ def max_ent_loss(
     2.5585
     """
     power = check_number(gamma, "gamma")
-    if constraint not in CONSTRAINTS:
-        raise ArgumentError("constraint", f"must be 'mean', 'second_moment' or 'both'; got {constraint!r}")
+    check_choice(constraint, "constraint", ("mean", "second_moment", "both"))
     rows = gather_rows(input, target, weight, ignore_index, reduction)
     share = _check_share(class_share, rows.logits.shape[1])
     found = _known_multipliers(share, constraint).to(rows.logits)

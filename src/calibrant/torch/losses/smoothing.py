@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...errors import ArgumentError
+from ...util.checks import check_choice
 from .base import LossModule, Rows, check_number, gather_rows, in_full_precision
 
 __all__ = ["LabelSmoothingLoss", "MarginLabelSmoothingLoss", "label_smoothing_loss", "margin_label_smoothing_loss"]
@@ -58,8 +59,7 @@ def label_smoothing_loss(
     0.810358
     """
     amount = check_number(smoothing, "smoothing", high=1)
-    if spread not in ("all", "others"):
-        raise ArgumentError("spread", f"must be 'all' or 'others'; got {spread!r}")
+    check_choice(spread, "spread", ("all", "others"))
     rows = gather_rows(input, target, weight, ignore_index, reduction)
     classes = rows.logits.shape[1]
     others = spread == "others"
@@ -155,8 +155,7 @@ def margin_label_smoothing_loss(
     0.1
     """
     free, factor = check_number(margin, "margin"), check_number(alpha, "alpha")
-    if over_classes not in ("mean", "sum"):
-        raise ArgumentError("over_classes", f"must be 'mean' or 'sum'; got {over_classes!r}")
+    check_choice(over_classes, "over_classes", ("mean", "sum"))
     rows = gather_rows(input, target, weight, ignore_index, reduction)
     beyond = torch.relu(rows.logits.amax(1, keepdim=True) - rows.logits - free).masked_fill(rows.shut, 0.0)
     penalty = beyond.sum(1)
