@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputTypeError, LensError, ShapeError
+from ..errors import ArgumentError, LensError, ShapeError
 from ..input.predictions import Predictions
 from ..metrics.reliability_curve import one_question
 from ..sketches.collection import Sketches
-from ..sketches.sketch import Sketch
 from ..util.results import Result, html_table, number
-from ..views.keywords import PREDICTION_WORDS, unknown_word
-from ..views.lenses import AnyView, Lens
-from ..views.resolve import as_predictions, views_of
-from ..views.selections import parse_selection
-from ..views.view import VectorView, View
+from ..views.keywords import PREDICTION_WORDS, check_keywords
+from ..views.lenses import Lens
+from ..views.resolve import resolve, views_of
+from ..views.view import Summary, VectorView, View
 from .canvas import (
     ground_of,
     grow,
@@ -250,40 +247,17 @@ def check_choice(value: Any, choices: Sequence[Any], argument: str) -> Any:
 Function = Callable[..., Any]
 
 
-def check_words(who: Function, words: Mapping[str, Any], more: Iterable[str] = ()) -> None:
-    """Raise for a keyword that neither this figure nor Predictions know; `more` are the options of its metric."""
-    for word, value in words.items():
-        if word not in PREDICTION_WORDS:
-            own = [each.name for each in signature(who).parameters.values() if each.kind is each.KEYWORD_ONLY]
-            raise unknown_word(who.__name__, word, value, [*own, *more, *PREDICTION_WORDS])
-
-
 def source_of(
     who: Function, y_true: Any, y_prob: Any, where: Any, words: Mapping[str, Any], more: Iterable[str] = ()
 ) -> Predictions | View | VectorView:
     """Checked predictions with the rows that `where` keeps, or the view that a View or Sketch is, or the main one of Sketches."""
-    check_words(who, words, more)
-    if isinstance(y_true, (View, VectorView, Sketch, Sketches)):
-        if y_prob is not None or words or where is not None:
-            kind = "view" if isinstance(y_true, (View, VectorView)) else "sketch"
-            raise InputTypeError("y_true", f"is a {kind}, which already holds everything", f"pass the {kind} alone")
-        sketch = y_true.sketch() if isinstance(y_true, Sketches) else y_true
-        if not isinstance(sketch, Sketch):
-            return sketch
-        if not sketch.n:
-            raise ShapeError(
-                "y_true", "is a sketch of no rows, and at least one is needed", "update it with rows first"
-            )
-        return sketch.view()
-    return parse_selection(where, as_predictions(y_true, y_prob, words))
-
-
-def _views(source: Predictions | View | VectorView, lens: str | Lens, usual: str) -> list[AnyView]:
-    if isinstance(source, Predictions):
-        return views_of(source, lens)
-    if lens not in (usual, "auto"):
-        raise LensError("lens", "was chosen when the view was made", "drop it")
-    return [source]
+    check_keywords(who, words, taken=(*more, *PREDICTION_WORDS))
+    source = resolve(y_true, y_prob, words, where)
+    if not isinstance(source, Summary):
+        return source
+    if not source.n:
+        raise ShapeError("y_true", "is a sketch of no rows, and at least one is needed", "update it with rows first")
+    return source.view()
 
 
 def one_view(who: Function, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: Mapping[str, Any]) -> View:
@@ -291,7 +265,7 @@ def one_view(who: Function, y_true: Any, y_prob: Any, lens: str | Lens, where: A
     if isinstance(y_true, Sketches) and isinstance(lens, str) and lens != "classwise":
         y_true, lens = y_true.sketch(lens), "auto"
     source = source_of(who, y_true, y_prob, where, words)
-    views = _views(source, lens, "auto")
+    views = views_of(source, lens)
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
         usual = "classwise" if len(views) > 1 else view.lens
@@ -304,5 +278,5 @@ def vector_view(
     who: Function, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: Mapping[str, Any]
 ) -> VectorView:
     """The whole distribution of each row, for pictures that need more than one score."""
-    view = _views(source_of(who, y_true, y_prob, where, words), lens, "canonical")[0]
+    view = views_of(source_of(who, y_true, y_prob, where, words), lens, "canonical")[0]
     return view.as_vector() if isinstance(view, View) else view

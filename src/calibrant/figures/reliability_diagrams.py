@@ -271,7 +271,7 @@ def reliability(
     return _diagram(view, kind, how, interval or 0.95, bins, binning, metrics, bandwidth, n_resamples, rng)
 
 
-OWN_WORDS = tuple(reliability.__kwdefaults__)
+OWN_WORDS = tuple(reliability.__kwdefaults__ or ())
 
 
 def _way(view: View, kind: str, uncertainty: str | None) -> str | None:
