@@ -212,6 +212,12 @@ def test_what_a_formula_needs_and_refuses_is_checked_before_it_runs() -> None:
     assert private_metric(counts=False)(Y, P, counts=[1, 1, 1, 1]) == pytest.approx(0.025)
 
 
+def test_metrics_with_the_same_facts_are_not_the_same() -> None:
+    one, other = private_metric(), private_metric()
+    assert one != other
+    assert len({one, other, *catalogue.values()}) == len(catalogue) + 2
+
+
 def test_not_a_number_is_never_returned() -> None:
     hollow = Metric(
         lambda view: math.nan,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ArgumentError, CalibrantError
 from ..metrics.registry import Metric, catalogue
-from ..util.results import frame_of, html_table, json_values, number, percent, text_table
+from ..util.results import Result as Base
+from ..util.results import html_table, number, percent, text_table
 
 __all__ = [
     "ALPHA",
@@ -119,8 +120,8 @@ class Skipped:
     reason: str = "its time does not fit into the budget"
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Base):
     """Metrics of one set of predictions, and of each group of rows where `by` was given."""
 
     header: Header
@@ -138,26 +139,15 @@ class Evaluation:
                 return result.value
         raise ArgumentError("metric", f"{wanted!r} was not evaluated", f"evaluate(..., metrics=[{wanted!r}])")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values under stable keys; an infinite value is the text ``"inf"``, so that the result is valid JSON."""
-        header = {**asdict(self.header), "direction": self.header.direction, "event": self.header.event}
-        header["top_k_accuracy"] = {str(k): value for k, value in self.header.top_k_accuracy.items()}
-        header["prevalence"] = list(self.header.prevalence)
-        return {
-            "header": header,
-            "metrics": [json_values(asdict(result)) for result in self.results],
-            "groups": {str(name): part.to_dict() for name, part in self.groups.items()},
-            "left_out": [asdict(skipped) for skipped in self.left_out],
-        }
+    def _fields(self) -> dict[str, Any]:
+        header = {**vars(self.header), "direction": self.header.direction, "event": self.header.event}
+        return {"header": header, "metrics": self.results, "groups": self.groups, "left_out": self.left_out}
 
-    def to_frame(self) -> Any:
-        """One row for each metric and group, as a frame of the library at hand; all rows are the group `name_of_all`."""
-        columns: dict[str, list[Any]] = {key: [] for key in ("group", "n", *Result.__dataclass_fields__)}
-        for name, part in [(self.name_of_all, self), *self.groups.items()]:
-            for result in part.results:
-                for key, value in {"group": str(name), "n": part.header.n, **asdict(result)}.items():
-                    columns[key].append(value)
-        return frame_of(columns)
+    def _columns(self) -> dict[str, list[Any]]:
+        """One row for each metric and group; all rows are the group `name_of_all`."""
+        parts = [(str(name), part) for name, part in [(self.name_of_all, self), *self.groups.items()]]
+        rows = [{"group": name, "n": part.header.n, **vars(result)} for name, part in parts for result in part.results]
+        return {key: [row[key] for row in rows] for key in ("group", "n", *Result.__dataclass_fields__)}
 
     @property
     def name_of_all(self) -> str:
@@ -231,14 +221,19 @@ class Evaluation:
         if self.has_many_groups:
             headings, rows = self.group_table()
             lines += ["", *text_table(headings, rows, range(1, len(headings)))]
-        return "\n".join([*self.header.lines(), "", *lines, *self.notes()])
+        return "\n".join([self._title(), "", *lines, *self.notes()])
 
     def _repr_html_(self) -> str:
-        from html import escape
+        return super()._repr_html_() + (html_table(*self.group_table()) if self.has_many_groups else "")
 
-        lines = "<br>".join(escape(line) for line in [*self.header.lines(), *self.notes()])
-        groups = html_table(*self.group_table()) if self.has_many_groups else ""
-        return f"<p>{lines}</p>" + html_table(*self.table()) + groups
+    def _title(self) -> str:
+        return "\n".join(self.header.lines())
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        return self.table()
+
+    def _notes(self) -> list[str]:
+        return self.notes()
 
 
 def _few(names: list[str]) -> str:

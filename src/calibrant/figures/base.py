@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,9 +12,8 @@ from ..errors import ArgumentError, LensError, ShapeError
 from ..input.predictions import Predictions
 from ..metrics.reliability_curve import one_question
 from ..sketches.collection import Sketches
-from ..sketches.sketch import Sketch
 from ..util.results import Result, html_table, number
-from ..views.keywords import PREDICTION_WORDS, unknown_word
+from ..views.keywords import PREDICTION_WORDS, check_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve, views_of
 from ..views.view import Summary, VectorView, View
@@ -249,27 +247,17 @@ def check_choice(value: Any, choices: Sequence[Any], argument: str) -> Any:
 Function = Callable[..., Any]
 
 
-def check_words(who: Function, words: Mapping[str, Any], more: Iterable[str] = ()) -> None:
-    """Raise for a keyword that neither this figure nor Predictions know; `more` are the options of its metric."""
-    for word, value in words.items():
-        if word not in PREDICTION_WORDS:
-            own = [each.name for each in signature(who).parameters.values() if each.kind is each.KEYWORD_ONLY]
-            raise unknown_word(who.__name__, word, value, [*own, *more, *PREDICTION_WORDS])
-
-
 def source_of(
     who: Function, y_true: Any, y_prob: Any, where: Any, words: Mapping[str, Any], more: Iterable[str] = ()
 ) -> Predictions | View | VectorView:
     """Checked predictions with the rows that `where` keeps, or the view that a View or Sketch is, or the main one of Sketches."""
-    check_words(who, words, more)
+    check_keywords(who, words, taken=(*more, *PREDICTION_WORDS))
     source = resolve(y_true, y_prob, words, where)
-    if not isinstance(source, Sketch | Sketches):
-        assert not isinstance(source, Summary)
+    if not isinstance(source, Summary):
         return source
-    sketch = source.sketch() if isinstance(source, Sketches) else source
-    if not sketch.n:
+    if not source.n:
         raise ShapeError("y_true", "is a sketch of no rows, and at least one is needed", "update it with rows first")
-    return sketch.view()
+    return source.view()
 
 
 def one_view(who: Function, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: Mapping[str, Any]) -> View:

@@ -99,7 +99,7 @@ OWN_TESTS: dict[str, dict[str, Any]] = {}
 """The tests of metrics by id and method; `calibrant.inference` enters them, which `fill` imports when they are asked for."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Facts:
     """What a declaration says of a metric, and a preset takes over."""
 

@@ -381,6 +381,11 @@ class View(_Weighted):
 class Summary:
     """What stands for rows without holding them, such as a sketch; it gives the views of the lenses that it was made with."""
 
+    @property
+    def n(self) -> int:
+        """How many rows it stands for."""
+        raise NotImplementedError
+
     def view(self, lens: Any = "auto") -> View:
         """The view of one lens."""
         raise NotImplementedError
