@@ -22,6 +22,7 @@ import calibrant as cal
 from calibrant import catalogue, errors
 from calibrant.metrics import Metric
 from calibrant.metrics.registry import Catalogue, metric, preset
+from calibrant.util import kernels
 from calibrant.views import View, resolve
 
 EVERY = [pytest.param(m, id=m.id) for m in catalogue.values()]
@@ -388,7 +389,7 @@ def test_names_of_other_forms_are_not_aliases(name: str) -> None:
         catalogue[name]
 
 
-def test_a_call_takes_a_short_path() -> None:
+def test_a_call_takes_a_short_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of the package that a call passes through, and calls of its functions, of which a warm one makes fewest."""
     rng = np.random.default_rng(0)
     p = rng.random(1000)
@@ -402,6 +403,7 @@ def test_a_call_takes_a_short_path() -> None:
             files.add(frame.f_code.co_filename)
             calls.append(frame.f_code.co_name)
 
+    monkeypatch.setattr(kernels, "_cache", {})  # as in a process that has not loaded numba
     cal.ece(y, p)
     before = sys.getprofile()
     sys.setprofile(note)

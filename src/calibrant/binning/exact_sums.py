@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..util import kernels
 from ..util.blocks import map_blocks
 from ..util.kernels import COUNT_UNIT, LOW_BITS, LOW_MASK, compiled, fill_bins, fill_class_bins
 
@@ -40,8 +41,8 @@ BLOCK_ROWS = 1 << 16
 # A score is 62 bits: 20 high and 42 low ones in the sums of bins, all of them in those of cells, which count whole ones apart.
 REST_BITS, WHOLE_BITS = 62, 62 - LOW_BITS
 REST_MASK, WHOLE_MASK = (1 << REST_BITS) - 1, (1 << WHOLE_BITS) - 1
-# Up to this many rows NumPy takes as long as a call of the compiled loop.
-FEW_ROWS = 1 << 13
+# So few rows do not count towards the import of numba; they are summed with it where it is already there.
+FEW_ROWS = 1 << 11
 # Large enough to make a call of the compiled loop cheap; its sums overflow beyond 2^19 rows.
 COMPILED_ROWS = 1 << 19
 
@@ -147,7 +148,8 @@ def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) ->
     """Sums over bins of equal width, in compiled form where that pays."""
     count = len(edges) - 1
     kernel = None
-    if len(score) > FEW_ROWS and _fits(score, count, closed) and outcome.dtype in (np.uint8, np.int64):
+    few = len(score) <= FEW_ROWS and kernels._cache.get("fill_bins") is None
+    if not few and _fits(score, count, closed) and outcome.dtype in (np.uint8, np.int64):
         kernel = compiled(fill_bins, len(score))
     if kernel is None:
         return slot_sums(score, outcome, uniform_slots(edges, closed, score.dtype == np.float32), count)
