@@ -50,7 +50,7 @@ def metrics_stub() -> str:
     lines += [
         "from ..binning.parse import Binning, Bins",
         "from ..views.lenses import Lens",
-        "from .facts import Combine",
+        "from .registry import Combine",
     ]
     lines.append("")
     for metric in calibrant.catalogue.values():

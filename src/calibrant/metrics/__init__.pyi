@@ -11,7 +11,7 @@ from .continuous import nees as nees
 from .decomposition import Decomposition as Decomposition
 from .decomposition import decompose as decompose
 from .decomposition import skill_score as skill_score
-from .facts import Combine
+from .registry import Combine
 from .registry import Metric as Metric
 from .registry import catalogue as catalogue
 from .registry import metric as metric
