@@ -56,6 +56,12 @@ MODULES = (
     soft_definitions,
     group_definitions,
 )
+# A definition without options to draw is tried as it is.
+EVERY |= {
+    name: lambda number, rng: {}
+    for name in cal.catalogue
+    if name not in EVERY and any(hasattr(module, name) for module in MODULES)
+}
 TOLERANCE = 1e-12
 # Where a root is sought, a distribution function evaluated, or a variance near 0 is divided by.
 TOLERANCES = {
