@@ -331,7 +331,7 @@ NAMES = [
     view("a View and weights", lambda: cal.ece(VIEW, sample_weight=Y), "a view", "holds everything", "the view alone"),
     view("a View and probabilities", lambda: cal.ece(VIEW, P), "a view", "the view alone"),
     view("a View and a mask", lambda: cal.ece(VIEW, where=[True] * 4), "a view", "the view alone"),
-    view("a View and a lens", lambda: cal.ece(VIEW, lens="classwise"), "a view", "the view alone"),
+    lens("a View and a lens", lambda: cal.ece(VIEW, lens="classwise"), "chosen when the view was made"),
     view("a View, a curve and a mask", lambda: cal.calibration_curve(VIEW, where=[True] * 4), "a view", "alone"),
     lens("a VectorView for ece", lambda: cal.ece(cal.views.VectorView(P3, np.array(Y3), None)), "one score per row"),
 ]
