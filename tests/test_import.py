@@ -76,7 +76,7 @@ def test_only_what_the_call_needs_is_loaded(code: str, expected: set[str]) -> No
 def test_every_public_name_can_be_had() -> None:
     names = dir(cal)
     assert len(names) == len(set(names))
-    assert set(names) == {*cal.__all__, "__version__"}
+    assert set(names) == {*cal.__all__, *cal._EXTRAS, "__version__"}
     for name in names:
         assert getattr(cal, name) is not None
     assert {"ece", "Predictions", "catalogue", "evaluate", "errors", "CalibrantError", "select"} <= set(names)
@@ -131,6 +131,33 @@ def test_no_module_hides_a_name_of_its_package(package: str) -> None:
     """Importing a module sets it as an attribute of its package, over a function of the same name."""
     space = import_module(f"calibrant.{package}")
     modules = {module.name for module in iter_modules(space.__path__)}
-    assert not modules & set(dir(space))
+    assert not modules & set(space.__all__)
     for name in dir(space):
         assert getattr(space, name) is not None
+
+
+@pytest.mark.parametrize(("name", "most"), [("InputError", 6), ("Predictions", 40), ("TemperatureScaling", 130)])
+def test_a_name_loads_little_beyond_itself(name: str, most: int) -> None:
+    code = f"import calibrant, sys; calibrant.{name}; print(sum(m.startswith('calibrant') for m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) <= most
+
+
+def test_packages_are_complete_under_tab_completion() -> None:
+    assert "ood" in dir(cal.decision)
+    assert {"lenses", "selections"} <= set(dir(cal.views))
+    assert "simulation" in dir(cal.inference)
+    assert {"ece", "bin", "kernel", "decompose"} <= set(dir(cal.metrics))
+    assert {"torch", "spark", "sklearn", "input"} <= set(dir(cal))
+
+
+def test_a_metric_of_the_user_is_a_name_of_metrics_too() -> None:
+    code = (
+        "import calibrant as cal\n"
+        "@cal.metric('Gap', family='example', subfamily='plug-in', range=(0, 1), ideal=None, cite='naeini2015', pros='p', cons='c')\n"
+        "def own_gap(view: cal.views.View) -> float:\n"
+        "    'Mean distance.'\n"
+        "    return view.mean(abs(view.score - view.outcome))\n"
+        "assert cal.metrics.own_gap is cal.own_gap is own_gap and 'own_gap' in dir(cal.metrics)"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

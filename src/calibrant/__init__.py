@@ -35,13 +35,9 @@ _EXTRAS = ("input", "sklearn", "spark", "torch")
 fill_from("tests of metrics", "calibrant.inference.significance")
 
 
-def _homes() -> dict[str, str]:
-    """The package of every public name that is not a metric."""
-    found = {}
-    for package in _NAMESPACES:
-        for names in import_module(f".{package}", __name__).NAMES.values():
-            found |= dict.fromkeys(names, package)
-    return found
+def _names_of(package: str, kind: str = "NAMES") -> set[str]:
+    homes = getattr(import_module(f".{package}", __name__), kind, {})
+    return {name for names in homes.values() for name in names}
 
 
 def __getattr__(name: str) -> Any:
@@ -53,12 +49,14 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{name}", __name__)
     if name == "simulate":
         return import_module(".inference.simulation", __name__)
-    home = _homes()
-    if name in home:
-        value = getattr(import_module(f".{home[name]}", __name__), name)
+    errors = import_module(".errors", __name__)
+    if name in errors.__all__:
+        value = getattr(errors, name)
     else:
-        errors = import_module(".errors", __name__)
-        value = getattr(errors, name) if name in errors.__all__ else _find_metric(name)
+        # The metrics come last: importing them loads every formula.
+        order = sorted(_NAMESPACES, key=lambda package: package == "metrics")
+        home = next((package for package in order if name in _names_of(package)), None)
+        value = getattr(import_module(f".{home}", __name__), name) if home else _find_metric(name)
     globals()[name] = value
     return value
 
@@ -68,8 +66,7 @@ def _find_metric(name: str) -> Any:
     if name in set(known):  # `in known` would accept an alias
         return known[name]
     for package in _NAMESPACES:
-        types = getattr(import_module(f".{package}", __name__), "TYPES", {})
-        if any(name in names for names in types.values()):
+        if name in _names_of(package, "TYPES"):
             raise AttributeError(f"calibrant has no {name!r}; the class is calibrant.{package}.{name}")
     from difflib import get_close_matches
 
@@ -83,8 +80,9 @@ def public_names() -> list[str]:
     """Every public name, the metrics included."""
     errors = import_module(".errors", __name__)
     known = import_module(".metrics.registry", __name__).catalogue
-    return sorted({*_homes(), *_MODULES, "simulate", *errors.__all__, *known})
+    names = {name for package in _NAMESPACES for name in _names_of(package)}
+    return sorted({*names, *_MODULES, "simulate", *errors.__all__, *known})
 
 
 def __dir__() -> list[str]:
-    return [*public_names(), "__version__"]
+    return [*public_names(), *_EXTRAS, "__version__"]

@@ -54,13 +54,13 @@ def test_smallest_shift() -> None:
     ("scores", "n"), [((2, 2), 400), ((0.5, 99.5), 8000), ((0.5, 99.5), 1000), ((99, 1), 3000), ((1, 9), 150)]
 )
 @pytest.mark.parametrize("wanted", [0.8, 0.95])
-def test_the_power_asked_for_is_obtained(scores: tuple[float, float], n: int, wanted: float) -> None:
+def test_the_power_asked_for_is_obtained(scores: tuple[float, float], n: int, wanted: float, deep: bool) -> None:
     """Rates moved by the shift, in the direction that is harder to find: the test finds as many as it should."""
     shift = detectable_shift(n, scores=scores, power=wanted)
     rng = np.random.default_rng(n)
     found = []
     for side in (1, -1):
-        score = rng.beta(*scores, (2000, n))
+        score = rng.beta(*scores, (2000 if deep else 600, n))
         move = shift
         for _ in range(60):  # the move of each rate whose mean, cut to [0, 1], is the shift
             move *= shift / abs(float((np.clip(score[:200] + side * move, 0, 1) - score[:200]).mean()))

@@ -478,7 +478,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
         cal.nll(three, class_weight=[1, 2, 3])
     with pytest.raises(cal.UndefinedMetricError, match="kept no sums"):
         cal.nll(cal.Sketches.of(y, p, scores=False))
-    with pytest.raises(cal.InputTypeError, match="pass them alone"):
+    with pytest.raises(cal.InputTypeError, match="pass the sketch alone"):
         cal.evaluate(three, where=[True])
 
 

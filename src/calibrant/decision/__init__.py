@@ -31,4 +31,4 @@ TYPES = {
     "selective": ("RiskCoverage", "OperatingPoint"),
     "thresholds": ("ThresholdChoice", "ThresholdTest"),
 }
-__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES, ("ood",))

@@ -23,4 +23,4 @@ TYPES = {
     "simulation.simulate": ("Simulation",),
     "verdicts": ("SignificanceResult", "SignificanceTable"),
 }
-__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES, ("simulation",))

@@ -4,6 +4,7 @@ Importing it fills the catalogue.
 """
 
 from importlib import import_module
+from typing import Any
 
 from ..util.namespace import namespace
 from .registry import catalogue
@@ -19,12 +20,16 @@ TYPES = {
     "registry": ("Metric",),
     "reliability_curve": ("CalibrationCurve",),
 }
-for _family in ("point", "bin", "kernel", "curve", "cumulative"):  # the order of the catalogue
+FAMILIES = ("point", "bin", "kernel", "curve", "cumulative")  # the order of the catalogue
+for _family in FAMILIES:
     import_module(f".{_family}", __name__)
-__getattr__, _, _listed = namespace(__name__, NAMES, TYPES)
-globals().update(catalogue)
+_get, _, _listed = namespace(__name__, NAMES, TYPES)
 __all__ = sorted([*_listed, *catalogue])
 
 
+def __getattr__(name: str) -> Any:
+    return catalogue[name] if name in set(catalogue) else _get(name)  # `in catalogue` would accept an alias
+
+
 def __dir__() -> list[str]:
-    return __all__
+    return sorted({*_listed, *catalogue, *FAMILIES})

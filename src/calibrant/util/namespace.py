@@ -25,11 +25,12 @@ def fill(table: str) -> None:
 
 
 def namespace(
-    package: str, names: Homes, types: Homes | None = None
+    package: str, names: Homes, types: Homes | None = None, modules: tuple[str, ...] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """``__getattr__``, ``__dir__`` and ``__all__`` of a package whose `names` and `types` live in the modules given as keys.
 
-    `types` are the classes of results: public in their package, but not names of `calibrant` itself. Modules are attributes too.
+    `types` are the classes of results: public in their package, but not names of `calibrant` itself. Modules are attributes too;
+    those in `modules` are shown by ``dir``.
     """
     home = {name: module for homes in (names, types or {}) for module, listed in homes.items() for name in listed}
 
@@ -48,4 +49,4 @@ def namespace(
                 raise
             raise missing from None
 
-    return get, lambda: sorted(home), sorted(home)
+    return get, lambda: sorted({*home, *modules}), sorted(home)

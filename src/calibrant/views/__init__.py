@@ -11,4 +11,4 @@ TYPES = {
     "selections": ("Selection",),
     "view": ("VectorView", "View"),
 }
-__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES, ("lenses", "selections"))
