@@ -45,7 +45,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/catalogue.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/report.py
-	PYTHONPATH=src .bench/bin/python -m experiments.maps_times
+	PYTHONPATH=src .bench/bin/python -m experiments.calibrators_times
 	PYTHONPATH=src .bench/bin/python -m experiments.migration
 
 docs: $(VENV)/.docs

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from calibrators_cases import MAP_CASES
 from cases import CASES, Case
 from kernels import KERNEL_CASES
-from maps_cases import MAP_CASES
 from more_cases import BESIDE, MORE_CASES
 
 ALL_CASES = [

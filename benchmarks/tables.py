@@ -28,7 +28,7 @@ SHORT_TIMES = (
 # And which features, by their titles in features.toml, under which heading.
 SHORT_FEATURES = {
     "measures of calibration and proper scores": "measures",
-    "maps after training": "maps",
+    "maps after training": "calibrators",
     "tests with p-values": "p-values",
     "intervals of an error": "intervals",
     "sample weights in errors and scores": "weights",

@@ -41,11 +41,11 @@ def main() -> None:
     y_test, p_test = read("digits_test.csv")
     fit, choose = slice(0, 300), slice(300, None)
 
-    map = cal.TemperatureScaling().fit(probs[fit], labels[fit])
+    calibrator = cal.TemperatureScaling().fit(probs[fit], labels[fit])
     print(
-        f"temperature {map.temperature_:.2f}: {'too sure' if map.temperature_ > 1 else 'not sure enough'} as it came\n"
+        f"temperature {calibrator.temperature_:.2f}: {'too sure' if calibrator.temperature_ > 1 else 'not sure enough'} as it came\n"
     )
-    ready, tested = map.predict_proba(probs[choose]), map.predict_proba(p_test)
+    ready, tested = calibrator.predict_proba(probs[choose]), calibrator.predict_proba(p_test)
     choice = cal.choose_threshold(labels[choose], ready, accuracy=TARGET, confidence_level=SURE)
     if choice.threshold is None:
         print(choice.guarantee)

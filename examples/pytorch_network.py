@@ -60,7 +60,7 @@ def main() -> None:
     temperature = ct.TemperatureModule().fit(kept.logits, kept.labels)
     print(f"temperature {float(temperature.temperature):.2f}\n\n{SIZES[3]} test rows:")
     show("before", ct.evaluate(model, test))
-    show("after", ct.evaluate(model, test, map=temperature))
+    show("after", ct.evaluate(model, test, calibrator=temperature))
 
     calibrated = ct.CalibratedModule(model, temperature)  # images in, calibrated logits out
     choice = cal.choose_threshold(ct.collect(calibrated, choose).predictions(), accuracy=0.9, confidence_level=0.9)

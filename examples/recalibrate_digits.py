@@ -27,7 +27,7 @@ def main() -> None:
     print(found, end="\n\n")
     labels, probs = read("digits_test.csv")
     print("before:", cal.evaluate(labels, probs, metrics=METRICS), sep="\n", end="\n\n")
-    print("after:", cal.evaluate(labels, probs, metrics=METRICS, map=found.map), sep="\n", end="\n\n")
+    print("after:", cal.evaluate(labels, probs, metrics=METRICS, calibrator=found.calibrator), sep="\n", end="\n\n")
     models = {"after": found.predict_proba(probs), "before": probs}
     print(cal.compare(labels, models, metric="nll", rng=0))
 

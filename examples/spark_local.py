@@ -65,8 +65,8 @@ def main() -> None:
         print(f"  {channel}: ece {cal.ece(part):.3f}, p = {cal.assess(part).pvalue:.3f}")
 
     sample = df.where("channel = 'web'").select("y", "p").sample(0.5, seed=0).toArrow()
-    map = cal.PlattScaling().fit(np.asarray(sample["p"]), np.asarray(sample["y"]))
-    better = cs.apply(map, df.where("channel = 'web'").select("y", "p"), prob="p", out="calibrated")
+    calibrator = cal.PlattScaling().fit(np.asarray(sample["p"]), np.asarray(sample["y"]))
+    better = cs.apply(calibrator, df.where("channel = 'web'").select("y", "p"), prob="p", out="calibrated")
     after = cs.sketch(better, label="y", prob="calibrated")
     print(f"  web after Platt scaling, applied on the cluster: ece {cal.ece(after):.3f}")
     spark.stop()

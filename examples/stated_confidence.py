@@ -32,13 +32,15 @@ def main() -> None:
     fit, new = slice(0, 1500), slice(1500, None)
 
     print("logits of the options, on questions that the maps have not seen:")
-    maps = {
+    calibrators = {
         "as they come": None,
         "one temperature": cal.TemperatureScaling(input="logit").fit(logits[fit], right[fit]),
         "and a shift for each letter": cal.BiasCorrectedTemperature(input="logit").fit(logits[fit], right[fit]),
     }
-    for words, map in maps.items():
-        found = cal.evaluate(right[new], logits[new], input="logit", metrics=["nll", "ece", "cwce"], map=map)
+    for words, calibrator in calibrators.items():
+        found = cal.evaluate(
+            right[new], logits[new], input="logit", metrics=["nll", "ece", "cwce"], calibrator=calibrator
+        )
         print(f"  {words:<28}", "  ".join(f"{id} {found[id]:.3f}" for id in ("nll", "ece", "cwce")))
     favoured = cal.calibration_in_the_large(right[new], logits[new], input="logit", lens="class:0")
     print(f"  option A is given {favoured:+.3f} more than it deserves\n")

@@ -540,7 +540,7 @@ CALLS: list[Call] = [
             "**not** `cal.cox_intercept`, whose slope is free",
         ),
         (
-            "metrics.calibration_test(y, p).p_value",
+            "metrics.calibration_test(y, p).pvalue",
             'cal.assess(y, p, metric="cox_slope", method="lr").pvalue',
             "both coefficients together; without `method` the slope alone is tested",
         ),
@@ -557,7 +557,7 @@ CALLS: list[Call] = [
             "",
         ),
         (
-            "metrics.hosmer_lemeshow(y, p).p_value",
+            "metrics.hosmer_lemeshow(y, p).pvalue",
             'cal.assess(y, p, metric="hosmer_lemeshow", method="chi_square").pvalue',
             "as the statistic; without `method` outcomes are simulated where groups are too small for chi-square",
         ),

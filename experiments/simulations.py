@@ -80,7 +80,7 @@ class Task(NamedTuple):
     names: tuple[str, ...]
     scenario: str
     classes: int
-    law: str
+    distribution: str
     n: int
     first: int
     stop: int
@@ -93,17 +93,19 @@ def tasks(small: bool) -> list[Task]:
     draws = SMALL_DRAWS if small else DRAWS
     for plan in SIZE:
         for classes in plan.classes:
-            for law in plan.laws:
+            for distribution in plan.distributions:
                 for n, runs in plan.runs.items():
                     if not small or n == 100:
-                        found += _parts("size", plan.tests, "calibrated", classes, law, n, 3 if small else runs, draws)
+                        found += _parts(
+                            "size", plan.tests, "calibrated", classes, distribution, n, 3 if small else runs, draws
+                        )
     for plan in HARD:
         for classes in plan.classes:
-            for law in plan.laws:
+            for distribution in plan.distributions:
                 for n, runs in plan.runs.items():
                     if not small or n == min(plan.runs):
                         count, drawn = (2, SMALL_DRAWS) if small else (runs, AUTO_DRAWS)
-                        found += _parts("size", plan.tests, "calibrated", classes, law, n, count, drawn)
+                        found += _parts("size", plan.tests, "calibrated", classes, distribution, n, count, drawn)
     for plan in POWER:
         for name in ALTERNATIVES:
             for n, runs in plan.runs.items():
@@ -117,44 +119,44 @@ def tasks(small: bool) -> list[Task]:
                     found += _parts("coverage", (metric, method), truth, 2, "even", COVERAGE_ROWS, runs_, RESAMPLES)
     for metric, ways in HARD_INTERVALS.items():
         for way in ways:
-            for law in HARD_SCORES:
+            for distribution in HARD_SCORES:
                 for truth in HARD_TRUTHS:
                     runs_ = 1 if small else HARD_RUNS
-                    found += _parts("hard", (metric, way), truth, 2, law, HARD_ROWS, runs_, 0)
+                    found += _parts("hard", (metric, way), truth, 2, distribution, HARD_ROWS, runs_, 0)
     return sorted(found, key=lambda task: task.part)
 
 
 def _parts(
-    kind: str, names: tuple[str, ...], scenario: str, classes: int, law: str, n: int, runs: int, draws: int
+    kind: str, names: tuple[str, ...], scenario: str, classes: int, distribution: str, n: int, runs: int, draws: int
 ) -> Iterator[Task]:
     ends = np.linspace(0, runs, min(PARTS, runs) + 1).astype(int).tolist()
     for part, (first, stop) in enumerate(pairwise(ends)):
-        yield Task(part, kind, names, scenario, classes, law, n, first, stop, draws)
+        yield Task(part, kind, names, scenario, classes, distribution, n, first, stop, draws)
 
 
 def generator(task: Task, run: int, purpose: int) -> np.random.Generator:
     """The generator of one run: 0 draws its rows, 1 is for the test."""
-    name = f"{task.kind} {task.scenario} {task.classes} {task.law} {task.n}"
+    name = f"{task.kind} {task.scenario} {task.classes} {task.distribution} {task.n}"
     return np.random.default_rng([SEED, zlib.crc32(name.encode()), run, purpose])
 
 
 def rows_of(task: Task, run: int) -> cal.Predictions:
     """The rows of one run."""
     rng = generator(task, run, 0)
-    if task.law in SETTINGS:
-        score, weight = SETTINGS[task.law](rng, task.n, task.classes)
+    if task.distribution in SETTINGS:
+        score, weight = SETTINGS[task.distribution](rng, task.n, task.classes)
         chance = rng.random(task.n)
         if task.classes == 2:
             return cal.Predictions((chance < score).astype(int), score, sample_weight=weight)
         labels = (np.cumsum(score[:, :-1], axis=1) <= chance[:, None]).sum(axis=1)
         return cal.Predictions(labels, score, sample_weight=weight, classes=range(task.classes))
     if task.kind == "hard":
-        return hard_rows(task.law, task.scenario, task.n, rng)
-    law = parameters(task.law, task.classes)
+        return hard_rows(task.distribution, task.scenario, task.n, rng)
+    distribution = parameters(task.distribution, task.classes)
     if task.kind == "size":
-        return make_calibrated(task.n, law=law, rng=rng).predictions
+        return make_calibrated(task.n, distribution=distribution, rng=rng).predictions
     warp = ALTERNATIVES[task.scenario] if task.kind == "power" else TRUTHS[task.scenario]
-    return make_miscalibrated(task.n, warp=warp, law=law, rng=rng).predictions
+    return make_miscalibrated(task.n, warp=warp, distribution=distribution, rng=rng).predictions
 
 
 def pvalue_of(name: str, rows: cal.Predictions, draws: int, rng: np.random.Generator) -> tuple[float, bool]:
@@ -200,7 +202,7 @@ def _where(task: Task) -> dict[str, Any]:
         "kind": task.kind,
         "scenario": task.scenario,
         "classes": task.classes,
-        "law": task.law,
+        "distribution": task.distribution,
         "n": task.n,
     }
 
@@ -208,7 +210,7 @@ def _where(task: Task) -> dict[str, Any]:
 def run_intervals(task: Task) -> list[dict[str, Any]]:
     """How often the intervals held the true value, or lay above or below it."""
     metric, way = task.names
-    truth = truth_of(metric, task.scenario, task.law if task.kind == "hard" else "")
+    truth = truth_of(metric, task.scenario, task.distribution if task.kind == "hard" else "")
     ends: dict[str, list[tuple[float, float]]] = {}
     undefined = 0
     for run in range(task.first, task.stop):
@@ -256,11 +258,13 @@ def ends_of(
 KNOWN_TRUTHS: dict[tuple[str, str, str], float] = {}
 
 
-def truth_of(metric: str, scenario: str, law: str = "") -> float:
-    """What the metric tends to: by quadrature, or 0 for errors of calibrated scores, or by two million rows; `law` names hard scores."""
-    key = (metric, scenario, law)
+def truth_of(metric: str, scenario: str, distribution: str = "") -> float:
+    """What the metric tends to: by quadrature, or 0 for errors of calibrated scores, or by two million rows; `distribution` names hard scores."""
+    key = (metric, scenario, distribution)
     if key not in KNOWN_TRUTHS:
-        KNOWN_TRUTHS[key] = hard_truth(metric, law, scenario) if law else _truth_of(metric, TRUTHS[scenario])
+        KNOWN_TRUTHS[key] = (
+            hard_truth(metric, distribution, scenario) if distribution else _truth_of(metric, TRUTHS[scenario])
+        )
     return KNOWN_TRUTHS[key]
 
 
@@ -318,11 +322,11 @@ def earlier(out: Path, work: list[Task]) -> tuple[dict[int, list[dict[str, Any]]
             row["width"] *= max(1, row["runs"] - row["undefined"])
     runs: dict[str, int] = {}
     for row in kept:
-        name = json.dumps([row[word] for word in ("kind", "scenario", "classes", "law", "n")])
+        name = json.dumps([row[word] for word in ("kind", "scenario", "classes", "distribution", "n")])
         runs[f"{name} {row.get('test') or (row['metric'], row['method'])}"] = row["runs"]
     done: dict[int, list[dict[str, Any]]] = {}
     for number, task in enumerate(work):
-        name = json.dumps([task.kind, task.scenario, task.classes, task.law, task.n])
+        name = json.dumps([task.kind, task.scenario, task.classes, task.distribution, task.n])
         if task.kind in ("coverage", "hard"):
             way = "percentile" if task.names[-1] == "resampled" else task.names[-1]
             missing = () if runs.get(f"{name} {(task.names[0], way)}", 0) >= task.stop else task.names

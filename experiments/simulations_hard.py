@@ -34,15 +34,15 @@ HARD_INTERVALS = {
 HARD_TRUTHS = {"calibrated": 1.0, "temperature 1.5": 1.5}
 
 
-def hard_scores(law: str, n: int, rng: np.random.Generator) -> tuple[Floats, Floats | None]:
-    """Scores, and weights where the law has some."""
-    if law == "rare events":
+def hard_scores(distribution: str, n: int, rng: np.random.Generator) -> tuple[Floats, Floats | None]:
+    """Scores, and weights where the distribution has some."""
+    if distribution == "rare events":
         return rng.beta(0.5, 99.5, n), None
-    if law == "five grades":
+    if distribution == "five grades":
         return rng.choice([0.02, 0.1, 0.3, 0.6, 0.9], n, p=[0.4, 0.3, 0.15, 0.1, 0.05]), None
-    if law == "concentrated":
+    if distribution == "concentrated":
         return 0.3 + 0.01 * rng.random(n), None
-    if law == "sharp logits":
+    if distribution == "sharp logits":
         return _sigmoid(rng.normal(0, 20, n)), None
     return rng.random(n), rng.exponential(1, n)
 
@@ -55,20 +55,20 @@ def true_rate(score: Floats, truth: str) -> Floats:
     return above / (above + below)
 
 
-def hard_rows(law: str, truth: str, n: int, rng: np.random.Generator) -> cal.Predictions:
+def hard_rows(distribution: str, truth: str, n: int, rng: np.random.Generator) -> cal.Predictions:
     """Predictions with these scores, whose outcomes follow the truth."""
-    score, weight = hard_scores(law, n, rng)
+    score, weight = hard_scores(distribution, n, rng)
     outcome = (rng.random(n) < true_rate(score, truth)).astype(np.uint8)
     return cal.Predictions(outcome, score, sample_weight=weight)
 
 
-def hard_truth(metric: str, law: str, truth: str) -> float:
+def hard_truth(metric: str, distribution: str, truth: str) -> float:
     """What the metric tends to: its mean over outcomes, at two million scores."""
     if metric == "cox_slope":
         return 1 / HARD_TRUTHS[truth]
     if metric == "cox_intercept":
         return 0.0
-    p, _ = hard_scores(law, 2_000_000, np.random.default_rng(20))
+    p, _ = hard_scores(distribution, 2_000_000, np.random.default_rng(20))
     q = true_rate(p, truth)
     if metric == "expected_observed_ratio":
         return float(p.mean() / q.mean())

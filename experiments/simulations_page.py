@@ -7,7 +7,17 @@ from functools import cache
 from typing import Any
 
 from experiments.simulations_hard import HARD_INTERVALS, HARD_ROWS, HARD_SCORES
-from experiments.simulations_plan import ALPHAS, ALTERNATIVES, COVERAGE, LAWS, SETTINGS, TESTS, TRUTHS, Test, parameters
+from experiments.simulations_plan import (
+    ALPHAS,
+    ALTERNATIVES,
+    COVERAGE,
+    DISTRIBUTIONS,
+    SETTINGS,
+    TESTS,
+    TRUTHS,
+    Test,
+    parameters,
+)
 
 Row = dict[str, Any]
 
@@ -28,11 +38,11 @@ def band(runs: int, alpha: float) -> tuple[float, float]:
 
 
 @cache
-def information(law: str, classes: int) -> float:
+def information(distribution: str, classes: int) -> float:
     """Mean variance of one outcome: of class 1 for two classes, of the top class for more."""
     import numpy as np
 
-    first, *rest = parameters(law, classes)
+    first, *rest = parameters(distribution, classes)
     if classes == 2:
         whole = first + rest[0]
         return first * rest[0] / (whole * (whole + 1))
@@ -56,7 +66,7 @@ def verdict(row: Row, test: Test) -> str:
     if test.promise == "limit":
         if below:
             return "asymptotic, rarely"
-        if row["n"] * information(row["law"], row["classes"]) < ENOUGH:
+        if row["n"] * information(row["distribution"], row["classes"]) < ENOUGH:
             return "asymptotic, few rows"
         if all(rate <= _allowed(alpha, row["runs"]) for alpha, rate in zip(ALPHAS, rates, strict=True)):
             return "asymptotic, near"
@@ -100,11 +110,13 @@ def size_tables(rows: list[Row]) -> str:
 
 def _size_table(rows: list[Row]) -> str:
     lines = []
-    for row in sorted(rows, key=lambda row: (list(TESTS).index(row["test"]), list(LAWS).index(row["law"]))):
+    for row in sorted(
+        rows, key=lambda row: (list(TESTS).index(row["test"]), list(DISTRIBUTIONS).index(row["distribution"]))
+    ):
         rates = [rate(count, row["runs"]) for count in row["rejected"]]
         runs = str(row["runs"]) + (f" ({row['undefined']} undefined)" if row["undefined"] else "")
         found = verdict(row, TESTS[row["test"]])
-        lines.append([row["test"], row["law"], found, runs, str(row["draws"] or ""), *rates])
+        lines.append([row["test"], row["distribution"], found, runs, str(row["draws"] or ""), *rates])
     headings = ["test", "scores", "verdict", "runs", "draws", *[f"{alpha:g}" for alpha in ALPHAS]]
     return table(headings, lines, 5)
 
@@ -113,12 +125,14 @@ def hard_table(rows: list[Row]) -> str:
     """What `assess` chose in hard settings, and how often it then rejected."""
     lines = []
     order = [list(TESTS), list(SETTINGS)]
-    for row in sorted(rows, key=lambda r: (r["classes"], order[1].index(r["law"]), order[0].index(r["test"]), r["n"])):
+    for row in sorted(
+        rows, key=lambda r: (r["classes"], order[1].index(r["distribution"]), order[0].index(r["test"]), r["n"])
+    ):
         runs = str(row["runs"]) + (f" ({row['undefined']} undefined)" if row["undefined"] else "")
         found = verdict(row, TESTS[row["test"]])
         shares = [f"{row['simulated'] / row['runs']:.0%}", *[rate(count, row["runs"]) for count in row["rejected"]]]
         name = row["test"].removesuffix(" auto")
-        lines.append([name, str(row["classes"]), row["law"], found, str(row["n"]), runs, *shares])
+        lines.append([name, str(row["classes"]), row["distribution"], found, str(row["n"]), runs, *shares])
     headings = ["test", "classes", "setting", "verdict", "rows", "runs", "simulated", *[f"{a:g}" for a in ALPHAS]]
     return table(headings, lines, 6)
 
@@ -129,7 +143,7 @@ def exceptions(rows: list[Row]) -> str:
     words = ["inside", *MEANING]
     counts = [[word, str(sum(v == word for v, _ in found)), MEANING.get(word, INSIDE)] for word in words]
     outside = [
-        [row["test"], str(row["classes"]), row["law"], f"{row['n']}", str(row["runs"])]
+        [row["test"], str(row["classes"]), row["distribution"], f"{row['n']}", str(row["runs"])]
         + [rate(count, row["runs"]) for count in row["rejected"]]
         for word, row in found
         if word == "**outside**"
@@ -143,9 +157,9 @@ INSIDE = "all three rates lie in the band that holds 99.9 % of the rates of a te
 MEANING = {
     "few runs": f"inside, but fewer than {LEAST_RUNS} runs do not say much",
     "bound": "rejects less often than its level, as a bound does",
-    "asymptotic, rarely": "a law for many rows; some rate is below its band, none above: it errs on the safe side",
-    "asymptotic, few rows": f'a law for many rows, and the variances of the outcomes add up to less than {ENOUGH}: draw outcomes instead (`method="consistency"`)',
-    "asymptotic, near": "a law for many rows; at most 0.02, 0.06 and 0.115 at 0.01, 0.05 and 0.1, plus two standard errors",
+    "asymptotic, rarely": "a distribution for many rows; some rate is below its band, none above: it errs on the safe side",
+    "asymptotic, few rows": f'a distribution for many rows, and the variances of the outcomes add up to less than {ENOUGH}: draw outcomes instead (`method="consistency"`)',
+    "asymptotic, near": "a distribution for many rows; at most 0.02, 0.06 and 0.115 at 0.01, 0.05 and 0.1, plus two standard errors",
     "simulated, ties": "labels were simulated, and few values occur: equal ones count as extreme, so that it rejects less often than its level",
     "documented": "known and said of the test: see the list of tests",
     "**outside**": "none of these",
@@ -177,12 +191,12 @@ def coverage_table(rows: list[Row]) -> str:
 def hard_coverage_table(rows: list[Row]) -> str:
     """The same for scores that are hard to get right."""
     lines = [
-        [*line[:2], law, *line[2:]]
-        for law in HARD_SCORES
-        for line in coverage_lines([row for row in rows if row["law"] == law], "scenario")
+        [*line[:2], distribution, *line[2:]]
+        for distribution in HARD_SCORES
+        for line in coverage_lines([row for row in rows if row["distribution"] == distribution], "scenario")
     ]
-    metrics, laws = list(HARD_INTERVALS), list(HARD_SCORES)
-    lines.sort(key=lambda line: (metrics.index(line[0].strip("`")), line[1], laws.index(line[2]), line[3]))
+    metrics, distributions = list(HARD_INTERVALS), list(HARD_SCORES)
+    lines.sort(key=lambda line: (metrics.index(line[0].strip("`")), line[1], distributions.index(line[2]), line[3]))
     return table(["metric", "method", "scores", "truth", *COVERAGE_HEADINGS], lines, 7)
 
 
@@ -209,8 +223,8 @@ def page(results: dict[str, Any]) -> str:
     """The whole page."""
     kinds = ("size", "power", "coverage", "hard")
     rows = {kind: [row for row in results["rows"] if row["kind"] == kind] for kind in kinds}
-    hard = [row for row in rows["size"] if row["law"] in SETTINGS]
-    rows["size"] = [row for row in rows["size"] if row["law"] not in SETTINGS]
+    hard = [row for row in rows["size"] if row["distribution"] in SETTINGS]
+    rows["size"] = [row for row in rows["size"] if row["distribution"] not in SETTINGS]
     tested = [name for name in TESTS if any(row["test"] == name for row in rows["size"])]
     notes = [[name, method_of(name), PROMISES[TESTS[name].promise], TESTS[name].documented] for name in tested]
     limits = ", ".join(f"{alpha:g}: {low:.4f} to {high:.4f}" for alpha in ALPHAS for low, high in [band(5000, alpha)])
@@ -219,10 +233,10 @@ def page(results: dict[str, Any]) -> str:
         "# Size, power and coverage",
         f"Do the tests of `assess` reject as often as they say, and do the intervals of `interval` cover as often as they say? `make simulate` draws predictions whose calibration is known, counts, and writes this page; the counts lie in `experiments/simulations.json`. Run i of a scenario has its own generator, so the number of processes changes nothing.{short}",
         "## Size: calibrated scores",
-        f"Labels are drawn from the scores, so every rejection is a false alarm. Scores: *even* Beta(1, 1), *sharp* Beta(0.5, 0.5), *skewed* Beta(5, 1); with more classes Dirichlet laws with all parameters 1, all 0.5, or 5 for the first class and 1 for the others. The band of 5000 runs is {limits}; fewer runs have a wider one. Of a thousand rates at their level one lies outside by chance. *Runs* is the number of simulations: slow tests got fewer. *Draws* is how many samples a test drew for itself.",
+        f"Labels are drawn from the scores, so every rejection is a false alarm. Scores: *even* Beta(1, 1), *sharp* Beta(0.5, 0.5), *skewed* Beta(5, 1); with more classes Dirichlet distributions with all parameters 1, all 0.5, or 5 for the first class and 1 for the others. The band of 5000 runs is {limits}; fewer runs have a wider one. Of a thousand rates at their level one lies outside by chance. *Runs* is the number of simulations: slow tests got fewer. *Draws* is how many samples a test drew for itself.",
         exceptions(rows["size"]),
         FINDINGS_SIZE,
-        table(["test", "call", "law", "known"], notes, 0),
+        table(["test", "call", "distribution", "known"], notes, 0),
         size_tables(rows["size"]),
         "## Size in hard settings: what `assess` chooses",
         HARD_SETTINGS,
@@ -261,7 +275,7 @@ STOPPED = "This run was stopped after {minutes:g} minutes and holds a part of th
 FINDINGS_SIZE = """What this shows:
 
 - Tests that draw outcomes from the scores need no large number of rows. `t_cal` with `adaptive_joint` is one of them: where the smallest p-values of all widths tie, the next smallest decide.
-- Laws for many rows are off at 100 rows, most at the level 0.01: `hosmer_lemeshow` with sharp or skewed scores (groups in which hardly an outcome is expected) and `ucme` reject up to twice as often as they should at 0.05, `ecd` and `ecmmd` with sharp scores too often at 0.01. With 1000 rows or more none of them was found above its band. With few rows `method="auto"` simulates labels by itself (see below).
+- Asymptotic distributions rows are off at 100 rows, most at the level 0.01: `hosmer_lemeshow` with sharp or skewed scores (groups in which hardly an outcome is expected) and `ucme` reject up to twice as often as they should at 0.05, `ecd` and `ecmmd` with sharp scores too often at 0.01. With 1000 rows or more none of them was found above its band. With few rows `method="auto"` simulates labels by itself (see below).
 - `skce_ul` rejects too rarely where scores are skewed or classes many: the products of pairs that it adds up are far from normal.
 - `knn_chi2` with `bonferroni` or `holm` rejects every time at 100 rows. It judges the rows around an anchor by the anchor's forecast, not by their own, and with few rows some are far away. `method="auto"` therefore draws outcomes for it.
 - `ucme` with `chi_square_sample`, and `hosmer_lemeshow` with `chi_square_fitted_here` on rows that the model was not fitted to, are no tests to decide by, and `t_cal` with `normal` leans to too many rejections; `hosmer_lemeshow_multinomial` rejects far too rarely with many classes or sharp scores."""

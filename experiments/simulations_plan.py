@@ -1,4 +1,4 @@
-"""What is simulated: the tests and what they promise, the laws of the scores, the ways to be wrong, and how many runs each gets."""
+"""What is simulated: the tests and what they promise, the distributions of the scores, the ways to be wrong, and how many runs each gets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH = {"bandwidth": 0.5}
 
 
 class Test(NamedTuple):
-    """A test and what is promised of it: ``limit`` laws need many rows, ``drawn`` ones hold for any, a ``bound`` rejects rarely.
+    """A test and what is promised of it: ``limit`` distributions need many rows, ``drawn`` ones hold for any, a ``bound`` rejects rarely.
 
     ``auto`` is what `assess` chooses by itself: it promises its level in any setting.
     """
@@ -32,7 +32,7 @@ class Test(NamedTuple):
 
 
 def limit(metric: str, method: str, documented: str = "", **options: Any) -> Test:
-    """A test by a law that holds for many rows."""
+    """A test by a distribution that holds for many rows."""
     return Test(metric, method, "limit", options, documented)
 
 
@@ -78,7 +78,9 @@ TESTS: dict[str, Test] = {
     "knn_chi2": limit(
         "knn_chi2", "bonferroni", "rejects far too often unless rows are many: it takes far rows for near ones, so draw"
     ),
-    "t_cal normal": limit("t_cal", "normal", "for screening: the tail of the law is heavier than the normal one"),
+    "t_cal normal": limit(
+        "t_cal", "normal", "for screening: the tail of the distribution is heavier than the normal one"
+    ),
     "skce_uq distribution_free": Test("skce_uq", "distribution_free", "bound", WIDTH),
     "ece drawn": drawn("ece"),
     "lkce drawn": drawn("lkce"),
@@ -108,7 +110,7 @@ AUTOMATIC = {
 TESTS |= AUTOMATIC
 RESAMPLED = {name for name, test in TESTS.items() if test.promise == "drawn" or test.method == "bootstrap"}
 
-LAWS = {"even": (1.0, 1.0), "sharp": (0.5, 0.5), "skewed": (5.0, 1.0)}
+DISTRIBUTIONS = {"even": (1.0, 1.0), "sharp": (0.5, 0.5), "skewed": (5.0, 1.0)}
 Rows = tuple[Any, Any]
 
 
@@ -172,7 +174,7 @@ class Plan(NamedTuple):
     tests: tuple[str, ...]
     runs: dict[int, int]
     classes: tuple[int, ...] = (2,)
-    laws: tuple[str, ...] = tuple(LAWS)
+    distributions: tuple[str, ...] = tuple(DISTRIBUTIONS)
 
 
 SIZE = [
@@ -198,7 +200,7 @@ SIZE = [
     Plan(("lkce drawn", "ecce_r drawn"), {100: 1000, 1000: 1000}),
     Plan(("brier drawn",), {100: 100, 1000: 100}),
     Plan(("drmsce_bcs drawn",), {100: 200, 1000: 200}),
-    Plan(("smece drawn",), {100: 60}, laws=("even",)),
+    Plan(("smece drawn",), {100: 60}, distributions=("even",)),
     Plan(("t_cal adaptive_joint",), {100: 1000, 1000: 1000}),
     Plan(("ecmmd pseudo_labels",), {100: 500, 500: 500}),
     Plan(("skce_uq bootstrap",), {100: 1000, 500: 1000}),
@@ -220,23 +222,23 @@ VECTORS = (
     "hosmer_lemeshow_multinomial auto",
 )
 HARD = [
-    Plan(SUMS, {200: 200, 1000: 200, 2000: 200}, laws=("rare",)),
-    Plan(SUMS, {200: 200, 1000: 1000}, laws=("five grades",)),
-    Plan(SUMS, {200: 1000, 1000: 5000}, laws=("concentrated",)),
-    Plan(SUMS, {1000: 200, 2000: 200}, laws=("sharp logits",)),
-    Plan(SUMS, {200: 100, 2000: 500}, laws=("importance weights",)),
-    Plan(CURVES, {1000: 100}, laws=("rare",)),
-    Plan(CURVES, {1000: 500}, laws=("five grades",)),
-    Plan(CURVES, {200: 500}, laws=("concentrated",)),
-    Plan(CURVES, {2000: 200}, laws=("sharp logits",)),
-    Plan(CURVES[:2], {200: 100}, laws=("importance weights",)),
-    Plan(("giviti_test auto",), {1000: 100}, laws=("rare",)),
-    Plan(("giviti_test auto",), {200: 200}, laws=("five grades", "concentrated")),
-    Plan(("giviti_test auto",), {2000: 200}, laws=("sharp logits",)),
-    Plan(KERNELS, {1000: 100}, laws=("rare", "sharp logits")),
-    Plan(KERNELS, {1000: 200}, laws=("five grades", "concentrated")),
-    Plan(("ucme auto",), {2000: 500}, laws=("importance weights",)),
-    Plan(("skce_uq auto",), {200: 100}, laws=("rare", "five grades", "concentrated", "sharp logits")),
+    Plan(SUMS, {200: 200, 1000: 200, 2000: 200}, distributions=("rare",)),
+    Plan(SUMS, {200: 200, 1000: 1000}, distributions=("five grades",)),
+    Plan(SUMS, {200: 1000, 1000: 5000}, distributions=("concentrated",)),
+    Plan(SUMS, {1000: 200, 2000: 200}, distributions=("sharp logits",)),
+    Plan(SUMS, {200: 100, 2000: 500}, distributions=("importance weights",)),
+    Plan(CURVES, {1000: 100}, distributions=("rare",)),
+    Plan(CURVES, {1000: 500}, distributions=("five grades",)),
+    Plan(CURVES, {200: 500}, distributions=("concentrated",)),
+    Plan(CURVES, {2000: 200}, distributions=("sharp logits",)),
+    Plan(CURVES[:2], {200: 100}, distributions=("importance weights",)),
+    Plan(("giviti_test auto",), {1000: 100}, distributions=("rare",)),
+    Plan(("giviti_test auto",), {200: 200}, distributions=("five grades", "concentrated")),
+    Plan(("giviti_test auto",), {2000: 200}, distributions=("sharp logits",)),
+    Plan(KERNELS, {1000: 100}, distributions=("rare", "sharp logits")),
+    Plan(KERNELS, {1000: 200}, distributions=("five grades", "concentrated")),
+    Plan(("ucme auto",), {2000: 500}, distributions=("importance weights",)),
+    Plan(("skce_uq auto",), {200: 100}, distributions=("rare", "five grades", "concentrated", "sharp logits")),
     Plan(VECTORS, {200: 100, 1000: 100}, (3,), ("rare",)),
     Plan(VECTORS, {1000: 200}, (3,), ("five grades", "concentrated", "sharp logits")),
     Plan(VECTORS[:-1], {1000: 200}, (3,), ("importance weights",)),
@@ -265,7 +267,7 @@ COVERAGE: dict[str, dict[str, int]] = {
 }
 
 
-def parameters(law: str, classes: int) -> tuple[float, ...]:
-    """Of the Beta or Dirichlet law of the scores."""
-    first, second = LAWS[law]
+def parameters(distribution: str, classes: int) -> tuple[float, ...]:
+    """Of the Beta or Dirichlet distribution of the scores."""
+    first, second = DISTRIBUTIONS[distribution]
     return (first, *[second] * (classes - 1))

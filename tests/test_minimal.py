@@ -17,7 +17,7 @@ import calibrant as cal
 
 ROOT = Path(__file__).parent.parent
 TWO = cal.make_miscalibrated(400, warp=cal.simulate.temperature(3.0), rng=1)
-THREE = cal.make_miscalibrated(300, warp=cal.simulate.temperature(3.0), law=(0.7,) * 3, rng=2)
+THREE = cal.make_miscalibrated(300, warp=cal.simulate.temperature(3.0), distribution=(0.7,) * 3, rng=2)
 NEEDED = {"groups": np.arange(400) % 3, "features": np.random.default_rng(3).normal(size=(400, 2))}
 
 

@@ -81,13 +81,13 @@ def test_it_lives_in_pipelines_and_searches() -> None:
 def test_maps_are_estimators_too() -> None:
     train, _, y, _ = CANCER
     scores = GaussianNB().fit(train[:200], y[:200]).predict_proba(train[200:])[:, 1]
-    for map in (cal.TemperatureScaling(), cal.PlattScaling(), cal.IsotonicCalibration()):
-        copy = clone(map)
-        assert copy.get_params() == map.get_params()
+    for calibrator in (cal.TemperatureScaling(), cal.PlattScaling(), cal.IsotonicCalibration()):
+        copy = clone(calibrator)
+        assert copy.get_params() == calibrator.get_params()
         assert copy.fit(scores, y[200:]).predict_proba(scores[:5] * 0.9).shape == (5, 2)
 
 
-@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
 def test_scorers_are_the_metrics_with_larger_being_better() -> None:
     train, test, y, labels = CANCER
     model = GaussianNB().fit(train, y)

@@ -52,9 +52,9 @@ q = cal.TemperatureScaling().fit(p_val, y_val).predict_proba(p)
 models = {"as trained": p, "with temperature": q}
 
 too_sure = cal.simulate.temperature(2.0)
-yes = cal.make_miscalibrated(3000, warp=too_sure, law=(1, 2), rng=0)
-rare = cal.make_miscalibrated(30_000, warp=cal.simulate.prior_shift(0.05, 0.02), law=(0.7, 12), rng=1)
-three = cal.make_miscalibrated(10_000, warp=too_sure, law=(0.8, 0.8, 0.8), rng=2)
+yes = cal.make_miscalibrated(3000, warp=too_sure, distribution=(1, 2), rng=0)
+rare = cal.make_miscalibrated(30_000, warp=cal.simulate.prior_shift(0.05, 0.02), distribution=(0.7, 12), rng=1)
+three = cal.make_miscalibrated(10_000, warp=too_sure, distribution=(0.8, 0.8, 0.8), rng=2)
 """
 
 # Headings, each with its entries.

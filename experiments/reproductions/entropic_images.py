@@ -159,7 +159,7 @@ def centre_table(all_results: Sequence[Results]) -> Table:
                 line += [mean(values), mean(centre), mean(values - centre)]
             lines.append([*line, mean([one.top for one in found])])
     heads = [f"{name}{what}" for name in FORMS for what in ("", ", if calibrated", ", excess")]
-    return Table(["", "map", *heads, "ECD of the first choice (eq. 14)"], lines)
+    return Table(["", "calibrator", *heads, "ECD of the first choice (eq. 14)"], lines)
 
 
 def _pairs(found: Sequence[Found], name: str) -> list[tuple[float, float]]:
@@ -279,4 +279,4 @@ def ways_table(all_results: Sequence[Results]) -> Table:
             ]
             lines.append([results.network.name, stage, *counts])
     heads = [f"{metric} rejects, bins {way}" for metric in ("ECE", "MCE") for way in (HELD, ANEW, FIXED)]
-    return Table(["", "map", *heads], lines)
+    return Table(["", "calibrator", *heads], lines)

@@ -149,7 +149,7 @@ def bins_table(all_results: Sequence[Results]) -> Table:
                     line += [mean([v.score for v in own]), mean([v.threshold for v in own]), rejections(own)]
                 lines.append([*line, " ".join(str(run.bins) for run in runs) if way == HELD else ""])
     heads = [f"{metric}{what}" for metric in METRICS[:2] for what in ("", " threshold", " rejects")]
-    return Table(["", "map", "number of bins", *heads, "bins found, each seed"], lines)
+    return Table(["", "calibrator", "number of bins", *heads, "bins found, each seed"], lines)
 
 
 def width_table(all_results: Sequence[Results]) -> Table:
@@ -161,7 +161,7 @@ def width_table(all_results: Sequence[Results]) -> Table:
             for metric in (cal.ece, cal.mce):
                 values = [mean([metric(run.y, run.prob, bins=bins) for run in results.runs[name]]) for bins in counts]
                 lines.append([results.source.name, name, metric.id.upper(), *values])
-    return Table(["", "map", "metric", *(f"{bins} bins" for bins in counts)], lines)
+    return Table(["", "calibrator", "metric", *(f"{bins} bins" for bins in counts)], lines)
 
 
 def held_bins_size(run: Run, sets: int, draws: int) -> float:
@@ -224,7 +224,8 @@ def rows_implied(all_results: Sequence[Results]) -> Table:
             n = len(runs[0].y)
             lines.append([results.source.name, name, printed, own, n, round(n * (own / printed) ** 2)])
     return Table(
-        ["", "map", "threshold published", "ours", "our test rows", "rows that would give the published one"], lines
+        ["", "calibrator", "threshold published", "ours", "our test rows", "rows that would give the published one"],
+        lines,
     )
 
 

@@ -119,14 +119,14 @@ FOLLOWED = (
     "with nearly constant speed along two axes (state of 4 numbers), its place is measured with noise, and a "
     "linear Kalman filter follows it. Statistics are means over {targets} independent targets at step {steps} "
     "(errors of one target at successive steps depend on each other, so steps are not pooled), {seeds} seeds. "
-    "NEES is tested against its chi-square law on both sides; ECD on the upper side, with {draws} draws of states "
+    "NEES is tested against its chi-square distribution on both sides; ECD on the upper side, with {draws} draws of states "
     "from the stated Gaussians. Theory propagates the covariance that the errors really have through the filter's "
     "own gains."
 )
 
 TRACKER = (
     "ECD is (NEES - 4) / 2 to rounding in all cases, as proved. One-sided verdicts of the two agree but for a few "
-    "cases on the edge, where the drawn threshold of ECD is not exactly that of the chi-square law. The right "
+    "cases on the edge, where the drawn threshold of ECD is not exactly that of the chi-square distribution. The right "
     "filter is rejected about as often as it should be. Every filter that is too sure is found by both. A filter "
     "that is too unsure is found by two-sided NEES and passes ECD, which asks for overconfidence only: that is "
     "what the paper means by safe. The scale itself is uneven: noise assumed half as large moves ECD by +2, noise "

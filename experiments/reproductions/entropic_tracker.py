@@ -154,7 +154,7 @@ class Found(NamedTuple):
 
 
 def judge(assumed: Filter, plan: Plan, seed: int) -> Found:
-    """NEES with its two-sided law, ECD with its one-sided threshold."""
+    """NEES with its two-sided distribution, ECD with its one-sided threshold."""
     from scipy.stats import chi2
 
     states, measured = simulate(plan, seed)

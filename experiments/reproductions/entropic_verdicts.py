@@ -60,7 +60,7 @@ def assessed(y: Array, prob: Array, metric: str, draws: int, seed: int, **words:
         rng=seed,
         **words,
     )
-    return Verdict(found.statistic, found.threshold)
+    return Verdict(found.statistic, found.critical_value)
 
 
 def binned(y: Array, prob: Array, draws: int, seed: int, bins: int | str, **words: Any) -> dict[str, Verdict]:
@@ -76,7 +76,7 @@ def binned(y: Array, prob: Array, draws: int, seed: int, bins: int | str, **word
         bins=bins,
         **words,
     )
-    return {name.upper(): Verdict(found[name].statistic, found[name].threshold) for name in ("ece", "mce")}
+    return {name.upper(): Verdict(found[name].statistic, found[name].critical_value) for name in ("ece", "mce")}
 
 
 Ways = dict[str, dict[str, Verdict]]

@@ -173,7 +173,7 @@ def group_claims(found: dict[str, Results]) -> list[list[str]]:
     some = [pair for pair in pairs(grouped) if _changed(grouped[pair[0]], pair[1], "ece", 0) == -1]
     higher = count(grouped, "levels", 0, sign=1, only=some)
     kinds = sum(len(one["measured"][RAW][0]["groups"]) for one in grouped.values()) * len(models_of(found[C100.file]))
-    maps = len(MAPS) * len(grouped)
+    calibrators = len(MAPS) * len(grouped)
     label = sum(
         change(numbers(one, RAW, "groups", g), numbers(one, model, "groups", g)) == 1
         for one in grouped.values()
@@ -186,7 +186,7 @@ def group_claims(found: dict[str, Results]) -> list[list[str]]:
         [
             "Some maps lower the traditional error and raise that of groups.",
             f"The coarsest groups' error is higher in {of(higher, len(some))} pairs with a lower traditional error "
-            f"({maps} pairs in all).",
+            f"({calibrators} pairs in all).",
         ],
         [
             "Rows of single groups have a higher error after many maps.",

@@ -193,9 +193,9 @@ def models_of(fit: Rows, measure: Rows, small: bool) -> tuple[dict[str, Floats],
         HISTOGRAM: lambda: cal.HistogramBinning(bins=bins, binning=binning),
         TOP_HISTOGRAM: lambda: cal.HistogramBinning(multiclass="top_versus_all"),
     }
-    maps = {name: make().fit(fit.probs, fit.labels) for name, make in makers.items()}
-    probs = {name: fitted.predict_proba(measure.probs) for name, fitted in maps.items()}
-    about = {"temperature": maps[TEMPERATURE].temperature_, "bins": bins, "binning": binning.replace("_", " ")}
+    calibrators = {name: make().fit(fit.probs, fit.labels) for name, make in makers.items()}
+    probs = {name: fitted.predict_proba(measure.probs) for name, fitted in calibrators.items()}
+    about = {"temperature": calibrators[TEMPERATURE].temperature_, "bins": bins, "binning": binning.replace("_", " ")}
     return {RAW: measure.probs, **probs}, about
 
 

@@ -64,17 +64,17 @@ ESTIMATORS: dict[str, dict[str, Options]] = {
 
 
 class Scenario(NamedTuple):
-    """Scores by a Beta law, and the curve that makes them right or wrong."""
+    """Scores by a Beta distribution, and the curve that makes them right or wrong."""
 
     name: str
-    law: tuple[float, float]
+    distribution: tuple[float, float]
     warp: Any
     words: str
     real: bool = False
 
     def draw(self, n: int, *seed: int) -> cal.inference.Simulation:
         key = [SEED, zlib.crc32(self.name.encode()), n, *seed]
-        return cal.make_miscalibrated(n, warp=self.warp, law=self.law, rng=key)
+        return cal.make_miscalibrated(n, warp=self.warp, distribution=self.distribution, rng=key)
 
 
 IMITATED = {
@@ -99,7 +99,7 @@ def plain_scenarios(small: bool) -> list[Scenario]:
 
 
 def fitted_scenario(rows: Rows, name: str, words: str) -> Scenario:
-    """A Beta law and a Beta calibration curve fitted to real answers, which then count as the truth."""
+    """A Beta distribution and a Beta calibration curve fitted to real answers, which then count as the truth."""
     from scipy.stats import beta
 
     score = np.clip(rows.p, 1e-6, 1 - 1e-6)
@@ -124,9 +124,11 @@ def truth_of(scenario: Scenario, group: str, name: str) -> float:
     """What an estimator should find; for metrics with a limit of their own, that limit."""
     if group != OWN:
         norm = 1 if group == MEAN_GAP else 2
-        return cal.true_calibration_error(scenario.warp, scenario.law, norm=norm) ** (2 if group == SQUARE else 1)
+        return cal.true_calibration_error(scenario.warp, scenario.distribution, norm=norm) ** (
+            2 if group == SQUARE else 1
+        )
     if name != "smece":
-        return simulate.true_value(scenario.warp, scenario.law, metric=name)
+        return simulate.true_value(scenario.warp, scenario.distribution, metric=name)
     if scenario.name == "calibrated":
         return 0.0
     drawn = scenario.draw(LIMIT_ROWS)
@@ -197,12 +199,12 @@ def wins(found: Found, first: str, second: str, among: list[str]) -> tuple[int, 
     return sum(outcomes), len(outcomes)
 
 
-def temperature_of(error: float, law: tuple[float, float]) -> float:
-    """The temperature at which forecasts of this law have this true calibration error."""
+def temperature_of(error: float, distribution: tuple[float, float]) -> float:
+    """The temperature at which forecasts of this distribution have this true calibration error."""
     from scipy.optimize import brentq
 
     def gap(k: float) -> float:
-        return cal.true_calibration_error(simulate.temperature(k), law) - error
+        return cal.true_calibration_error(simulate.temperature(k), distribution) - error
 
     return float(brentq(gap, 1 + 1e-9, 20, xtol=1e-6))
 
@@ -211,10 +213,10 @@ ROWS_TRIED = (100, 150, 200, 300, 500, 750, 1_000, 1_500, 2_000, 3_000, 5_000, 7
 
 
 def rows_needed(
-    error: float, law: tuple[float, float], metric: Callable[..., float], small: bool
+    error: float, distribution: tuple[float, float], metric: Callable[..., float], small: bool
 ) -> tuple[int | None, dict[int, float]]:
     """The fewest rows with which 95 % of samples exceed all but 5 % of calibrated ones; and the shares found."""
-    wrong = simulate.temperature(temperature_of(error, law))
+    wrong = simulate.temperature(temperature_of(error, distribution))
     times = 20 if small else 200
     shares: dict[int, float] = {}
     # Errors of this size need about as many rows as their inverse square.
@@ -222,7 +224,9 @@ def rows_needed(
     for n in tried:
         values = {}
         for kind, warp in (("right", simulate.temperature(1.0)), ("wrong", wrong)):
-            draws = (cal.make_miscalibrated(n, warp=warp, law=law, rng=[SEED, n, i]) for i in range(times))
+            draws = (
+                cal.make_miscalibrated(n, warp=warp, distribution=distribution, rng=[SEED, n, i]) for i in range(times)
+            )
             values[kind] = np.array([metric(drawn.y_true, drawn.y_prob) for drawn in draws])
         shares[n] = float(np.mean(values["wrong"] > np.quantile(values["right"], 0.95)))
         if shares[n] >= 0.95:

@@ -32,7 +32,7 @@ from experiments.reproductions.survey_texts import BIAS_TEXT, CLAIMS_TEXT, OTHER
 
 DRAWN = ("ece", "ece_em", "ece_sweep", "ece_db", "ece_knn", "skde", "fott_pl", "fott_isotonic")
 MARKS = "osD^vPX*"
-LAWS = {"even scores": (1.0, 1.0), "scores near 1": (5.0, 1.0)}
+DISTRIBUTIONS = {"even scores": (1.0, 1.0), "scores near 1": (5.0, 1.0)}
 
 
 def parts(small: bool, data: Path | None, pictures: Path) -> list[Part]:
@@ -85,7 +85,7 @@ def scenario_table(chosen: list[Scenario], data: Path | None) -> Table:
             [
                 of.name,
                 of.words,
-                f"Beta({of.law[0]:.3g}, {of.law[1]:.3g})",
+                f"Beta({of.distribution[0]:.3g}, {of.distribution[1]:.3g})",
                 truth_of(of, MEAN_GAP, "ece"),
                 truth_of(of, ROOT, "rmsce"),
                 None if rows is None else float(cal.ece(rows.y, rows.p)),
@@ -212,9 +212,9 @@ def claims_part(small: bool, found: Found, wrong: list[str], real: list[str]) ->
         means = {n: np.mean([found[s][MEAN_GAP][name].bias(n) for s in wrong]) for n in (few, many)}
         what = f"`{name}` with {few} rows less the same with {many}, mean of the miscalibrated"
         rows.append(Row(what, None, float(means[few] - means[many]), note="the survey: ECE falls as rows are added"))
-    for title, law in LAWS.items():
+    for title, distribution in DISTRIBUTIONS.items():
         for published, error in ((500, 0.1), (10_000, 0.02)):
-            needed, shares = rows_needed(error, law, cal.ece_db, small)
+            needed, shares = rows_needed(error, distribution, cal.ece_db, small)
             seen = "; ".join(f"{n}: {share:.2f}" for n, share in list(shares.items())[-3:])
             rows.append(
                 Row(f"rows needed to detect an error of {error:g}, {title}", published, needed, note=f"power {seen}")

@@ -111,7 +111,7 @@ def line_part(small: bool, shown: dict[str, Rows], whole: Rows | None, pictures:
         )
     name = panels("survey_line.png", draws, pictures)
     found = bars_hold(small)
-    normal = "one standard error of a normal law holds 0.683"
+    normal = "one standard error of a normal distribution holds 0.683"
     rows = [
         Row("share of error bars that hold the true rate of their bin", None, found["held"], note=normal),
         Row("the same in the lowest bin", None, found["held in the first bin"], note="no event seen: the bar vanishes"),

@@ -148,7 +148,7 @@ def matrix_part(metrics: list[str], matrices: list[Floats], lines: list[list[Any
             for i, name in enumerate(metrics)
         ],
     )
-    heads = ["set", "classes", "rows measured", "maps", "maps with infinite nll"]
+    heads = ["set", "classes", "rows measured", "calibrators", "maps with infinite nll"]
     sets = Table([*heads, *(f"best by `{name}`" for name in ("brier", "ece", "drmsce_bcs", "ecce_mad"))], lines)
     others = ~np.eye(len(metrics), dtype=bool)
     binned = [metrics.index(name) for name in ("ece", "ece_em", "ece_sweep", "drmsce_bcs", "smece", "ecce_mad")]
@@ -220,7 +220,7 @@ def true_errors(forecasts: Floats, truth: Floats) -> float:
 
 def known_run(warp: Any, seed: int, metrics: list[str], small: bool) -> Floats:
     """Correlation of the ranking by each metric with that by the true error."""
-    drawn = cal.make_miscalibrated(FIT_ROWS + TEST_ROWS + TRUTH_ROWS, warp=warp, law=(1, 1), rng=[SEED, seed])
+    drawn = cal.make_miscalibrated(FIT_ROWS + TEST_ROWS + TRUTH_ROWS, warp=warp, distribution=(1, 1), rng=[SEED, seed])
     both = np.column_stack([1 - drawn.y_prob, drawn.y_prob])
     fit = Rows(drawn.y_true[:FIT_ROWS], both[:FIT_ROWS])
     after = mapped(fit, Rows(drawn.y_true[FIT_ROWS:], both[FIT_ROWS:]), maps_for(2, small))

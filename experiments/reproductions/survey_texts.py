@@ -57,8 +57,8 @@ ROOF_TEXT = (
 
 BIAS_TEXT = (
     "The survey asks for a comparison on data of known miscalibration (sections 4.13 and 7.3). Here the truth is "
-    "known by construction: scores follow a Beta law, labels are drawn from a known curve, and the true error is "
-    "an integral. The imitations follow Roelofs et al. (2022): a Beta law and a Beta curve are fitted to real "
+    "known by construction: scores follow a Beta distribution, labels are drawn from a known curve, and the true error is "
+    "an integral. The imitations follow Roelofs et al. (2022): a Beta distribution and a Beta curve are fitted to real "
     "predictions, and the fit then counts as the truth. Fits to two networks on CIFAR-10 were left out before any "
     "estimator was tried on them, because they fit badly (ResNet-110: true error of the fit 0.104, `ece` of the rows 0.0475). Each number is a mean over 90 draws (100 and 300 rows), "
     "60, 30, 18 and 9 (30 000 rows), and over every third of them for the slow ones: `ici`, `fott_pl`, `sece`, "

@@ -37,7 +37,7 @@ if confidence is read as the first of the ordered entries. The paper shows its v
 published number to set beside ours."""
 
 FIGURE_1 = """\
-Forecasts follow a Dirichlet law with parameters 1 (flat), or 10 for the first class and 1 for the others (skewed);
+Forecasts follow a Dirichlet distribution with parameters 1 (flat), or 10 for the first class and 1 for the others (skewed);
 each label is drawn from its own forecast. There are 10 bins of equal width: of the entropy for VCE and UCE, of the
 confidence from 1/C to 1 for ECE. Each setting is drawn 20 times. The smaller numbers of rows of a repetition are the
 first rows of its 10 000 000.
@@ -48,11 +48,11 @@ of 20. The paper says that they fall monotonically; the means do, and nearly all
 
 The floor of UCE has nothing to do with the labels. Put the chance that a forecast gives to an error, 1 less its
 largest probability, in place of the label, and the mean of UCE stays the same within 0.00004. It is the gap between
-entropy and error rate, two quantities that calibration does not make equal. With the flat law its mean has a closed
+entropy and error rate, two quantities that calibration does not make equal. With the flat distribution its mean has a closed
 form by harmonic numbers H: (H - 1) / log C - (1 - H / C)."""
 
 FIGURE_2 = """\
-The first repetition with 3 classes, the flat law and 10 000 000 rows. ECE and VCE lie on the diagonal. UCE lies below
+The first repetition with 3 classes, the flat distribution and 10 000 000 rows. ECE and VCE lie on the diagonal. UCE lies below
 it in all bins: the error rate is lower than the entropy. The largest gap of VCE is in the bin of the lowest entropy,
 which has 0.13 % of the rows."""
 
@@ -113,7 +113,7 @@ def power(size: int) -> str:
 
 
 def flat_floor(classes: int) -> float:
-    """Mean entropy less error rate of calibrated forecasts with the flat Dirichlet law, by harmonic numbers."""
+    """Mean entropy less error rate of calibrated forecasts with the flat Dirichlet distribution, by harmonic numbers."""
     harmonic = sum(1 / k for k in range(1, classes + 1))
     return (harmonic - 1) / math.log(classes) - (1 - harmonic / classes)
 

@@ -29,14 +29,14 @@ MANY = 100_000
 
 @dataclass(frozen=True)
 class Setting:
-    """One law of the forecasts."""
+    """One distribution of the forecasts."""
 
     classes: int
     skewed: bool
 
     @property
-    def law(self) -> list[float]:
-        """Parameters of the Dirichlet law."""
+    def distribution(self) -> list[float]:
+        """Parameters of the Dirichlet distribution."""
         return [10.0 if self.skewed else 1.0] + [1.0] * (self.classes - 1)
 
     @property
@@ -84,10 +84,10 @@ def normalised_entropy(columns: Floats) -> Floats:
 
 
 def draw(setting: Setting, rows: int, rng: np.random.Generator) -> tuple[NDArray[Any], Floats]:
-    """Labels, and the probabilities they are drawn from, by the Dirichlet law; one class in each row."""
+    """Labels, and the probabilities they are drawn from, by the Dirichlet distribution; one class in each row."""
     probs = rng.standard_exponential((setting.classes, rows))
     if setting.skewed:
-        probs[0] = rng.standard_gamma(setting.law[0], rows)
+        probs[0] = rng.standard_gamma(setting.distribution[0], rows)
     probs /= probs.sum(axis=0)
     chance, upper, labels = rng.random(rows), np.zeros(rows), np.zeros(rows, np.intp)
     for column in probs[:-1]:

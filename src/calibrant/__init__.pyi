@@ -47,17 +47,18 @@ from .decision import topk_accuracy as topk_accuracy
 from .decision import topk_confidence as topk_confidence
 from .errors import AmbiguousMetricError as AmbiguousMetricError
 from .errors import ArgumentError as ArgumentError
+from .errors import BoundaryScoresWarning as BoundaryScoresWarning
 from .errors import CalibrantError as CalibrantError
 from .errors import CalibrantWarning as CalibrantWarning
 from .errors import ColumnError as ColumnError
 from .errors import EdgeRoundingWarning as EdgeRoundingWarning
 from .errors import FileError as FileError
-from .errors import FittedOnTheseRowsWarning as FittedOnTheseRowsWarning
 from .errors import GroupError as GroupError
 from .errors import HardPredictionsWarning as HardPredictionsWarning
 from .errors import InputError as InputError
 from .errors import InputTypeError as InputTypeError
 from .errors import InputWarning as InputWarning
+from .errors import InSampleWarning as InSampleWarning
 from .errors import LabelError as LabelError
 from .errors import LensError as LensError
 from .errors import MissingDependencyError as MissingDependencyError
@@ -66,7 +67,6 @@ from .errors import ProbabilitiesAsLogitsWarning as ProbabilitiesAsLogitsWarning
 from .errors import ProbabilityError as ProbabilityError
 from .errors import ReversedClassesWarning as ReversedClassesWarning
 from .errors import ShapeError as ShapeError
-from .errors import SureScoresWarning as SureScoresWarning
 from .errors import SwappedArgumentsError as SwappedArgumentsError
 from .errors import UndefinedMetricError as UndefinedMetricError
 from .errors import UnknownArgumentError as UnknownArgumentError
@@ -94,7 +94,6 @@ from .figures import uce_diagram as uce_diagram
 from .figures import variation_diagram as variation_diagram
 from .inference import assess as assess
 from .inference import assess_many as assess_many
-from .inference import betting_test as betting_test
 from .inference import calibration_band as calibration_band
 from .inference import compare as compare
 from .inference import detectable_shift as detectable_shift
@@ -108,6 +107,7 @@ from .inference import pit_test as pit_test
 from .inference import power as power
 from .inference import safe_hosmer_lemeshow as safe_hosmer_lemeshow
 from .inference import sample_size as sample_size
+from .inference import sequential_test as sequential_test
 from .inference import true_calibration_error as true_calibration_error
 from .input import Predictions as Predictions
 from .metrics import abc_above as abc_above

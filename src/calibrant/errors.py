@@ -12,14 +12,15 @@ import warnings
 __all__ = [
     "AmbiguousMetricError",
     "ArgumentError",
+    "BoundaryScoresWarning",
     "CalibrantError",
     "CalibrantWarning",
     "ColumnError",
     "EdgeRoundingWarning",
     "FileError",
-    "FittedOnTheseRowsWarning",
     "GroupError",
     "HardPredictionsWarning",
+    "InSampleWarning",
     "InputError",
     "InputTypeError",
     "InputWarning",
@@ -31,7 +32,6 @@ __all__ = [
     "ProbabilityError",
     "ReversedClassesWarning",
     "ShapeError",
-    "SureScoresWarning",
     "SwappedArgumentsError",
     "UndefinedMetricError",
     "UnknownArgumentError",
@@ -171,7 +171,7 @@ class ReversedClassesWarning(InputWarning):
     """The predicted class is wrong so often that the columns seem to stand for other classes."""
 
 
-class SureScoresWarning(InputWarning):
+class BoundaryScoresWarning(InputWarning):
     """Scores of 0 or 1 have no log-odds and are moved inside, which can decide a fit."""
 
 
@@ -179,7 +179,7 @@ class EdgeRoundingWarning(InputWarning):
     """Many scores in single precision lie on an edge of the bins but for their rounding."""
 
 
-class FittedOnTheseRowsWarning(CalibrantWarning):
+class InSampleWarning(CalibrantWarning):
     """A map is applied to the rows it was fitted on, where it looks better than it is."""
 
 

@@ -17,7 +17,7 @@ from .metrics.reliability_curve import CalibrationCurve, calibration_curve
 from .recalibration.base import Calibrator
 from .recalibration.choosing import recalibrate
 from .recalibration.methods import find_method
-from .views.keywords import VIEW_WORDS, unknown_word
+from .views.keywords import VIEW_KEYWORDS, unknown_keyword
 
 try:
     from sklearn import get_config
@@ -30,7 +30,7 @@ except ImportError as error:
 __all__ = ["CalibratedModel", "ReliabilityDisplay", "Scorer", "scorer", "scorers"]
 
 # How probabilities are read; everything else that `Predictions` takes belongs to rows, which a scorer meets later.
-READING_WORDS = ("normalize", "clip", "sum_tolerance")
+READING_KEYWORDS = ("normalize", "clip", "sum_tolerance")
 
 
 class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -88,7 +88,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             found = recalibrate(codes, values, input=kind, sample_weight=sample_weight)
             if found.warned:
                 warn_caller(found.note)
-            self.map_ = found.map
+            self.map_ = found.calibrator
         else:
             self.map_ = find_method(self.method)(input=kind).fit(values, codes, sample_weight)
         return self
@@ -223,10 +223,10 @@ def scorer(metric: str | Metric, **options: Any) -> Scorer:
     found = metric if isinstance(metric, Metric) else catalogue[metric]
     if found.needs:
         raise ArgumentError("metric", f"{found.id} needs {' and '.join(found.needs)}, which a scorer does not get")
-    known = (*found.options, *VIEW_WORDS, *READING_WORDS)
+    known = (*found.options, *VIEW_KEYWORDS, *READING_KEYWORDS)
     for word, value in options.items():
         if word not in known:
-            raise unknown_word(f"scorer({found.id!r})", word, value, known)
+            raise unknown_keyword(f"scorer({found.id!r})", word, value, known)
     found._split(options)  # values of options are looked at now, not after the first fold
     return Scorer(found.id, tuple(sorted(options.items())))
 

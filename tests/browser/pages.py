@@ -79,7 +79,7 @@ def with_name(found: Report, name: str) -> Report:
         found,
         title=name,
         header=(name, name),
-        verdict=replace(found.verdict, sentence=f"Overconfident in {name}", repair=name, law=name),
+        verdict=replace(found.verdict, sentence=f"Overconfident in {name}", repair=name, distribution=name),
         diagram=replace(found.diagram, lens=f"class:{name}", notes=(name,)),
         metrics=replace(found.metrics, rows=metrics),
         weaknesses=replace(found.weaknesses, entries=weak, notes=(name,)),

@@ -83,7 +83,9 @@ def test_fit_prints_the_candidates_and_writes_what_the_library_would(
     expected = cal.recalibrate(LABELS, PROBS, method=["temperature", "vector"])
     assert out.startswith(repr(expected))
     assert f"wrote {tmp_path / 'm.json'}" in out
-    assert np.array_equal(cal.load(tmp_path / "m.json").predict_proba(NEW_PROBS), expected.map.predict_proba(NEW_PROBS))
+    assert np.array_equal(
+        cal.load(tmp_path / "m.json").predict_proba(NEW_PROBS), expected.calibrator.predict_proba(NEW_PROBS)
+    )
 
 
 def test_fit_as_json_with_its_options(tmp_path: Path, validation: Path, run: Run) -> None:
@@ -91,7 +93,7 @@ def test_fit_as_json_with_its_options(tmp_path: Path, validation: Path, run: Run
     code, out, _ = run("fit", validation, "--out", tmp_path / "m.json", *words)
     found = json.loads(out)
     expected = cal.recalibrate(LABELS, PROBS, method="temperature", loss="brier", folds=3, rng=4)
-    assert (code, found["method"], found["map"]) == (0, "temperature", str(tmp_path / "m.json"))
+    assert (code, found["method"], found["calibrator"]) == (0, "temperature", str(tmp_path / "m.json"))
     assert found["candidates"][1]["loss"] == pytest.approx(expected.candidates[1].loss)
 
 
@@ -206,13 +208,13 @@ def test_classes_are_matched_by_name_and_not_by_place(tmp_path: Path, run: Run) 
     columns = {f"p_{name}": PROBS[:, k] for k, name in enumerate(NAMES)}
     pl.DataFrame({"label": names[LABELS], **columns}).write_csv(tmp_path / "v.csv")
     assert run("fit", tmp_path / "v.csv", "--method", "vector", "--out", tmp_path / "m.json")[0] == 0
-    map = cal.load(tmp_path / "m.json")
-    assert map.classes_.tolist() == NAMES
+    calibrator = cal.load(tmp_path / "m.json")
+    assert calibrator.classes_.tolist() == NAMES
     order = [2, 0, 1]
     pl.DataFrame({f"p_{NAMES[k]}": NEW_PROBS[:, k] for k in order}).write_csv(tmp_path / "t.csv")
     assert run("apply", tmp_path / "m.json", tmp_path / "t.csv", "--out", tmp_path / "c.csv")[0] == 0
     found = pl.read_csv(tmp_path / "c.csv").select([f"p_{name}_calibrated" for name in NAMES]).to_numpy()
-    assert found == pytest.approx(map.predict_proba(NEW_PROBS), abs=1e-12)
+    assert found == pytest.approx(calibrator.predict_proba(NEW_PROBS), abs=1e-12)
     pl.DataFrame({f"p_{name}": NEW_PROBS[:, k] for k, name in enumerate(("cat", "dog", "fox"))}).write_csv(
         tmp_path / "t.csv"
     )
@@ -400,8 +402,8 @@ def test_run_does_the_whole_workflow(tmp_path: Path, validation: Path, new_rows:
         "metrics.json",
         "report.html",
     ]
-    map = cal.load(folder / "map.json", preprocessing="none")
-    after = map.predict_proba(NEW_PROBS)
+    calibrator = cal.load(folder / "map.json", preprocessing="none")
+    after = calibrator.predict_proba(NEW_PROBS)
     assert np.array_equal(calibrated(folder / "calibrated.parquet"), after)
     found = json.loads((folder / "metrics.json").read_text())
     for key, probs in (("before", NEW_PROBS), ("after", after)):
@@ -494,46 +496,46 @@ def test_names_of_files_cannot_drive_the_page(tmp_path: Path, validation: Path, 
     assert "<img src=x" not in (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
 
 
-# evaluate(map=)
+# evaluate(calibrator=)
 
 
 def test_evaluate_with_a_map(fitted: Path) -> None:
-    map = cal.load(fitted)
-    expected = cal.evaluate(NEW_LABELS, map.predict_proba(NEW_PROBS), metrics=["nll", "ece"])
-    for given in (map, fitted, str(fitted)):
-        found = cal.evaluate(NEW_LABELS, NEW_PROBS, metrics=["nll", "ece"], map=given)
+    calibrator = cal.load(fitted)
+    expected = cal.evaluate(NEW_LABELS, calibrator.predict_proba(NEW_PROBS), metrics=["nll", "ece"])
+    for given in (calibrator, fitted, str(fitted)):
+        found = cal.evaluate(NEW_LABELS, NEW_PROBS, metrics=["nll", "ece"], calibrator=given)
         assert [r.value for r in found.results] == [r.value for r in expected.results]
-    with pytest.warns(cal.FittedOnTheseRowsWarning):
-        cal.evaluate(LABELS, PROBS, metrics=["nll"], map=map)
+    with pytest.warns(cal.InSampleWarning):
+        cal.evaluate(LABELS, PROBS, metrics=["nll"], calibrator=calibrator)
     two = cal.make_miscalibrated(500, warp=cal.simulate.temperature(2.0), rng=0)
     platt = cal.PlattScaling().fit(two.y_prob[:250], two.y_true[:250])
     y, p = two.y_true[250:], two.y_prob[250:]
-    found = cal.evaluate(y, p, metrics=["nll"], map=platt, by=np.arange(250) % 2)
+    found = cal.evaluate(y, p, metrics=["nll"], calibrator=platt, by=np.arange(250) % 2)
     assert found["nll"] == cal.nll(y, platt.predict_proba(p)[:, 1])
     assert set(found.groups) == {0, 1}
 
 
 def test_evaluate_with_a_map_of_named_classes() -> None:
     names = np.array(NAMES)
-    map = cal.VectorScaling().fit(PROBS, names[LABELS])
+    calibrator = cal.VectorScaling().fit(PROBS, names[LABELS])
     order = [1, 2, 0]
-    expected = cal.nll(NEW_LABELS, map.predict_proba(NEW_PROBS))
-    words = {"classes": [NAMES[k] for k in order], "metrics": ["nll"], "map": map}
+    expected = cal.nll(NEW_LABELS, calibrator.predict_proba(NEW_PROBS))
+    words = {"classes": [NAMES[k] for k in order], "metrics": ["nll"], "calibrator": calibrator}
     assert cal.evaluate(names[NEW_LABELS], NEW_PROBS[:, order], **words)["nll"] == pytest.approx(expected)
 
 
 def test_evaluate_refuses_what_is_no_map(fitted: Path) -> None:
-    with pytest.raises(cal.InputTypeError, match="map"):
-        cal.evaluate(NEW_LABELS, NEW_PROBS, map=3)  # type: ignore[arg-type]
+    with pytest.raises(cal.InputTypeError, match="calibrator"):
+        cal.evaluate(NEW_LABELS, NEW_PROBS, calibrator=3)  # type: ignore[arg-type]
     with pytest.raises(cal.ShapeError):
-        cal.evaluate([0, 1], [0.2, 0.8], map=fitted)
+        cal.evaluate([0, 1], [0.2, 0.8], calibrator=fitted)
     with pytest.raises(cal.NotFittedError):
-        cal.evaluate(NEW_LABELS, NEW_PROBS, map=cal.TemperatureScaling())
+        cal.evaluate(NEW_LABELS, NEW_PROBS, calibrator=cal.TemperatureScaling())
     logits = cal.TemperatureScaling(input="logit").fit(np.log(PROBS), LABELS)
     with pytest.raises(cal.ArgumentError, match="logits"):
-        cal.evaluate(NEW_LABELS, NEW_PROBS, map=logits)
+        cal.evaluate(NEW_LABELS, NEW_PROBS, calibrator=logits)
     with pytest.raises(cal.ArgumentError, match="confidence"):
-        cal.evaluate([0, 1], [0.2, 0.8], input="confidence", map=logits)
+        cal.evaluate([0, 1], [0.2, 0.8], input="confidence", calibrator=logits)
 
 
 def test_the_packaged_digits_get_better(tmp_path: Path, run: Run) -> None:
@@ -559,7 +561,10 @@ def test_the_table_of_maps_in_the_docs_is_true() -> None:
         if len(cells) == 6 and cells[0].startswith("`"):
             listed[cells[0].strip("`")] = (cells[1].strip("`"), cells[3] == "yes", cells[4] == "yes")
     known = {name: make() for name, make in METHODS.items()}
-    assert listed == {name: (type(map).__name__, map.keeps_order, map.keeps_argmax) for name, map in known.items()}
+    assert listed == {
+        name: (type(calibrator).__name__, calibrator.keeps_order, calibrator.keeps_argmax)
+        for name, calibrator in known.items()
+    }
 
 
 def test_evaluate_and_select_look_through_a_map(run: Run, tmp_path: Path) -> None:

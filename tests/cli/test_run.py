@@ -29,10 +29,12 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return call
 
 
-def two_files(folder: Path, law: Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]) -> tuple[object, ...]:
+def two_files(
+    folder: Path, null_distribution: Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
+) -> tuple[object, ...]:
     rng = np.random.default_rng(6)
     for name in ("v", "t"):
-        y, p = law(rng)
+        y, p = null_distribution(rng)
         pd.DataFrame({"y": y, "p": p}).to_csv(folder / f"{name}.csv", index=False)
     return "--validation", folder / "v.csv", "--test", folder / "t.csv", "--out", folder / "out"
 

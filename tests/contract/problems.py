@@ -1,4 +1,4 @@
-"""Data and calls shared by the laws: random problems, exact distributions, and how a metric is fed by its declared facts."""
+"""Data and calls shared by the property tests: random problems, exact distributions, and how a metric is fed by its declared facts."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ TIED = 1  # the place of the problem with ties
 
 
 def metrics_that(fits: Callable[[Metric], bool]) -> Any:
-    """A test for each metric whose entry declares that the law applies to it."""
+    """A test for each metric whose entry declares that the property applies to it."""
     return pytest.mark.parametrize(
         "metric", list(filter(fits, calibrant.catalogue.values())), ids=lambda metric: metric.id
     )

@@ -1,4 +1,4 @@
-"""Laws of every calibrator: only ratios of importance matter, counts are repeated rows, and the order of rows means nothing."""
+"""Properties of every calibrator: only ratios of importance matter, counts are repeated rows, and the order of rows means nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "KernelCalibration": [{}, {"adaptive": True}],
     "ConsistencyCalibration": [{}, {"noise": "uniform"}],
     "PriorShift": [{"before": None}, {"before": None, "after": "labels"}],
-    "GroupCalibration": [{"map": cal.VennAbers()}],
+    "GroupCalibration": [{"calibrator": cal.VennAbers()}],
     "MultiCalibration": [{"min_size": 20}, {"min_size": 20, "held_out": 0}],
 }
 SOLVED = 1e-5  # how far a search for the optimum may stop from it, in probability
@@ -47,14 +47,16 @@ def made(name: str, options: dict[str, Any], k: int) -> Calibrator:
     return calibrator_types()[name](**options)
 
 
-def mapped(map: Calibrator, given: Problem, new: Problem, **words: Any) -> NDArray[np.float64]:
+def mapped(calibrator: Calibrator, given: Problem, new: Problem, **words: Any) -> NDArray[np.float64]:
     """What the calibrator, fitted on one problem, gives for the rows of another; the interval too where it has one."""
-    fit_groups, new_groups = ({"groups": p.groups} if isinstance(map, GroupedCalibrator) else {} for p in (given, new))
+    fit_groups, new_groups = (
+        {"groups": p.groups} if isinstance(calibrator, GroupedCalibrator) else {} for p in (given, new)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        map.fit(given.p, given.y, **fit_groups, **words)
-        found = map.predict_proba(new.p, **new_groups)
-        ends = map.predict_interval(new.p) if isinstance(map, cal.VennAbers) else ()
+        calibrator.fit(given.p, given.y, **fit_groups, **words)
+        found = calibrator.predict_proba(new.p, **new_groups)
+        ends = calibrator.predict_interval(new.p) if isinstance(calibrator, cal.VennAbers) else ()
     return np.column_stack([found, *ends])
 
 

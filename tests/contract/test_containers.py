@@ -103,7 +103,7 @@ def tensor_forms(y: np.ndarray, p: np.ndarray) -> dict[str, Pair]:
 @pytest.fixture(scope="module")
 def forms_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Pair]]:
     """All forms of one problem; made once, since the metrics only read them."""
-    folder = tmp_path_factory.mktemp("maps")
+    folder = tmp_path_factory.mktemp("calibrators")
 
     @cache
     def make(shape: str) -> dict[str, Pair]:

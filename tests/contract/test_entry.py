@@ -17,7 +17,7 @@ from calibrant.metrics import Metric
 
 from .problems import PROBLEMS, TIED, clean_value, every_metric, value
 
-PREDICTION_WORDS = [word for word in inspect.signature(Predictions).parameters if word not in ("y_true", "y_prob")]
+PREDICTION_KEYWORDS = [word for word in inspect.signature(Predictions).parameters if word not in ("y_true", "y_prob")]
 
 
 @every_metric
@@ -26,7 +26,7 @@ def test_the_signature_names_everything(metric: Metric) -> None:
     names = list(signature.parameters)
     assert names[:2] == ["y_true", "y_prob"]
     assert set(metric.options) <= set(names)
-    assert {"lens", "where", "combine", "class_weight", *PREDICTION_WORDS} <= set(names)
+    assert {"lens", "where", "combine", "class_weight", *PREDICTION_KEYWORDS} <= set(names)
     for word, default in metric.options.items():
         assert signature.parameters[word].default == default
     assert signature.parameters["lens"].default == metric.lens
@@ -38,7 +38,7 @@ def test_the_signature_names_everything(metric: Metric) -> None:
 @every_metric
 def test_options_do_not_hide_what_describes_the_data(metric: Metric) -> None:
     """An option called like a keyword of Predictions would swallow it: ``clip=True`` must clip, in every metric."""
-    assert not set(metric.options) & {"y_true", "y_prob", "lens", "where", "combine", *PREDICTION_WORDS}
+    assert not set(metric.options) & {"y_true", "y_prob", "lens", "where", "combine", *PREDICTION_KEYWORDS}
 
 
 @every_metric

@@ -32,7 +32,7 @@ def sample(metric: Metric, seed: int = 3, n: int = 300) -> Predictions:
     """Calibrated rows of a shape that the metric reads, many enough for every test."""
     rng = np.random.default_rng(seed)
     k = 3 if metric.id in ("wsmcs",) else 2
-    data = cal.make_calibrated(n, law=(2,) * k, rng=seed)
+    data = cal.make_calibrated(n, distribution=(2,) * k, rng=seed)
     words = {"groups": rng.integers(0, 3, n), "features": rng.normal(size=(n, 2))}
     return Predictions(data.y_true, data.y_prob, **{word: words[word] for word in metric.needs if word in words})
 

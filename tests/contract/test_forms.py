@@ -131,7 +131,7 @@ def test_logits_are_probabilities(metric: Metric, problems: list[Problem]) -> No
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
-@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
 @every_shape
 @every_metric
 def test_large_logits_are_sure_forecasts(metric: Metric, problems: list[Problem]) -> None:

@@ -1,4 +1,4 @@
-"""The main laws once more on many small random problems, where ties, single rows and missing classes are common."""
+"""The main properties once more on many small random problems, where ties, single rows and missing classes are common."""
 
 from __future__ import annotations
 

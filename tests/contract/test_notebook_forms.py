@@ -30,7 +30,7 @@ from calibrant.monitoring.sequential import start_eprocess
 
 TWO = cal.make_miscalibrated(400, warp=cal.simulate.temperature(2.0), rng=6)
 Y, P = TWO.y_true, TWO.y_prob
-MANY = cal.make_miscalibrated(300, warp=cal.simulate.temperature(1.5), law=[0.4] * 4, rng=7)
+MANY = cal.make_miscalibrated(300, warp=cal.simulate.temperature(1.5), distribution=[0.4] * 4, rng=7)
 KY, KP = MANY.y_true, MANY.y_prob
 PAIR = {"old": P, "new": np.sqrt(P)}
 SEVERAL = {"old": KP, "new": KP[:, ::-1]}
@@ -63,7 +63,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "power": lambda: power("brier", 100, deviation=0.1, repeats=100),
     "grades": lambda: grade_tests(Y, P, grades=np.digitize(P, [0.3, 0.7])),
     "band": lambda: cal.calibration_band(Y, P),
-    "e-value": lambda: cal.betting_test(Y, P),
+    "e-value": lambda: cal.sequential_test(Y, P),
     "recommend": lambda: cal.recommend("comparison"),
     "decompose": lambda: cal.decompose(Y, P),
     "decompose, murphy": lambda: cal.decompose(Y, P, method="murphy"),

@@ -62,7 +62,7 @@ def small_problems(shape: str, count: int) -> list[Problem]:
 # Sure forecasts are what the bounds of many metrics are met by.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning"),
-    pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning"),
+    pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning"),
 ]
 
 SMALL = {shape: small_problems(shape, 18) for shape in COLUMNS}

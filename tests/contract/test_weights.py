@@ -82,7 +82,7 @@ def test_only_ratios_of_importance_matter(metric: Metric, problems: list[Problem
 
 @metrics_that(lambda m: m.importance)
 def test_importance_is_not_ignored(metric: Metric) -> None:
-    """Weights that are read and forgotten would pass every other law of `sample_weight`."""
+    """Weights that are read and forgotten would pass every other test of `sample_weight`."""
     problem = PROBLEMS["binary"][0]
     plain = clean_value(metric, problem)
     rng = np.random.default_rng(13)

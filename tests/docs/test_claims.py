@@ -136,8 +136,8 @@ def test_levels_of_single_precision_lie_beside_the_edges() -> None:
 def test_surfaces_of_loess_differ_by_little_and_differ() -> None:
     """docs/guides/clinical.md: R interpolates unless told otherwise."""
     most = {"ici": 0.0, "e50": 0.0, "e90": 0.0, "emax": 0.0}
-    for n, law in ((1003, (2, 8)), (500, (0.5, 5)), (3000, (2, 2))):
-        d = cal.make_miscalibrated(n, warp=cal.simulate.temperature(1.5), law=law, rng=0)
+    for n, distribution in ((1003, (2, 8)), (500, (0.5, 5)), (3000, (2, 2))):
+        d = cal.make_miscalibrated(n, warp=cal.simulate.temperature(1.5), distribution=distribution, rng=0)
         for id in most:
             both = [cal.catalogue[id](d.y_true, d.y_prob, surface=one) for one in ("direct", "interpolate")]
             most[id] = max(most[id], abs(both[0] - both[1]))

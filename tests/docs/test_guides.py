@@ -87,15 +87,15 @@ def two() -> tuple[Any, Any]:
 
 @pytest.fixture(scope="module")
 def four() -> tuple[Any, Any]:
-    drawn = cal.make_miscalibrated(3000, warp=cal.simulate.temperature(1.6), law=[0.6] * 4, rng=1)
+    drawn = cal.make_miscalibrated(3000, warp=cal.simulate.temperature(1.6), distribution=[0.6] * 4, rng=1)
     return drawn.y_true.astype(np.int64), np.asarray(drawn.y_prob)
 
 
-def mapped(map: Any, p: Any, y: Any, new: Any = None) -> Any:
+def mapped(calibrator: Any, p: Any, y: Any, new: Any = None) -> Any:
     """The positive class after a map fitted to the rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return map.fit(p, y).predict_proba(p if new is None else new)[:, 1]
+        return calibrator.fit(p, y).predict_proba(p if new is None else new)[:, 1]
 
 
 GRID = np.linspace(0.01, 0.99, 99)
@@ -153,7 +153,7 @@ class TestNetcal:
         assert measure(probs, labels) == pytest.approx(cal.mmce(labels, probs))
         assert measure(p, y) > 2 * cal.mmce(y, p)
 
-    def test_maps(self, two: tuple[Any, Any], four: tuple[Any, Any]) -> None:
+    def test_calibrators(self, two: tuple[Any, Any], four: tuple[Any, Any]) -> None:
         scaling, binning = peer("netcal.scaling"), peer("netcal.binning")
         y, p = two
         pairs = [
@@ -191,7 +191,7 @@ class TestUncertaintyCalibration:
         drawn = calibration.get_ece(p, y, debias=True)
         assert drawn == pytest.approx(cal.ece_db(y, p, binning="equal_width"), abs=2e-3)
 
-    def test_maps(self, two: tuple[Any, Any]) -> None:
+    def test_calibrators(self, two: tuple[Any, Any]) -> None:
         calibration = peer("calibration")
         y, p = two
         pairs = [
@@ -218,9 +218,9 @@ class TestProbcal:
             (metrics.brier_skill_score(y, p), cal.skill_score(y, p)),
             (metrics.calibration_slope(y, p), cal.cox_slope(y, p)),
             (metrics.calibration_intercept(y, p), cal.calibration_in_the_large(y, p, form="logit")),
-            (metrics.calibration_test(y, p).p_value, cal.assess(y, p, metric="cox_slope", method="lr").pvalue),
+            (metrics.calibration_test(y, p).pvalue, cal.assess(y, p, metric="cox_slope", method="lr").pvalue),
             (
-                metrics.hosmer_lemeshow(y, p).p_value,
+                metrics.hosmer_lemeshow(y, p).pvalue,
                 cal.assess(y, p, metric="hosmer_lemeshow", method="chi_square").pvalue,
             ),
             (metrics.spiegelhalter_z(y, p).z, cal.spiegelhalter_z(y, p)),
@@ -247,7 +247,7 @@ class TestProbcal:
         grades = np.digitize(p, [0.1, 0.3, 0.6]).astype(str)
         for theirs, method in (
             (metrics.binomial_grade_test(y, p, grades).p_exact, "binomial"),
-            (metrics.jeffreys_grade_test(y, p, grades).p_value, "jeffreys"),
+            (metrics.jeffreys_grade_test(y, p, grades).pvalue, "jeffreys"),
         ):
             ours = cal.grade_tests(y, p, grades=grades, method=method).grades
             assert theirs == pytest.approx([grade.pvalue for grade in ours], rel=1e-6)
@@ -255,7 +255,7 @@ class TestProbcal:
         ours = cal.pluto_tasche([100, 400, 300], [0, 2, 1]).to_frame()["bound"]
         assert theirs == pytest.approx(np.asarray(ours))
 
-    def test_maps(self, two: tuple[Any, Any]) -> None:
+    def test_calibrators(self, two: tuple[Any, Any]) -> None:
         probcal = peer("probcal")
         y, p = two
         pairs = [

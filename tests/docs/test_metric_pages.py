@@ -177,7 +177,7 @@ def test_what_tce_finds_in_calibrated_forecasts() -> None:
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 1, 1), (1,) * 5], ids=len)
 def test_huber_of_a_wide_square_is_half_the_mean_square(shape: tuple[int, ...]) -> None:
-    data = cal.make_calibrated(50, law=shape, rng=0)
+    data = cal.make_calibrated(50, distribution=shape, rng=0)
     half = cal.brier(data.y_true, data.y_prob, scale="per_class") / 2
     assert cal.huber(data.y_true, data.y_prob, delta=1) == pytest.approx(half, abs=1e-15)
     assert "half of ``brier(scale='per_class')``" in cal.huber.cons

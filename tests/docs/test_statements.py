@@ -433,7 +433,7 @@ def test_kernels_of_features_between_bins_and_single_rows() -> None:
 def test_pairs_of_neighbours_are_noisier_than_all_pairs() -> None:
     found = []
     for seed in range(30):
-        data = cal.make_calibrated(200, law=(1, 1, 1), rng=seed)
+        data = cal.make_calibrated(200, distribution=(1, 1, 1), rng=seed)
         found.append((cal.skce_uq(data.y_true, data.y_prob), cal.skce_ul(data.y_true, data.y_prob)))
     few, many = np.std(found, axis=0)
     assert many > 3 * few

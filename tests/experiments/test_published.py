@@ -71,7 +71,7 @@ def test_calzone_to_ten_digits(real_folder: Path) -> None:
 
 
 def test_giviti_p_value(real_folder: Path) -> None:
-    """Printed in the vignette beside the statistic; the law allows for the choice of the degree."""
+    """Printed in the vignette beside the statistic; the distribution allows for the choice of the degree."""
     arrays = published.read_set(real_folder, "icu_saps2_giviti")
     found = published.giviti_test(arrays["label"], arrays["p_saps2"])
     assert found.pvalue == pytest.approx(6.27e-10, abs=0.005e-10)

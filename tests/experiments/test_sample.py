@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import maps, published
+from experiments import calibrators, published
 from experiments.reproductions import entropic_rows, survey_data
 from tests import sample
 
@@ -36,7 +36,7 @@ def test_the_table_of_published_numbers_runs_on_the_sample(
 def test_sets_have_rows_of_every_kind(sample_folder: Path) -> None:
     names = {path.stem for path in (sample_folder / "sets").iterdir()}
     assert names == {*sample.LOGITS, *sample.PROBS, *sample.STATED, *sample.TOP, *sample.CORRECT, *sample.BINARY}
-    problems = list(maps.problems(sample_folder))
+    problems = list(calibrators.problems(sample_folder))
     assert len(problems) == len(sample.LOGITS) + len(sample.PROBS) + sum(map(len, sample.BINARY.values()))
     for problem in problems:
         assert np.abs(problem.fit.probs.sum(axis=1) - 1).max() < 1e-6

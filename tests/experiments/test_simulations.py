@@ -33,15 +33,19 @@ def test_everything_is_simulated(small: dict[str, Any]) -> None:
     assert small["complete"]
     size = {row["test"] for row in small["rows"] if row["kind"] == "size"}
     assert size == set(simulations_plan.TESTS)
-    usual = [row for row in small["rows"] if row["kind"] == "size" and row["law"] in simulations_plan.LAWS]
+    usual = [
+        row for row in small["rows"] if row["kind"] == "size" and row["distribution"] in simulations_plan.DISTRIBUTIONS
+    ]
     assert {row["n"] for row in usual} == {100}
-    hard = [row for row in small["rows"] if row["kind"] == "size" and row["law"] in simulations_plan.SETTINGS]
+    hard = [row for row in small["rows"] if row["kind"] == "size" and row["distribution"] in simulations_plan.SETTINGS]
     assert {row["test"] for row in hard} == set(simulations_plan.AUTOMATIC)
-    assert {row["law"] for row in hard} == set(simulations_plan.SETTINGS)
-    assert all(row["simulated"] == row["runs"] for row in hard if row["law"] == "rare")
+    assert {row["distribution"] for row in hard} == set(simulations_plan.SETTINGS)
+    assert all(row["simulated"] == row["runs"] for row in hard if row["distribution"] == "rare")
     assert {row["metric"] for row in small["rows"] if row["kind"] == "coverage"} == set(simulations_plan.COVERAGE)
-    hard = {(row["metric"], row["law"]) for row in small["rows"] if row["kind"] == "hard"}
-    assert hard == {(m, law) for m in simulations_hard.HARD_INTERVALS for law in simulations_hard.HARD_SCORES}
+    hard = {(row["metric"], row["distribution"]) for row in small["rows"] if row["kind"] == "hard"}
+    assert hard == {
+        (m, distribution) for m in simulations_hard.HARD_INTERVALS for distribution in simulations_hard.HARD_SCORES
+    }
     for row in small["rows"]:
         assert row["undefined"] == 0, row
         if row["kind"] in ("coverage", "hard"):
@@ -75,18 +79,18 @@ def test_the_plan_holds_what_it_names() -> None:
     for plan in [*simulations_plan.SIZE, *simulations_plan.HARD, *simulations_plan.POWER]:
         assert set(plan.tests) <= set(simulations_plan.TESTS)
     seen = [
-        (name, classes, n, law)
+        (name, classes, n, distribution)
         for plan in [*simulations_plan.SIZE, *simulations_plan.HARD]
         for name in plan.tests
         for classes in plan.classes
         for n in plan.runs
-        for law in plan.laws
+        for distribution in plan.distributions
     ]
     assert len(seen) == len(set(seen))
 
 
 def row_of(test: str, rejected: list[int], runs: int = 5000, n: int = 1000) -> dict[str, Any]:
-    return {"test": test, "rejected": rejected, "runs": runs, "n": n, "law": "even", "classes": 2}
+    return {"test": test, "rejected": rejected, "runs": runs, "n": n, "distribution": "even", "classes": 2}
 
 
 def test_band_is_binomial() -> None:
@@ -153,7 +157,7 @@ def test_drawn_tests_hold_their_level_as_recorded() -> None:
 def test_what_assess_chooses_holds_its_level_as_recorded() -> None:
     results = json.loads((ROOT / "experiments" / "simulations.json").read_text(encoding="utf-8"))
     rows = [row for row in results["rows"] if row.get("test") in simulations_plan.AUTOMATIC]
-    assert {row["law"] for row in rows} == set(simulations_plan.SETTINGS)
+    assert {row["distribution"] for row in rows} == set(simulations_plan.SETTINGS)
     assert {row["test"] for row in rows} == set(simulations_plan.AUTOMATIC)
     for row in rows:
         assert simulations_page.verdict(row, simulations_plan.TESTS[row["test"]]) != "**outside**", row

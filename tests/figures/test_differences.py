@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 SIM = cal.make_miscalibrated(300, warp=cal.simulate.temperature(2.0), rng=3)
 Y, P = SIM.y_true, SIM.y_prob
-MANY = cal.make_calibrated(3000, law=(1, 1, 2), classes=3, rng=5)
+MANY = cal.make_calibrated(3000, distribution=(1, 1, 2), classes=3, rng=5)
 VARIATIONS = ("entropy", "confidence", "variation_ratio", "iqv", "gini")
 
 

@@ -16,7 +16,7 @@ from calibrant.figures.intervals import interval_error_diagram
 
 from .pictures import assert_readable, assert_same, heights, new_axes
 
-SIM = cal.make_miscalibrated(800, warp=cal.simulate.temperature(1.7), law=[0.3] * 6, rng=2)
+SIM = cal.make_miscalibrated(800, warp=cal.simulate.temperature(1.7), distribution=[0.3] * 6, rng=2)
 Y, P = SIM.y_true, SIM.y_prob
 TEMPERED = P**0.6 / (P**0.6).sum(axis=1, keepdims=True)
 MODELS = {"plain": P, "tempered": TEMPERED}

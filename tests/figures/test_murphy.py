@@ -85,7 +85,7 @@ def test_both_sides_of_a_jump_are_shown() -> None:
 
 @pytest.mark.parametrize("lens", ["top_label", "class:2", "within_top:2"])
 def test_lenses_weights_and_views(lens: str) -> None:
-    sim = cal.make_miscalibrated(300, warp=cal.simulate.temperature(0.5), law=[0.5] * 3, rng=1)
+    sim = cal.make_miscalibrated(300, warp=cal.simulate.temperature(0.5), distribution=[0.5] * 3, rng=1)
     weight = np.random.default_rng(2).random(300)
     shown = murphy_diagram(sim.y_true, sim.y_prob, lens=lens, sample_weight=weight)
     assert shown.lens == lens

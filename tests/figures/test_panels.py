@@ -17,7 +17,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 SIM = cal.make_miscalibrated(300, warp=cal.simulate.temperature(2.0), rng=3)
-MANY = cal.make_calibrated(600, law=(1, 2, 3, 4), classes=4, rng=5)
+MANY = cal.make_calibrated(600, distribution=(1, 2, 3, 4), classes=4, rng=5)
 MODELS = {"bold": SIM.y_prob, "meek": 0.5 * SIM.y_prob + 0.25, "cubed": SIM.y_prob**3}
 
 

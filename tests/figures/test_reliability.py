@@ -1,4 +1,4 @@
-"""Reliability diagrams: their data against brute force and exact laws, and the pictures against their data."""
+"""Reliability diagrams: their data against brute force and exact distributions, and the pictures against their data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The risk-coverage picture: its data against brute force and exact laws, and the picture against its data."""
+"""The risk-coverage picture: its data against brute force and exact distributions, and the picture against its data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calibrant.figures.selective import risk_coverage_diagram
 
 from .pictures import assert_readable, assert_same, new_axes
 
-SIM = cal.make_miscalibrated(600, warp=cal.simulate.temperature(2.0), law=[0.4] * 4, rng=5)
+SIM = cal.make_miscalibrated(600, warp=cal.simulate.temperature(2.0), distribution=[0.4] * 4, rng=5)
 Y, P = SIM.y_true, SIM.y_prob
 TEMPERED = P**0.5 / (P**0.5).sum(axis=1, keepdims=True)
 

@@ -14,9 +14,9 @@ from calibrant.figures.simplex import TRIANGLE, simplex_diagram
 
 from .pictures import assert_readable, assert_same, new_axes
 
-SIM = cal.make_miscalibrated(900, warp=cal.simulate.temperature(1.8), law=[0.7] * 3, rng=0)
+SIM = cal.make_miscalibrated(900, warp=cal.simulate.temperature(1.8), distribution=[0.7] * 3, rng=0)
 Y, P = SIM.y_true, SIM.y_prob
-FIVE = cal.make_calibrated(4000, law=0.6, classes=5, rng=1)
+FIVE = cal.make_calibrated(4000, distribution=0.6, classes=5, rng=1)
 
 
 def brute_cells(y: Any, p: Any, w: Any, bins: int) -> dict[tuple[int, ...], tuple[Any, Any, float]]:

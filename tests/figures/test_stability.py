@@ -24,7 +24,7 @@ from .pictures import assert_readable, assert_same, new_axes
 
 SIM = cal.make_miscalibrated(1500, warp=cal.simulate.temperature(2.0), rng=6)
 Y, P = SIM.y_true, SIM.y_prob
-MANY = cal.make_miscalibrated(600, warp=cal.simulate.temperature(1.5), law=[0.4] * 4, rng=7)
+MANY = cal.make_miscalibrated(600, warp=cal.simulate.temperature(1.5), distribution=[0.4] * 4, rng=7)
 
 
 def test_values_are_those_of_the_metric() -> None:

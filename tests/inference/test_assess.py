@@ -92,7 +92,7 @@ def test_draws_come_near_the_enumeration() -> None:
 
 
 def overconfident(n: int, k: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    found = cal.make_miscalibrated(n, law=(1,) * k, warp=cal.simulate.temperature(1.6), rng=seed)
+    found = cal.make_miscalibrated(n, distribution=(1,) * k, warp=cal.simulate.temperature(1.6), rng=seed)
     return found.y_true, found.y_prob
 
 
@@ -120,8 +120,8 @@ def test_large_errors_are_found_and_verdicts_say_what_was_looked_for(n: int, k: 
     found = cal.assess(y, p, metric="ece", rng=0, n_resamples=199)
     assert found.rejected
     assert found.pvalue == 1 / 200
-    assert found.threshold is not None
-    assert found.statistic > found.threshold
+    assert found.critical_value is not None
+    assert found.statistic > found.critical_value
     assert "unlikely to be chance" in found.verdict
     calm = cal.make_calibrated(n, classes=k, rng=3)
     quiet = cal.assess(calm.y_true, calm.y_prob, metric="ece", rng=0, n_resamples=199)
@@ -155,13 +155,13 @@ def test_counts_in_cells_stand_for_rows() -> None:
     for metric in ("ece", "ecce_mad", "mmce"):
         cells = cal.assess(y, p, metric=metric, method="consistency", n_resamples=800, rng=1)
         rows = cal.assess(y, p, metric=metric, method="consistency", n_resamples=800, rng=2, exact=True)
-        assert "cells" in cells.law
-        assert "cells" not in rows.law
+        assert "cells" in cells.null_distribution
+        assert "cells" not in rows.null_distribution
         assert cells.null is not None
         assert rows.null is not None
         spread = np.std(rows.null) * np.sqrt(2 / 800)
         assert abs(np.mean(cells.null) - np.mean(rows.null)) < 5 * spread
-        assert cells.threshold == pytest.approx(rows.threshold, rel=0.15)
+        assert cells.critical_value == pytest.approx(rows.critical_value, rel=0.15)
 
 
 def test_counts_stand_for_repeated_rows() -> None:
@@ -222,7 +222,7 @@ ODD = {
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
-@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("metric", list(cal.catalogue))
 def test_odd_data_give_a_result_or_a_reason(metric: str, name: str) -> None:
@@ -270,7 +270,7 @@ def test_words_that_nobody_takes_are_refused_with_the_functions_own() -> None:
             lambda: cal.assess_many(y, p, metrics=["ece", "brier"], binz=3),
             "assess_many or its metrics; did you mean 'bins'",
         ),
-        (lambda: cal.betting_test(y, p, binz=3), "betting_test; did you mean 'bins'"),
+        (lambda: cal.sequential_test(y, p, binz=3), "sequential_test; did you mean 'bins'"),
         (lambda: cal.safe_hosmer_lemeshow(y, p, confidence_level=0.9), "alpha = 1 - confidence_level"),
         (lambda: cal.pit_test(y, p, random_state=1), "here it is rng"),
         (lambda: cal.calibration_band(y, p, digit=2), "did you mean 'digits'"),
@@ -316,15 +316,15 @@ def test_p_values_are_never_printed_as_0() -> None:
 
 
 def test_the_law_of_one_question_is_not_taken_for_several() -> None:
-    """The mean of a statistic over classes has a law of its own, which is drawn."""
+    """The mean of a statistic over classes has a distribution of its own, which is drawn."""
     rejected = 0
     for seed in range(30):
-        rows = cal.make_calibrated(300, law=(1.0, 1.0, 1.0), rng=seed).predictions
+        rows = cal.make_calibrated(300, distribution=(1.0, 1.0, 1.0), rng=seed).predictions
         found = cal.assess(rows, metric="ecce_mad", lens="classwise", n_resamples=99, rng=seed)
         assert found.method == "consistency"
         rejected += found.pvalue <= 0.05
     assert rejected <= 6  # 1.5 are expected, and more than 6 come by chance once in a thousand times
-    with pytest.raises(cal.ArgumentError, match="law of one question"):
+    with pytest.raises(cal.ArgumentError, match="distribution of one question"):
         cal.assess(rows, metric="ecce_mad", lens="classwise", method="series")
 
 
@@ -336,7 +336,7 @@ def test_outcomes_are_drawn_where_the_own_test_counts_rows_and_these_have_weight
     words: dict[str, Any] = {"metric": metric, "sample_weight": rng.random(120) + 0.5, "rng": 0, "n_resamples": 99}
     found = cal.assess(label, score, **words)
     assert found.method == "consistency"
-    assert "is not used: importance weights are not numbers of rows" in found.law
+    assert "is not used: importance weights are not numbers of rows" in found.null_distribution
     assert found.pvalue == cal.assess(label, score, method="consistency", **words).pvalue
     table = cal.evaluate(
         label, score, metrics=[metric], sample_weight=words["sample_weight"], assess=True, rng=0, n_resamples=99
@@ -350,7 +350,7 @@ def test_outcomes_are_drawn_for_the_form_of_ecd_that_has_no_law() -> None:
     label = np.array([rng.choice(3, p=row) for row in probs])
     found = cal.assess(label, probs, metric="ecd", multiclass="true_vs_rest", rng=0, n_resamples=99)
     assert found.method == "consistency"
-    assert "'normal' is not used: it is that of the whole sum" in found.law
+    assert "'normal' is not used: it is that of the whole sum" in found.null_distribution
     with pytest.raises(cal.UndefinedMetricError, match="only as the whole sum"):
         cal.assess(label, probs, metric="ecd", multiclass="true_vs_rest", method="normal")
 

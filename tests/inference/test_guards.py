@@ -61,7 +61,7 @@ def test_rare_events_are_simulated(metric: str) -> None:
     data = drawn(np.random.default_rng(3).beta(0.5, 99.5, 1000), 5)
     found = cal.assess(*data, metric=metric, n_resamples=19, rng=0)
     assert found.method == "consistency"
-    assert "is not used: the sum of p(1 - p) is" in found.law
+    assert "is not used: the sum of p(1 - p) is" in found.null_distribution
     assert found.pvalue == cal.assess(*data, metric=metric, method="consistency", n_resamples=19, rng=0).pvalue
 
 
@@ -75,7 +75,7 @@ def test_rare_events_are_simulated_for_several_classes(metric: str) -> None:
         assert metric.startswith("cox")
         return
     assert found.method in ("consistency", "profile")
-    assert "p(1 - p) is" in found.law
+    assert "p(1 - p) is" in found.null_distribution
 
 
 @pytest.mark.parametrize("metric", ASYMPTOTIC)
@@ -83,14 +83,14 @@ def test_many_rows_are_not_simulated(metric: str) -> None:
     data = drawn(np.random.default_rng(4).random(3000), 7)
     found = cal.assess(*data, metric=metric, n_resamples=19, rng=0)
     assert found.method == DEFAULT_TESTS[metric]
-    assert "rough" not in found.law
+    assert "rough" not in found.null_distribution
 
 
 @pytest.mark.parametrize("metric", ASYMPTOTIC)
 def test_a_rough_distribution_that_was_asked_for_says_so(metric: str) -> None:
     data = drawn(np.random.default_rng(3).beta(0.5, 99.5, 1000), 5)
     found = cal.assess(*data, metric=metric, method=DEFAULT_TESTS[metric], n_resamples=19, rng=0)
-    assert "which is rough: the sum of p(1 - p) is" in found.law
+    assert "which is rough: the sum of p(1 - p) is" in found.null_distribution
 
 
 @pytest.mark.parametrize("metric", ["ecce_mad", "ecce_r", "cce", "bbt", "ks_top_r", "ecmmd"])
@@ -251,7 +251,7 @@ def test_few_rows_with_weights_are_enumerated(metric: str) -> None:
     weight = rng.random(7) + 0.2
     found = cal.assess(y, p, metric=metric, sample_weight=weight)
     assert found.method == "enumeration"
-    assert "all 128 outcomes of 7 rows" in found.law
+    assert "all 128 outcomes of 7 rows" in found.null_distribution
     drawn_ = cal.assess(y, p, metric=metric, sample_weight=weight, method="consistency", rng=0, n_resamples=4999)
     assert abs(found.pvalue - drawn_.pvalue) < 0.035
     same = cal.assess(y, p, metric=metric, sample_weight=np.full(7, 3.0))
@@ -263,7 +263,7 @@ def test_counts_are_enumerated_as_the_rows_that_they_are(metric: str) -> None:
     y, p, counts = np.array([0, 1, 1, 0]), np.array([0.2, 0.6, 0.7, 0.4]), np.array([3, 2, 1, 2])
     one = cal.assess(y, p, metric=metric, counts=counts)
     other = cal.assess(np.repeat(y, counts), np.repeat(p, counts), metric=metric)
-    assert (one.method, one.n, one.law) == ("enumeration", 8, other.law)
+    assert (one.method, one.n, one.null_distribution) == ("enumeration", 8, other.null_distribution)
     assert_allclose(one.pvalue, other.pvalue)
     assert cal.assess(y, p, metric="ece", counts=100 * counts, n_resamples=19, rng=0).method == "consistency"
 
@@ -275,10 +275,10 @@ def test_the_belt_simulates_where_events_are_few() -> None:
     data = drawn(np.random.default_rng(3).beta(0.5, 99.5, 600), 5)
     found = giviti_test(*data, n_resamples=19, rng=0)
     assert found.method == "consistency"
-    assert "is not used: the sum of p(1 - p) is" in found.law
+    assert "is not used: the sum of p(1 - p) is" in found.null_distribution
     assert found == giviti_test(*data, n_resamples=19, rng=0)
     rough = giviti_test(*data, method="likelihood_ratio")
-    assert "which is rough: the sum of p(1 - p) is" in rough.law
+    assert "which is rough: the sum of p(1 - p) is" in rough.null_distribution
     assert rough.statistic == found.statistic
     plain = giviti_test(*drawn(np.random.default_rng(3).random(600), 5))
     assert plain.method == "likelihood_ratio"
@@ -293,7 +293,7 @@ def test_the_multinomial_test_simulates_where_labels_are_few() -> None:
     assert hosmer_lemeshow_multinomial(*data, classes=range(3), method="chi_square").method == "chi_square"
     fitted = hosmer_lemeshow_multinomial(*data, classes=range(3), fitted_here=True)
     assert fitted.method == "chi_square"
-    assert "rough" in fitted.law
+    assert "rough" in fitted.null_distribution
     with pytest.raises(ArgumentError, match="nothing is fitted"):
         hosmer_lemeshow_multinomial(*data, classes=range(3), fitted_here=True, method="consistency")
     sure = np.array([[1.0, 0, 0], [0, 1.0, 0]] * 20)
@@ -353,7 +353,7 @@ def test_verdicts_do_not_contradict_themselves() -> None:
     assert "calibrated labels always give this value" in ratio.verdict
     wrong = cal.assess([0, 1] * 20 + [1], [0.0, 1.0] * 20 + [0.0], metric="hosmer_lemeshow")
     assert (wrong.statistic, wrong.pvalue, wrong.rejected) == (math.inf, 0, True)
-    assert "an outcome of probability 0 occurred" in wrong.law
+    assert "an outcome of probability 0 occurred" in wrong.null_distribution
 
 
 def test_undefined_draws_leave_the_rough_test() -> None:
@@ -362,5 +362,5 @@ def test_undefined_draws_leave_the_rough_test() -> None:
     y[[20, 90]] = 1
     found = cal.assess(y, p, metric="cox_slope", n_resamples=99, rng=0)
     assert found.method == "profile"
-    assert "which is rough" in found.law
+    assert "which is rough" in found.null_distribution
     assert OWN_TESTS["cox_slope"]["profile"].is_for

@@ -362,7 +362,7 @@ def test_few_events_are_said() -> None:
 
 
 def test_debiased_errors_are_lifted_too() -> None:
-    d = cal.make_miscalibrated(400, warp=cal.simulate.temperature(1.5), law=(2, 2), rng=1000)
+    d = cal.make_miscalibrated(400, warp=cal.simulate.temperature(1.5), distribution=(2, 2), rng=1000)
     words: dict[str, Any] = {"rng": 0, "n_resamples": 200}
     for metric in ("ece_db", "ce2_db", "drmsce"):
         found = cal.interval(d.y_true, d.y_prob, metric=metric, method="percentile", **words)

@@ -1,4 +1,4 @@
-"""The named tests of regression, kernel and grade statistics: checked values, slow definitions, laws by enumeration."""
+"""The named tests of regression, kernel and grade statistics: checked values, slow definitions, distributions by enumeration."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_cox(metric: str, method: str, statistic: str, pvalue: str) -> None:
     found = assessed(B, metric, method)
     close(found.detail["chi_square"], statistic)
     close(found.pvalue, pvalue)
-    assert found.threshold is None
+    assert found.critical_value is None
 
 
 def test_cox_errors_of_the_line() -> None:
@@ -360,7 +360,7 @@ def test_separated_outcomes_have_a_limit_for_each_coefficient() -> None:
     assert_allclose(assessed(sided, "cox_intercept", "profile", penalty="firth").pvalue, 1)
 
 
-# Sides, and laws that are off.
+# Sides, and distributions that are off.
 
 
 def test_every_test_takes_the_side_of_its_metric() -> None:
@@ -406,9 +406,9 @@ def test_the_logit_shift_has_its_own_sign() -> None:
     assert cal.assess(y, p, form="logit", alternative="less", **words).pvalue > 0.999
     assert cal.assess(y, p, alternative="less", **words).pvalue < 0.001
     for side in ("greater", "less", "two-sided"):
-        law = cal.assess(y, p, form="logit", alternative=side, **words)
+        null_distribution = cal.assess(y, p, form="logit", alternative=side, **words)
         drawn = cal.assess(y, p, form="logit", alternative=side, method="consistency", **words)
-        assert law.pvalue == pytest.approx(drawn.pvalue, abs=0.005)
+        assert null_distribution.pvalue == pytest.approx(drawn.pvalue, abs=0.005)
 
 
 def test_rows_of_large_weight_are_as_few_as_they_are_worth() -> None:
@@ -419,9 +419,9 @@ def test_rows_of_large_weight_are_as_few_as_they_are_worth() -> None:
     weight = np.where(np.arange(200) % 20 == 0, 400.0, 1.0)  # 200 rows that are worth 10
     found = cal.assess(y, p, metric="hosmer_lemeshow", sample_weight=weight, rng=0)
     assert found.method == "consistency"
-    assert "the sum of p(1 - p) is" in found.law
+    assert "the sum of p(1 - p) is" in found.null_distribution
     rough = cal.assess(y, p, metric="hosmer_lemeshow", sample_weight=weight, method="chi_square")
-    assert "which is rough: the sum of p(1 - p)" in rough.law
+    assert "which is rough: the sum of p(1 - p)" in rough.null_distribution
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
@@ -433,14 +433,14 @@ def test_few_expected_events_are_drawn(binning: str) -> None:
     words: dict[str, Any] = {"metric": "hosmer_lemeshow", "binning": binning, "rng": 0}
     found = cal.assess(y, p, **words)
     assert found.method == "consistency"
-    assert "'chi_square' is not used: the sum of p(1 - p) is" in found.law
+    assert "'chi_square' is not used: the sum of p(1 - p) is" in found.null_distribution
     assert found.pvalue == cal.assess(y, p, method="consistency", **words).pvalue
     rough = cal.assess(y, p, method="chi_square", **words)
     assert rough.method == "chi_square"
-    assert "which is rough" in rough.law
+    assert "which is rough" in rough.null_distribution
     y, p = sample(2000, 1)
     plain = cal.assess(y, p, **words)
-    assert (plain.method, plain.law) == ("chi_square", "chi-square with 10 degrees of freedom")
+    assert (plain.method, plain.null_distribution) == ("chi_square", "chi-square with 10 degrees of freedom")
     impossible = cal.assess([0, 1] * 20 + [1], [0.0, 1.0] * 20 + [0.0], metric="hosmer_lemeshow")
     assert (impossible.method, impossible.pvalue) == ("chi_square", 0)
 
@@ -450,9 +450,9 @@ def test_cochrans_rule() -> None:
     assert too_few(np.array([4.0] * 4 + [6.0] * 16)) == ""
     assert "5 of 20" in too_few(np.array([4.0] * 5 + [6.0] * 15))
     assert too_few(np.array([0.9] + [6.0] * 19)) == "1 of 20 expected counts are below 5 (1 below 1)"
-    assert "rough" in hosmer_lemeshow_multinomial(*D, bins=2, method="chi_square").law
+    assert "rough" in hosmer_lemeshow_multinomial(*D, bins=2, method="chi_square").null_distribution
     assert hosmer_lemeshow_multinomial(*D, bins=2, rng=0).method == "consistency"
-    assert "rough" not in hosmer_lemeshow_multinomial(*vectors(900, 0), bins=3).law
+    assert "rough" not in hosmer_lemeshow_multinomial(*vectors(900, 0), bins=3).null_distribution
 
 
 def test_small_groups_hold_their_level() -> None:
@@ -767,7 +767,9 @@ def test_sandwich_is_right_under_importance() -> None:
     for seed in range(200):
         y, p = sample(400, seed)
         rejected += assessed((y, p), "cox_slope", "sandwich", sample_weight=0.2 + 3 * p).pvalue <= 0.05
-    assert rejected <= 22  # 5 percent and three standard errors, and a little for a law that holds in the limit
+    assert (
+        rejected <= 22
+    )  # 5 percent and three standard errors, and a little for a distribution that holds in the limit
 
 
 @pytest.mark.parametrize(
@@ -819,10 +821,10 @@ def test_bounds_hold_what_they_promise() -> None:
     y, p = sample(4000, 1, 3.0)
     found = assessed((y, p), "skce_uq", "distribution_free")
     assert_allclose(found.pvalue, math.exp(-2000 * (found.statistic / 2) ** 2 / 2))
-    again = math.exp(-2000 * (found.threshold / 2) ** 2 / 2)
+    again = math.exp(-2000 * (found.critical_value / 2) ** 2 / 2)
     assert_allclose(again, 0.05)
     biased = assessed((y, p), "skce_b", "distribution_free")
-    assert_allclose(math.exp(-((math.sqrt(4000 * biased.threshold / 2) - 1) ** 2) / 2), 0.05)
+    assert_allclose(math.exp(-((math.sqrt(4000 * biased.critical_value / 2) - 1) ** 2) / 2), 0.05)
 
 
 # Separated outcomes and other edges.
@@ -844,7 +846,7 @@ def test_separated_outcomes() -> None:
             assessed(A, "cox_slope", method, penalty="firth")
 
 
-@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
 def test_what_could_not_happen() -> None:
     y, p = [1, *B[0]], [0.0, *B[1]]
     assert assessed((y, p), "cox_slope", "score").pvalue == 0
@@ -884,7 +886,7 @@ def test_degenerate_data(case: str) -> None:
     words = {"features": np.arange(n)[:, None] % 5 * 1.0, "groups": np.arange(n) % 2, "n_resamples": 19}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for kind in (cal.HardPredictionsWarning, cal.SureScoresWarning):
+        for kind in (cal.HardPredictionsWarning, cal.BoundaryScoresWarning):
             warnings.simplefilter("ignore", kind)
         for metric in mine:
             for method in OWN_TESTS[metric]:

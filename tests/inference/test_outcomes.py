@@ -64,9 +64,9 @@ def test_gross_underconfidence_is_no_chance(metric: str) -> None:
     found = cal.assess(y, p, metric=metric, rng=0, n_resamples=199, method="consistency")
     assert found.alternative == "two-sided"
     assert found.pvalue <= 0.02
-    if metric != "dici":  # its law has its middle at 0
-        assert found.lower_threshold is not None
-        assert found.statistic < found.lower_threshold
+    if metric != "dici":  # its distribution has its middle at 0
+        assert found.lower_critical_value is not None
+        assert found.statistic < found.lower_critical_value
 
 
 def test_calibrated_forecasts_have_a_wsmcs_other_than_0() -> None:
@@ -130,7 +130,7 @@ def test_the_remedy_of_pws_is_no_default() -> None:
         cal.pws([0, 0, 1, 1], [0, 0, 1, 1], covariance="HC0")
 
 
-@pytest.mark.parametrize("test", [cal.giviti_test, cal.betting_test, cal.grade_tests])
+@pytest.mark.parametrize("test", [cal.giviti_test, cal.sequential_test, cal.grade_tests])
 def test_other_tests_refuse_rows_by_label_too(test: Any) -> None:
     data = cal.make_calibrated(200, rng=0)
     words = {"grades": np.arange(200) % 4} if test is cal.grade_tests else {}

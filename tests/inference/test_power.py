@@ -1,4 +1,4 @@
-"""Power and sample size: published numbers of rows, formulas against simulation, laws of scores, and what is refused."""
+"""Power and sample size: published numbers of rows, formulas against simulation, distributions of scores, and what is refused."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from scipy import stats
 
 import calibrant as cal
 from calibrant.inference.power_analysis import PowerResult, detectable_shift, power, sample_size
-from calibrant.inference.sequential import betting_test
+from calibrant.inference.sequential import sequential_test
 from calibrant.inference.simulation.simulate import bias, temperature
 
 SHIFT, FLAT = bias(0.2), temperature(1.25)
-LAW = (2, 2)
+SCORES = (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -29,10 +29,10 @@ LAW = (2, 2)
     ],
 )
 def test_rows_for_means(test: str, warp: Any, rows: int) -> None:
-    found = sample_size(test, warp=warp, scores=LAW, alternative="two-sided")
+    found = sample_size(test, warp=warp, scores=SCORES, alternative="two-sided")
     assert found.n == rows
     assert found.power == pytest.approx(0.8, abs=0.001)
-    assert power(test, rows - 1, warp=warp, scores=LAW, alternative="two-sided").power < 0.8 + 1e-6
+    assert power(test, rows - 1, warp=warp, scores=SCORES, alternative="two-sided").power < 0.8 + 1e-6
 
 
 @pytest.mark.parametrize(
@@ -40,14 +40,14 @@ def test_rows_for_means(test: str, warp: Any, rows: int) -> None:
     [("ecce_mad", SHIFT, 1191), ("ecce_r", SHIFT, 1398), ("ecce_mad", FLAT, 7310), ("ecce_r", FLAT, 8680)],
 )
 def test_rows_for_paths(test: str, warp: Any, rows: int) -> None:
-    found = sample_size(test, warp=warp, scores=LAW)
+    found = sample_size(test, warp=warp, scores=SCORES)
     assert found.n == rows
     assert (found.low, found.high) == (found.power, 1.0)
 
 
 def test_smallest_shift() -> None:
-    assert detectable_shift(1000, scores=LAW) == pytest.approx(0.0396, abs=5e-5)
-    assert detectable_shift(4000, scores=LAW) == pytest.approx(detectable_shift(1000, scores=LAW) / 2, rel=0.01)
+    assert detectable_shift(1000, scores=SCORES) == pytest.approx(0.0396, abs=5e-5)
+    assert detectable_shift(4000, scores=SCORES) == pytest.approx(detectable_shift(1000, scores=SCORES) / 2, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,10 @@ def test_certain_scores_are_contradicted_by_one_outcome() -> None:
 
 
 def test_options_that_a_formula_does_not_use_are_named() -> None:
-    found = power("calibration_in_the_large", 1000, scores=LAW, deviation=0.04, repeats=300, rng=4)
+    found = power("calibration_in_the_large", 1000, scores=SCORES, deviation=0.04, repeats=300, rng=4)
     assert found.note == "repeats and rng were not used: a formula gives the power"
-    assert sample_size("ecd", warp=FLAT, scores=LAW, workers=2).note.startswith("workers was not used")
-    assert power("calibration_in_the_large", 1000, scores=LAW, deviation=0.04).note == ""
+    assert sample_size("ecd", warp=FLAT, scores=SCORES, workers=2).note.startswith("workers was not used")
+    assert power("calibration_in_the_large", 1000, scores=SCORES, deviation=0.04).note == ""
 
 
 def test_few_events_are_simulated() -> None:
@@ -102,15 +102,15 @@ def test_few_events_are_simulated() -> None:
 
 def test_a_mean_is_blind_to_overconfidence() -> None:
     with pytest.raises(cal.errors.UndefinedMetricError, match="blind"):
-        sample_size("calibration_in_the_large", warp=FLAT, scores=LAW)
-    assert power("calibration_in_the_large", 10**6, warp=FLAT, scores=LAW).power < 0.06
+        sample_size("calibration_in_the_large", warp=FLAT, scores=SCORES)
+    assert power("calibration_in_the_large", 10**6, warp=FLAT, scores=SCORES).power < 0.06
 
 
 def test_sides_are_those_of_the_metric() -> None:
-    one_sided = sample_size("ecd", warp=FLAT, scores=LAW)
-    assert one_sided.n == sample_size("ecd", warp=FLAT, scores=LAW, alternative="greater").n == 857
+    one_sided = sample_size("ecd", warp=FLAT, scores=SCORES)
+    assert one_sided.n == sample_size("ecd", warp=FLAT, scores=SCORES, alternative="greater").n == 857
     with pytest.raises(cal.errors.UndefinedMetricError, match="less"):
-        sample_size("ecd", warp=FLAT, scores=LAW, alternative="less")
+        sample_size("ecd", warp=FLAT, scores=SCORES, alternative="less")
     # Events more frequent than the scores say make the mean score too low.
     low = power("calibration_in_the_large", 500, deviation=0.05, alternative="less").power
     high = power("calibration_in_the_large", 500, deviation=0.05, alternative="greater").power
@@ -181,16 +181,16 @@ def test_small_groups_are_simulated() -> None:
     ],
 )
 def test_formulas_agree_with_simulation(test: str, n: int, warp: Any) -> None:
-    formula = power(test, n, warp=warp, scores=LAW).power
-    drawn = power(test, n, warp=warp, scores=LAW, method="simulated", repeats=400)
+    formula = power(test, n, warp=warp, scores=SCORES).power
+    drawn = power(test, n, warp=warp, scores=SCORES, method="simulated", repeats=400)
     assert abs(formula - drawn.power) <= 3 * math.sqrt(formula * (1 - formula) / 400)
     assert drawn.low <= drawn.power <= drawn.high
 
 
 @pytest.mark.parametrize("test", ["ecce_mad", "ecce_r"])
 def test_bounds_of_paths_lie_below_simulation(test: str) -> None:
-    formula = power(test, 1000, warp=SHIFT, scores=LAW).power
-    assert formula <= power(test, 1000, warp=SHIFT, scores=LAW, method="simulated", repeats=300).high
+    formula = power(test, 1000, warp=SHIFT, scores=SCORES).power
+    assert formula <= power(test, 1000, warp=SHIFT, scores=SCORES, method="simulated", repeats=300).high
 
 
 def test_scores_that_stray_add_their_variance() -> None:
@@ -221,8 +221,8 @@ def test_bins_against_the_noncentral_law() -> None:
 def test_recorded_scores_stand_for_their_law() -> None:
     grid = stats.beta(2, 2).ppf((np.arange(20_000) + 0.5) / 20_000)
     for test in ("calibration_in_the_large", "ecce_mad", "hosmer_lemeshow"):
-        law = sample_size(test, warp=SHIFT, scores=LAW).n
-        assert sample_size(test, warp=SHIFT, scores=grid).n == pytest.approx(law, rel=0.005)
+        distribution = sample_size(test, warp=SHIFT, scores=SCORES).n
+        assert sample_size(test, warp=SHIFT, scores=grid).n == pytest.approx(distribution, rel=0.005)
     y = np.zeros(len(grid), int)
     sketch = cal.Sketch.of(y, grid)
     assert sample_size("ecce_mad", warp=SHIFT, scores=sketch).n == pytest.approx(1191, rel=0.005)
@@ -236,12 +236,12 @@ def test_ways_to_name_a_deviation_agree() -> None:
     assert one == power("ecce_mad", 500, warp=SHIFT).power
     curve = power("ecce_mad", 500, mu=lambda s: s * math.exp(0.2) / (1 - s + s * math.exp(0.2))).power
     assert curve == pytest.approx(one, abs=1e-9)
-    plain = power("ecce_r", 800, deviation=0.03, scores=LAW).power
+    plain = power("ecce_r", 800, deviation=0.03, scores=SCORES).power
     assert plain == pytest.approx(
-        power("ecce_r", 800, mu=lambda s: np.minimum(s + 0.03, 1), scores=LAW).power, abs=1e-4
+        power("ecce_r", 800, mu=lambda s: np.minimum(s + 0.03, 1), scores=SCORES).power, abs=1e-4
     )
-    down = power("calibration_in_the_large", 800, deviation=-0.03, scores=LAW).power
-    assert down == pytest.approx(power("calibration_in_the_large", 800, deviation=0.03, scores=LAW).power, abs=1e-9)
+    down = power("calibration_in_the_large", 800, deviation=-0.03, scores=SCORES).power
+    assert down == pytest.approx(power("calibration_in_the_large", 800, deviation=0.03, scores=SCORES).power, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_any_function_that_gives_a_p_value_will_do() -> None:
     want = float(stats.binom.pmf(cut, 100, 0.7).sum())
     assert found.test == "sign_test"
     assert abs(found.power - want) <= 3 * math.sqrt(want * (1 - want) / 300) + 1e-9
-    assert power(betting_test, 300, deviation=0.15, bins=2, repeats=30).power > 0.5
+    assert power(sequential_test, 300, deviation=0.15, bins=2, repeats=30).power > 0.5
 
 
 def test_a_simulated_number_of_rows() -> None:

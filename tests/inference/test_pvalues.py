@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import calibrant as cal
-from calibrant.inference.metric_tests import Asked
+from calibrant.inference import metric_tests
 from calibrant.inference.pvalues import compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from calibrant.inference.significance import _min_p
 
@@ -108,11 +108,11 @@ def test_a_few_outcomes_without_a_value_are_left_out() -> None:
     hits = np.array([sum(outcome) for outcome in outcomes])
     mixed = (hits > 0) & (hits < 6)
     metric: Any = BothKinds()
-    asked = Asked(metric, {}, [], 4 / 6, 0.05, "greater", 5, 0)
+    asked = metric_tests.TestInput(metric, {}, [], 4 / 6, 0.05, "greater", 5, 0)
     found, null = compared_with_every_outcome(asked, cal.views.View(p, np.array([0, 1, 1, 1, 0, 1], np.uint8)))
     assert len(null) == 62
     assert found.pvalue == pytest.approx(chance[mixed & (hits >= 4)].sum() / chance[mixed].sum())
-    assert f"less 2 without a value (probability {chance[~mixed].sum():.2g})" in found.law
+    assert f"less 2 without a value (probability {chance[~mixed].sum():.2g})" in found.null_distribution
 
 
 def test_infinite_values_tie_with_each_other() -> None:
@@ -122,26 +122,26 @@ def test_infinite_values_tie_with_each_other() -> None:
     assert exact > 0.95**5 - 1e-12
     drawn = cal.assess(y, p, metric="expected_observed_ratio", method="consistency", rng=0)
     assert drawn.pvalue == pytest.approx(exact, abs=0.06)
-    assert drawn.threshold == np.inf
+    assert drawn.critical_value == np.inf
 
 
 def test_every_draw_has_the_p_value_of_its_rank() -> None:
     metric = cal.catalogue["brier"]
     null = np.array([0.3, 0.1, 0.2, np.nan, 0.2])
-    asked = Asked(metric, {}, [], 0.2, 0.05, "two-sided", 5, 0)
+    asked = metric_tests.TestInput(metric, {}, [], 0.2, 0.05, "two-sided", 5, 0)
     assert pvalues_of_draws(asked, null).tolist() == [2 / 5, 2 / 5, 1.0, 1.0, 1.0]  # the sample ties with two of them
-    asked = Asked(metric, {}, [], 0.2, 0.05, "greater", 5, 0)
+    asked = metric_tests.TestInput(metric, {}, [], 0.2, 0.05, "greater", 5, 0)
     assert pvalues_of_draws(asked, null).tolist() == [1 / 5, 1.0, 4 / 5, 1.0, 4 / 5]
 
 
 def beyond(found: cal.inference.SignificanceResult) -> bool:
     """Whether the value lies outside what the thresholds allow."""
-    if found.threshold is None:
+    if found.critical_value is None:
         raise AssertionError("no threshold")
     if found.alternative == "less":
-        return found.statistic < found.threshold
-    low = found.lower_threshold is not None and found.statistic < found.lower_threshold
-    return low or found.statistic > found.threshold
+        return found.statistic < found.critical_value
+    low = found.lower_critical_value is not None and found.statistic < found.lower_critical_value
+    return low or found.statistic > found.critical_value
 
 
 SIGNED = ["brier", "nll", "esce", "expected_observed_ratio", "calibration_in_the_large"]
@@ -157,7 +157,7 @@ def test_values_outside_the_thresholds_are_those_that_are_rejected(metric: str, 
             score = np.clip(drawn.y_prob**shift, 0.001, 0.999)
             words: dict[str, Any] = {"metric": metric, "alternative": alternative, "rng": 0, "n_resamples": 399}
             found = cal.assess(drawn.y_true, score, method="consistency", **words)
-            assert (found.lower_threshold is None) == (alternative != "two-sided")
+            assert (found.lower_critical_value is None) == (alternative != "two-sided")
             assert beyond(found) == found.rejected
             rejected.append(found.rejected)
     assert 0 < sum(rejected) < len(rejected)
@@ -188,7 +188,7 @@ def test_thresholds_of_normal_laws_have_a_p_value_of_alpha(
         found = cal.assess(y, p, metric=metric, method="normal", alternative=alternative, **words, **weight)
         assert beyond(found) == found.rejected
         rejected.append(found.rejected)
-        limits.add((found.lower_threshold, found.threshold))
+        limits.add((found.lower_critical_value, found.critical_value))
     assert len(limits) == 1
     assert (next(iter(limits))[0] is None) == (alternative != "two-sided")
     if metric not in ("ecd", "spiegelhalter_z"):
@@ -200,13 +200,13 @@ def test_the_threshold_of_a_mean_is_two_deviations_of_it() -> None:
     y = (np.arange(400) % 2 == 0).astype(int)
     found = cal.assess(y, p, metric="calibration_in_the_large")
     two = stats.norm.isf(0.025) * np.sqrt((p * (1 - p)).sum()) / 400
-    assert (found.lower_threshold, found.threshold) == pytest.approx((-two, two))
+    assert (found.lower_critical_value, found.critical_value) == pytest.approx((-two, two))
     drawn = cal.assess(y, p, metric="calibration_in_the_large", method="consistency", n_resamples=3999, rng=0)
-    assert drawn.threshold == pytest.approx(two, rel=0.05)
+    assert drawn.critical_value == pytest.approx(two, rel=0.05)
     ratio = cal.assess(y, p, metric="expected_observed_ratio")
     total = p.sum()
-    assert ratio.threshold == pytest.approx(total / (total - 400 * two))
-    assert ratio.lower_threshold == pytest.approx(total / (total + 400 * two))
+    assert ratio.critical_value == pytest.approx(total / (total - 400 * two))
+    assert ratio.lower_critical_value == pytest.approx(total / (total + 400 * two))
 
 
 @pytest.mark.parametrize(
@@ -214,31 +214,31 @@ def test_the_threshold_of_a_mean_is_two_deviations_of_it() -> None:
     [("cox_slope", 1 - 0.4755, 1 + 0.4755), ("esce", -1.4755, 1.4755), ("expected_observed_ratio", 1 / 1.4755, 1.4755)],
 )
 def test_thresholds_of_two_sides_are_as_far_from_the_ideal(metric: str, low: float, high: float) -> None:
-    asked = Asked(cal.catalogue[metric], {}, [], 1.0, 0.05, "two-sided", 1001, 0)
+    asked = metric_tests.TestInput(cal.catalogue[metric], {}, [], 1.0, 0.05, "two-sided", 1001, 0)
     found = compared_with_draws(asked, np.linspace(1, 1.5, 1001))
-    assert (found.lower_threshold, found.threshold) == pytest.approx((low, high))
+    assert (found.lower_critical_value, found.critical_value) == pytest.approx((low, high))
 
 
 def test_both_thresholds_are_said() -> None:
     drawn = cal.make_miscalibrated(2000, warp=cal.simulate.temperature(0.5), rng=0)
     found = cal.assess(drawn.y_true, drawn.y_prob, metric="brier", rng=0)
     assert found.rejected
-    assert found.lower_threshold is not None
-    assert found.threshold is not None
-    assert found.statistic < found.lower_threshold < found.threshold
-    said = f"below {found.lower_threshold:.4f} or beyond {found.threshold:.4f}"
-    assert f"threshold at 0.05: {said}" in repr(found)
+    assert found.lower_critical_value is not None
+    assert found.critical_value is not None
+    assert found.statistic < found.lower_critical_value < found.critical_value
+    said = f"below {found.lower_critical_value:.4f} or beyond {found.critical_value:.4f}"
+    assert f"critical value at 0.05: {said}" in repr(found)
     assert said in found._repr_html_()
-    assert found.to_dict()["lower_threshold"] == found.lower_threshold
-    assert found.to_frame()["lower_threshold"].tolist() == [found.lower_threshold]
+    assert found.to_dict()["lower_critical_value"] == found.lower_critical_value
+    assert found.to_frame()["lower_critical_value"].tolist() == [found.lower_critical_value]
     calm = cal.make_calibrated(400, rng=2)
     quiet = cal.assess(calm.y_true, calm.y_prob, metric="cox_slope", method="consistency", rng=0)
     assert "400 rows would have shown a value below 0." in quiet.verdict
     assert " or beyond 1." in quiet.verdict
     table = cal.assess_many(drawn.y_true, drawn.y_prob, metrics=["brier", "ece"], rng=0, n_resamples=99)
-    assert table["ece"].lower_threshold is None
+    assert table["ece"].lower_critical_value is None
     assert "below " in repr(table)
-    assert table.to_frame()["lower_threshold"].notna().tolist() == [True, False]
+    assert table.to_frame()["lower_critical_value"].notna().tolist() == [True, False]
 
 
 def test_an_error_has_no_values_below_its_ideal() -> None:
@@ -246,15 +246,15 @@ def test_an_error_has_no_values_below_its_ideal() -> None:
     words: dict[str, Any] = {"metric": "ece", "rng": 0, "n_resamples": 99}
     both = cal.assess(drawn.y_true, drawn.y_prob, alternative="two-sided", **words)
     one = cal.assess(drawn.y_true, drawn.y_prob, **words)
-    assert both.lower_threshold is None
-    assert (both.threshold, both.pvalue) == (one.threshold, one.pvalue)
+    assert both.lower_critical_value is None
+    assert (both.critical_value, both.pvalue) == (one.critical_value, one.pvalue)
 
 
 def test_a_threshold_that_no_value_reaches_is_infinite_on_both_sides() -> None:
     drawn = cal.assess([0] * 5, [0.05] * 5, metric="expected_observed_ratio", method="consistency", rng=0)
-    assert (drawn.lower_threshold, drawn.threshold) == (-np.inf, np.inf)
+    assert (drawn.lower_critical_value, drawn.critical_value) == (-np.inf, np.inf)
     assert "would have shown" not in drawn.verdict
-    assert drawn.to_dict()["lower_threshold"] == "-inf"
+    assert drawn.to_dict()["lower_critical_value"] == "-inf"
 
 
 @pytest.mark.parametrize("draws", [19, 39, 99, 200])
@@ -267,11 +267,13 @@ def test_critical_values_agree_with_p_values_for_every_value(metric: str, altern
     tried = np.concatenate([null, null + 1e-6, null - 1e-6, [0.0, 50.0]])
     for alpha in (0.01, 0.05, 0.1):
         for own in np.clip(tried, 0, None).tolist():
-            asked = Asked(cal.catalogue[metric], {}, [], own, alpha, alternative, draws, 0)
+            asked = metric_tests.TestInput(cal.catalogue[metric], {}, [], own, alpha, alternative, draws, 0)
             found = compared_with_draws(asked, null)
-            assert found.threshold is not None
-            outside = own < found.threshold - 1e-12 if alternative == "less" else own > found.threshold + 1e-12
-            outside |= found.lower_threshold is not None and own < found.lower_threshold - 1e-12
+            assert found.critical_value is not None
+            outside = (
+                own < found.critical_value - 1e-12 if alternative == "less" else own > found.critical_value + 1e-12
+            )
+            outside |= found.lower_critical_value is not None and own < found.lower_critical_value - 1e-12
             assert outside == (found.pvalue <= alpha)
 
 
@@ -281,17 +283,17 @@ def test_critical_values_of_enumeration_agree_with_p_values(metric: str) -> None
     significant = 0
     for y in product((0, 1), repeat=len(p)):
         found = cal.assess(y, p, metric=metric, method="enumeration", alpha=0.1)
-        assert found.threshold is not None
-        outside = found.statistic > found.threshold + 1e-9
-        outside |= found.lower_threshold is not None and found.statistic < found.lower_threshold - 1e-9
+        assert found.critical_value is not None
+        outside = found.statistic > found.critical_value + 1e-9
+        outside |= found.lower_critical_value is not None and found.statistic < found.lower_critical_value - 1e-9
         assert outside == found.rejected
         significant += found.rejected
     assert significant > 0
 
 
 def test_too_few_draws_have_no_critical_value() -> None:
-    asked = Asked(cal.catalogue["ece"], {}, [], 0.5, 0.01, "greater", 50, 0)
-    assert compared_with_draws(asked, np.linspace(0, 0.2, 50)).threshold == np.inf
+    asked = metric_tests.TestInput(cal.catalogue["ece"], {}, [], 0.5, 0.01, "greater", 50, 0)
+    assert compared_with_draws(asked, np.linspace(0, 0.2, 50)).critical_value == np.inf
 
 
 def test_the_smallest_p_value_keeps_its_level_by_exchangeability() -> None:
@@ -305,7 +307,7 @@ def test_the_smallest_p_value_keeps_its_level_by_exchangeability() -> None:
         for own in range(draws + 1):
             null = np.delete(table, own, axis=0)
             asked = [
-                Asked(m, {}, [], table[own, i], alpha, "two-sided" if m.signed else "greater", draws, 0)
+                metric_tests.TestInput(m, {}, [], table[own, i], alpha, "two-sided" if m.signed else "greater", draws, 0)
                 for i, m in enumerate(asked_of)
             ]
             pvalues = np.array([compared_with_draws(a, null[:, i]).pvalue for i, a in enumerate(asked)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.inference.pairdraws import Series, skce_draws
+from calibrant.inference.pair_resampling import Series, skce_draws
 from calibrant.inference.resampling import PredictionSampler, generator
 from calibrant.metrics.kernel import pairs
 from calibrant.metrics.kernel.pairs import Cloud, _median_distance, _middle_two
@@ -143,8 +143,8 @@ def test_resamples_of_pairs_are_the_same_for_any_number_of_workers_and_blocks(mo
     assert again.sample is not None
     assert found == again
     assert found.sample.tolist() == again.sample.tolist()
-    monkeypatch.setattr("calibrant.inference.pairdraws.COUNT_ENTRIES", 1000)
-    monkeypatch.setattr("calibrant.inference.pairdraws.TILE", 64)
+    monkeypatch.setattr("calibrant.inference.pair_resampling.COUNT_ENTRIES", 1000)
+    monkeypatch.setattr("calibrant.inference.pair_resampling.TILE", 64)
     small = cal.interval(y, p, **words)
     np.testing.assert_allclose(small.sample, found.sample, rtol=0, atol=1e-14)  # type: ignore[arg-type]
 

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import calibrant as cal
-from calibrant.inference.bets import (
+from calibrant.inference.e_values import (
     beta_fits,
     isotonic_rates,
     learnt_before,
@@ -20,7 +20,7 @@ from calibrant.inference.bets import (
     online_bets,
     transforms,
 )
-from calibrant.inference.sequential import EValue, betting_test, pit_test, safe_hosmer_lemeshow
+from calibrant.inference.sequential import EValue, pit_test, safe_hosmer_lemeshow, sequential_test
 from calibrant.views.view import VectorView
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
@@ -31,13 +31,13 @@ def row_by_row(y: Any, p: Any) -> EValue:
 
 
 def in_bins(y: Any, p: Any) -> EValue:
-    return betting_test(y, p, bins=3)
+    return sequential_test(y, p, bins=3)
 
 
 TESTS = {
     "halves": safe_hosmer_lemeshow,
     "row_by_row": row_by_row,
-    "betting": betting_test,
+    "betting": sequential_test,
     "bins": in_bins,
     "pit": pit_test,
 }
@@ -120,7 +120,7 @@ def test_a_bet_is_a_rival_score() -> None:
     p = rng.uniform(0.05, 0.95, 200)
     y = (rng.random(200) < p).astype(float)
     rival = p + online_bets(y, p) * p * (1 - p)
-    np.testing.assert_allclose(betting_test(y, p).log_path, likelihood_path(y, p, rival), atol=1e-12)
+    np.testing.assert_allclose(sequential_test(y, p).log_path, likelihood_path(y, p, rival), atol=1e-12)
 
 
 def every(p: list[float], test: Any) -> tuple[float, float]:
@@ -173,13 +173,13 @@ def test_wrong_scores_are_found(name: str) -> None:
 
 def test_overconfidence_needs_bins() -> None:
     drawn = cal.make_miscalibrated(3000, warp=cal.simulate.temperature(2), rng=0)
-    assert betting_test(drawn.y_true, drawn.y_prob, bins=10).rejected
-    assert not betting_test(drawn.y_true, drawn.y_prob).rejected
+    assert sequential_test(drawn.y_true, drawn.y_prob, bins=10).rejected
+    assert not sequential_test(drawn.y_true, drawn.y_prob).rejected
 
 
 def test_a_mixture_is_the_mean_of_its_parts() -> None:
     drawn = cal.make_calibrated(300, rng=0)
-    found = betting_test(drawn.y_true, drawn.y_prob, bins=4)
+    found = sequential_test(drawn.y_true, drawn.y_prob, bins=4)
     assert len(found.parts) == 6
     assert found.value == pytest.approx(found.parts.mean(), rel=1e-12)
     np.testing.assert_allclose(found.parts[5], found.parts[1:5].prod(), rtol=1e-12)
@@ -215,7 +215,7 @@ def test_degenerate_data_have_a_value(name: str, y: list[int], p: list[float]) -
 
 
 def test_many_gains_stay_finite_as_logarithms() -> None:
-    found = betting_test([1] * 5000, [0.2] * 5000)
+    found = sequential_test([1] * 5000, [0.2] * 5000)
     assert found.value == math.inf
     assert np.isfinite(found.log_path).all()
     assert found.pvalue == pytest.approx(math.exp(-found.log_path.max()), abs=0)
@@ -232,7 +232,7 @@ def test_transforms_of_two_classes() -> None:
 
 
 def test_transforms_of_right_forecasts_are_uniform() -> None:
-    drawn = cal.make_calibrated(4000, law=(0.5, 1, 2, 1), rng=0)
+    drawn = cal.make_calibrated(4000, distribution=(0.5, 1, 2, 1), rng=0)
     point, _ = transforms(VectorView(drawn.y_prob, drawn.y_true, None), np.random.default_rng(1))
     assert stats.kstest(point, "uniform").pvalue > 0.01
 
@@ -262,7 +262,9 @@ def _stream() -> np.random.PCG64:
 
 
 def test_pit_sees_several_classes_and_late_labels() -> None:
-    drawn = cal.make_miscalibrated(3000, warp=cal.simulate.softmax_map(1.0, (1.0, 0.0, -1.0)), law=(1, 1, 1), rng=0)
+    drawn = cal.make_miscalibrated(
+        3000, warp=cal.simulate.softmax_map(1.0, (1.0, 0.0, -1.0)), distribution=(1, 1, 1), rng=0
+    )
     assert pit_test(drawn.y_true, drawn.y_prob).rejected
     late = pit_test(drawn.y_true, drawn.y_prob, lag=3)
     assert late.rejected
@@ -281,7 +283,7 @@ def test_seeds_repeat() -> None:
 
 
 def test_results_speak() -> None:
-    found = betting_test([1] * 40, [0.5] * 40)
+    found = sequential_test([1] * 40, [0.5] * 40)
     assert found.rejected_at == int(np.argmax(found.path >= 20)) + 1
     assert found.pvalue == pytest.approx(1 / found.path.max(), rel=1e-12)
     assert "rejected" in found.verdict
@@ -298,35 +300,35 @@ def test_results_speak() -> None:
 def test_what_has_no_order_is_refused() -> None:
     y, p = A
     for weights in ({"sample_weight": [1, 2, 1, 1]}, {"counts": [1, 2, 1, 1]}):
-        for test in (safe_hosmer_lemeshow, betting_test, pit_test):
+        for test in (safe_hosmer_lemeshow, sequential_test, pit_test):
             with pytest.raises(cal.errors.WeightsNotSupportedError):
                 test(y, p, **weights)
-    assert betting_test(y, p, counts=[1, 1, 1, 1]).value == betting_test(y, p).value
+    assert sequential_test(y, p, counts=[1, 1, 1, 1]).value == sequential_test(y, p).value
     with pytest.raises(cal.errors.ArgumentError, match="Sketch"):
-        betting_test(cal.Sketch.of(y, p))
+        sequential_test(cal.Sketch.of(y, p))
 
 
 def test_bad_arguments_are_named() -> None:
     y, p = A
     with pytest.raises(cal.errors.UndefinedMetricError, match="soft"):
-        betting_test([0.2, 0.5, 0.5, 1.0], p, soft=True)
+        sequential_test([0.2, 0.5, 0.5, 1.0], p, soft=True)
     rows = np.full((4, 3), 1 / 3)
     with pytest.raises(cal.errors.LensError):
-        betting_test([0, 1, 2, 0], rows, lens="classwise")
+        sequential_test([0, 1, 2, 0], rows, lens="classwise")
     with pytest.raises(cal.errors.LensError):
-        betting_test([0, 1, 2, 0], rows, lens="canonical")
+        sequential_test([0, 1, 2, 0], rows, lens="canonical")
     with pytest.raises(cal.errors.UnknownArgumentError):
-        betting_test(y, p, bin=3)
+        sequential_test(y, p, bin=3)
     for words in ({"alpha": 0}, {"alpha": 1.5}, {"splits": 0}):
         with pytest.raises(cal.errors.ArgumentError):
             safe_hosmer_lemeshow(y, p, **words)
     with pytest.raises(cal.errors.ArgumentError):
-        betting_test(y, p, bins=0)
-    assert betting_test([0, 1, 2, 0], rows).lens == "top_label"
+        sequential_test(y, p, bins=0)
+    assert sequential_test([0, 1, 2, 0], rows).lens == "top_label"
     view = cal.views.View(np.array(p), np.array(y))
-    assert betting_test(view).value == betting_test(y, p).value
+    assert sequential_test(view).value == sequential_test(y, p).value
     with pytest.raises(cal.errors.LensError):
-        betting_test(view, lens="top_label")
+        sequential_test(view, lens="top_label")
 
 
 def test_ten_thousand_rows_are_no_more_work_than_ten_times_a_thousand() -> None:

@@ -124,7 +124,7 @@ def test_sketches_are_assessed() -> None:
     found = cal.assess(sketch, metric="ece", rng=0, n_resamples=99)
     plain = cal.assess(y, p, metric="ece", rng=0, n_resamples=99)
     assert found.pvalue == plain.pvalue
-    assert found.threshold == pytest.approx(plain.threshold, rel=1e-6)
+    assert found.critical_value == pytest.approx(plain.critical_value, rel=1e-6)
     low = cal.interval(sketch, metric="ece", rng=0, n_resamples=200)
     assert (low.low, low.high) == pytest.approx(
         (lambda i: (i.low, i.high))(cal.interval(y, p, metric="ece", rng=0, n_resamples=200)), rel=1e-6

@@ -10,13 +10,13 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import (
+    BoundaryScoresWarning,
     CalibrantWarning,
     EdgeRoundingWarning,
     HardPredictionsWarning,
     InputWarning,
     ProbabilitiesAsLogitsWarning,
     ReversedClassesWarning,
-    SureScoresWarning,
 )
 
 
@@ -125,27 +125,27 @@ def test_scores_of_0_and_1_in_log_odds(metric: str) -> None:
     p[[3, 7, 11]] = [1.0, 0.0, 1e-13]
     y[[3, 7, 11]] = 0, 1, 0
     predictions = cal.Predictions(y, p)
-    with pytest.warns(SureScoresWarning, match=f"{metric}: 3 of 300 rows have a score within 1e-12 of 0 or 1"):
+    with pytest.warns(BoundaryScoresWarning, match=f"{metric}: 3 of 300 rows have a score within 1e-12 of 0 or 1"):
         formula(predictions)
     with warnings.catch_warnings():  # once is enough
         warnings.simplefilter("error")
         formula(predictions)
-    with pytest.warns(SureScoresWarning, match="3 of 300"):
+    with pytest.warns(BoundaryScoresWarning, match="3 of 300"):
         cal.evaluate(y, p, metrics=[metric])
 
 
 def test_sure_scores_in_tests_curves_and_calibrators() -> None:
     y, p = two(300, 2, 2)
     p[0], y[0] = 1.0, 0
-    with pytest.warns(SureScoresWarning, match="1 of 300"):
+    with pytest.warns(BoundaryScoresWarning, match="1 of 300"):
         cal.assess(y, p, metric="cox_slope")
-    with pytest.warns(SureScoresWarning, match="1 of 300"):
+    with pytest.warns(BoundaryScoresWarning, match="1 of 300"):
         cal.giviti_test(y, p)
-    with pytest.warns(SureScoresWarning, match="1 of 300"):
+    with pytest.warns(BoundaryScoresWarning, match="1 of 300"):
         cal.ici(y, p, smoother="rcs")
     cal.ici(y, p)  # reads no log-odds
     for name in ("PlattScaling", "BetaCalibration", "QuadraticLogit", "ScalingBinning", "TemperatureScaling"):
-        with pytest.warns(SureScoresWarning, match=f"{name}: 1 of 300 rows give their class a probability below"):
+        with pytest.warns(BoundaryScoresWarning, match=f"{name}: 1 of 300 rows give their class a probability below"):
             getattr(cal, name)().fit(p, y)
     cal.IsotonicCalibration().fit(p, y)
     y[0] = 1  # sure and right
@@ -211,7 +211,7 @@ def test_every_hint_is_a_warning_of_calibrant() -> None:
         HardPredictionsWarning,
         ProbabilitiesAsLogitsWarning,
         ReversedClassesWarning,
-        SureScoresWarning,
+        BoundaryScoresWarning,
     ):
         assert issubclass(kind, InputWarning)
         assert issubclass(kind, CalibrantWarning)

@@ -334,14 +334,14 @@ def test_an_impossible_outcome_is_named(tmp_path: Path) -> None:
     json.loads(monitor.status().to_json())
 
 
-@pytest.mark.parametrize(("law", "n"), [((1, 499), 300), ((2, 2), 1), ((2, 2), 40), ((0.05, 0.05), 60)])
+@pytest.mark.parametrize(("distribution", "n"), [((1, 499), 300), ((2, 2), 1), ((2, 2), 40), ((0.05, 0.05), 60)])
 @pytest.mark.parametrize("warp", [lambda p: p, lambda p: 0.2 * p, lambda p: 0.3 * p + 0.1])
-def test_the_interval_of_the_gap_covers(law: tuple[float, float], n: int, warp: Any) -> None:
+def test_the_interval_of_the_gap_covers(distribution: tuple[float, float], n: int, warp: Any) -> None:
     """Also where events are rare, rows are few, scores are nearly certain, and where the gap is not 0."""
     rng = np.random.default_rng(4)
     covered = 0
     for _ in range(200):
-        p = rng.beta(*law, n)
+        p = rng.beta(*distribution, n)
         q = warp(p)
         sketch = cal.Sketch.of((rng.random(n) < q).astype(int), p)
         low, high = gap_interval(sketch)

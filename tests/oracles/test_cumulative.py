@@ -1,4 +1,4 @@
-"""Cumulative metrics against literal definitions in fractions, their limit laws against mpmath, and their null by enumeration."""
+"""Cumulative metrics against literal definitions in fractions, their limit distributions against mpmath, and their null by enumeration."""
 
 from __future__ import annotations
 

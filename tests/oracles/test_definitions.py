@@ -30,7 +30,7 @@ from .more_cases import MORE_OPTIONS
 
 # The cases are made to lie on edges, at 0 and 1, and to be all 0 and 1.
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning"),
+    pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning"),
     pytest.mark.filterwarnings("ignore::calibrant.errors.EdgeRoundingWarning"),
     pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning"),
 ]

@@ -281,7 +281,7 @@ def test_anchors_are_tested_one_by_one() -> None:
     view = cal.views.VectorView(p, y, None)
     tests = anchor_tests(view)
     assert len(tests) == 6
-    assert cal.knn_chi2(y, p) == min(tests, key=lambda test: test.p_value).statistic
+    assert cal.knn_chi2(y, p) == min(tests, key=lambda test: test.pvalue).statistic
     for test in tests:
         nearest = np.argsort(((p - test.anchor) ** 2).sum(axis=1))[: test.neighbours]
         counts = np.bincount(y[nearest], minlength=3)

@@ -20,15 +20,15 @@ from calibrant.recalibration.scores import TrainingData, dealt, fold_of_rows, or
 
 
 def test_overconfidence_is_repaired_and_calibration_left_alone() -> None:
-    for law in ((1, 1), (1, 1, 1)):
-        sure = cal.make_miscalibrated(2000, law=law, warp=cal.simulate.temperature(2.0), rng=0)
+    for distribution in ((1, 1), (1, 1, 1)):
+        sure = cal.make_miscalibrated(2000, distribution=distribution, warp=cal.simulate.temperature(2.0), rng=0)
         found = cal.recalibrate(sure.y_true, sure.y_prob)
         assert found.method != "none"
         assert found.gain > 0.01
         best = next(c for c in found.candidates if c.method == found.method)
         assert best.low > 0
         assert best.loss == min(c.loss for c in found.candidates)
-        new = cal.make_miscalibrated(2000, law=law, warp=cal.simulate.temperature(2.0), rng=1)
+        new = cal.make_miscalibrated(2000, distribution=distribution, warp=cal.simulate.temperature(2.0), rng=1)
         assert cal.nll(new.y_true, found.predict_proba(new.y_prob)) < cal.nll(new.y_true, new.y_prob) - 0.01
         assert found.method in repr(found)
         assert len(found.to_frame()) == len(found.candidates)
@@ -93,7 +93,7 @@ def test_logits_weights_and_losses(loss: str) -> None:
     weight = rng.integers(1, 4, 500)
     found = cal.recalibrate(y, z, input="logit", loss=loss, sample_weight=weight, method=["temperature", "vector"])  # type: ignore[arg-type]
     assert found.method != "none"
-    assert found.map.predict_proba(z[:5] + 1).shape == (5, 4)
+    assert found.calibrator.predict_proba(z[:5] + 1).shape == (5, 4)
     assert found.loss == loss
 
 
@@ -138,7 +138,7 @@ def test_a_map_at_its_bound_is_passed_over_for_one_that_is_not() -> None:
         == "every label has the largest logit of its row, so the best temperature is 0; 0.001 is used"
     )
     assert "temperature was passed over in spite of its lower loss (every label has" in found.note
-    between = found.map.predict_proba([0.3, 0.45, 0.55, 0.7])[:, 1]
+    between = found.calibrator.predict_proba([0.3, 0.45, 0.55, 0.7])[:, 1]
     assert ((between > 0.02) & (between < 0.98)).all()
     assert "0.001 is used" in repr(found)
     assert found.to_dict()["candidates"][1]["note"] == by_name["temperature"].note
@@ -169,17 +169,22 @@ def test_of_two_maps_that_warn_the_better_is_chosen_where_nothing_else_helps() -
             warn_caller("wary too")
 
     y, p = separated()
-    maps = {"none": Identity(), "temperature": cal.TemperatureScaling(), "wary": Wary(), "calm": cal.PlattScaling()}
+    calibrators = {
+        "none": Identity(),
+        "temperature": cal.TemperatureScaling(),
+        "wary": Wary(),
+        "calm": cal.PlattScaling(),
+    }
     data = TrainingData(cal.Predictions(y, p))
     losses = {"none": 0.4, "wary": 0.2, "temperature": 0.1}
     found = [Candidate(name, loss, 0.4 - loss, 0.0, 1.0, 0.0) for name, loss in losses.items()]
-    best, map, told = _chosen(found, maps, data)
-    assert (best.method, type(map)) == ("temperature", cal.TemperatureScaling)
+    best, calibrator, told = _chosen(found, calibrators, data)
+    assert (best.method, type(calibrator)) == ("temperature", cal.TemperatureScaling)
     assert list(told) == ["temperature", "wary"]
     assert told["wary"] == "wary too"
     calm = Candidate("calm", 0.3, 0.1, 0.0, 1.0, 0.0)
-    best, map, told = _chosen([*found, calm], maps, data)
-    assert (best.method, type(map)) == ("calm", cal.PlattScaling)
+    best, calibrator, told = _chosen([*found, calm], calibrators, data)
+    assert (best.method, type(calibrator)) == ("calm", cal.PlattScaling)
     assert list(told) == ["temperature", "wary"]
 
 
@@ -195,8 +200,8 @@ def test_names_of_classes_keep_their_types(tmp_path: Path) -> None:
     data = cal.make_miscalibrated(200, warp=cal.simulate.temperature(2.0), rng=0)
     for names in ([1, "a"], ["a", 1], [1, 2.5], ["a", "b"], [True, "a"]):
         labels = np.array(names, dtype=object)[data.y_true]
-        map = cal.recalibrate(labels, data.y_prob, classes=names, method="platt").map
-        for one in (map, load(save(map, tmp_path / "map.json"))):
+        calibrator = cal.recalibrate(labels, data.y_prob, classes=names, method="platt").calibrator
+        for one in (calibrator, load(save(calibrator, tmp_path / "map.json"))):
             found = one.predict([0.01, 0.99]).tolist()
             assert found == names
             assert [type(name) for name in found] == [type(name) for name in names]
@@ -213,10 +218,10 @@ def test_other_warnings_than_ours_are_let_through() -> None:
     assert found.candidates[1].note == ""
 
 
-@pytest.mark.parametrize("law", [(1, 1), (1, 1, 1)])
+@pytest.mark.parametrize("distribution", [(1, 1), (1, 1, 1)])
 @pytest.mark.parametrize("loss", ["nll", "brier"])
-def test_losses_are_those_of_the_metrics(law: tuple[int, ...], loss: str) -> None:
-    data = cal.make_miscalibrated(400, law=law, warp=cal.simulate.temperature(2.0), rng=3)
+def test_losses_are_those_of_the_metrics(distribution: tuple[int, ...], loss: str) -> None:
+    data = cal.make_miscalibrated(400, distribution=distribution, warp=cal.simulate.temperature(2.0), rng=3)
     weight = np.random.default_rng(0).random(400) + 0.5
     found = cal.recalibrate(data.y_true, data.y_prob, loss=loss, method="temperature", sample_weight=weight)  # type: ignore[arg-type]
     plain, mapped = found.candidates
@@ -231,7 +236,7 @@ def test_losses_are_those_of_the_metrics(law: tuple[int, ...], loss: str) -> Non
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
-@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
 def test_labels_without_probability_are_told() -> None:
     rng = np.random.default_rng(0)
     y = (rng.random(800) < 0.3).astype(int)
@@ -271,7 +276,7 @@ def test_rows_come_in_every_form() -> None:
     ]
     assert [found.candidates for found in same] == [plain.candidates] * 5
     for found in same[3:]:
-        assert found.map.predict([0.01, 0.99]).tolist() == ["alive", "dead"]
+        assert found.calibrator.predict([0.01, 0.99]).tolist() == ["alive", "dead"]
     for found in (
         cal.recalibrate(frame, label="y", prob="p", sample_weight="w", method="platt"),
         cal.recalibrate(cal.Predictions(y, p, sample_weight=weight, groups=text), method="platt"),
@@ -301,7 +306,7 @@ def test_a_count_stands_for_so_many_rows() -> None:
 
 def test_the_choice_does_not_depend_on_the_order_of_rows() -> None:
     rng = np.random.default_rng(4)
-    data = cal.make_miscalibrated(600, law=(1, 1, 1), warp=cal.simulate.temperature(1.3), rng=1)
+    data = cal.make_miscalibrated(600, distribution=(1, 1, 1), warp=cal.simulate.temperature(1.3), rng=1)
     grades = np.round(data.y_prob[:, 0] * 4) / 5 + 0.1  # many rows are equal
     for y, p in ((data.y_true, data.y_prob), ((data.y_true == 0).astype(int), grades)):
         found = cal.recalibrate(y, p, sample_weight=1 + y % 2)
@@ -336,7 +341,7 @@ def test_many_counts_bear_more_maps() -> None:
 
 
 def test_rows_of_a_wider_tolerance_are_fitted() -> None:
-    data = cal.make_miscalibrated(300, law=(1, 1, 1), warp=cal.simulate.temperature(2.0), rng=0)
+    data = cal.make_miscalibrated(300, distribution=(1, 1, 1), warp=cal.simulate.temperature(2.0), rng=0)
     rough = data.y_prob.astype(np.float16)
     assert np.abs(rough.astype(float).sum(axis=1) - 1).max() > 1e-4
     found = cal.recalibrate(data.y_true, rough, method="temperature")

@@ -18,8 +18,8 @@ from calibrant.recalibration.persistence import load, save
 
 NAMES = np.array(["low", "high", "mid"])  # not in the order of the alphabet
 TURNED = ["mid", "low", "high"]
-FITTED = cal.make_miscalibrated(600, law=(1, 2, 3), warp=cal.simulate.temperature(1.7), rng=0)
-NEW = cal.make_miscalibrated(90, law=(1, 2, 3), warp=cal.simulate.temperature(1.7), rng=1)
+FITTED = cal.make_miscalibrated(600, distribution=(1, 2, 3), warp=cal.simulate.temperature(1.7), rng=0)
+NEW = cal.make_miscalibrated(90, distribution=(1, 2, 3), warp=cal.simulate.temperature(1.7), rng=1)
 LABELS = NAMES[FITTED.y_true]
 GROUPS = np.arange(600) % 2
 LIBRARIES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "lazy": pl.LazyFrame, "pyarrow": pa.table}
@@ -43,8 +43,8 @@ def turned(probs: Any) -> pd.DataFrame:
 @pytest.mark.parametrize("make", [cal.VectorScaling, cal.DirichletCalibration, cal.TemperatureScaling])
 def test_columns_name_the_classes(make: Any, library: str) -> None:
     plain = make().fit(FITTED.y_prob, FITTED.y_true)
-    map = make().fit(table(FITTED.y_prob, library=library), LABELS)
-    assert map.classes_.tolist() == NAMES.tolist()
+    calibrator = make().fit(table(FITTED.y_prob, library=library), LABELS)
+    assert calibrator.classes_.tolist() == NAMES.tolist()
     probs = plain.predict_proba(NEW.y_prob)
     forms = [
         NEW.y_prob,  # what has no names is read by position
@@ -54,54 +54,54 @@ def test_columns_name_the_classes(make: Any, library: str) -> None:
         turned(NEW.y_prob),
     ]
     for scores in forms:
-        assert same(map.predict_proba(scores), probs)
-        assert np.array_equal(map.predict(scores), NAMES[probs.argmax(axis=1)])
+        assert same(calibrator.predict_proba(scores), probs)
+        assert np.array_equal(calibrator.predict(scores), NAMES[probs.argmax(axis=1)])
 
 
 def test_the_same_rows_in_another_order_of_columns_are_the_rows_fitted_on() -> None:
-    map = cal.VectorScaling().fit(table(FITTED.y_prob), LABELS)
-    with pytest.warns(cal.FittedOnTheseRowsWarning):
-        map.predict_proba(turned(FITTED.y_prob))
+    calibrator = cal.VectorScaling().fit(table(FITTED.y_prob), LABELS)
+    with pytest.warns(cal.InSampleWarning):
+        calibrator.predict_proba(turned(FITTED.y_prob))
 
 
 def test_names_are_saved_and_evaluated(tmp_path: Path) -> None:
-    map = load(save(cal.VectorScaling().fit(table(FITTED.y_prob), LABELS), tmp_path / "map.json"))
-    probs = map.predict_proba(NEW.y_prob)
-    assert same(map.predict_proba(turned(NEW.y_prob)), probs)
+    calibrator = load(save(cal.VectorScaling().fit(table(FITTED.y_prob), LABELS), tmp_path / "map.json"))
+    probs = calibrator.predict_proba(NEW.y_prob)
+    assert same(calibrator.predict_proba(turned(NEW.y_prob)), probs)
     names = NAMES[NEW.y_true]
     for frame in (table(NEW.y_prob), turned(NEW.y_prob)):
-        found = cal.evaluate(names, frame, metrics="nll", map=map)
+        found = cal.evaluate(names, frame, metrics="nll", calibrator=calibrator)
         assert found["nll"] == pytest.approx(cal.nll(NEW.y_true, probs), rel=1e-12)
 
 
 def test_sorted_names_find_their_columns_too() -> None:
     order = np.argsort(NAMES)
-    map = cal.VectorScaling().fit(FITTED.y_prob[:, order], LABELS)  # an array: the classes are in sorted order
-    assert map.classes_.tolist() == sorted(NAMES.tolist())
-    probs = map.predict_proba(NEW.y_prob[:, order])
-    assert same(map.predict_proba(turned(NEW.y_prob)), probs)
+    calibrator = cal.VectorScaling().fit(FITTED.y_prob[:, order], LABELS)  # an array: the classes are in sorted order
+    assert calibrator.classes_.tolist() == sorted(NAMES.tolist())
+    probs = calibrator.predict_proba(NEW.y_prob[:, order])
+    assert same(calibrator.predict_proba(turned(NEW.y_prob)), probs)
     numbered = cal.VectorScaling().fit(FITTED.y_prob, FITTED.y_true)
     assert same(numbered.predict_proba(pd.DataFrame(NEW.y_prob)[[2, 0, 1]]), numbered.predict_proba(NEW.y_prob))
     assert same(numbered.predict_proba(table(NEW.y_prob, [1, 2, 3])), numbered.predict_proba(NEW.y_prob))
 
 
 def test_columns_of_which_only_some_are_classes_are_refused() -> None:
-    map = cal.VectorScaling().fit(table(FITTED.y_prob), LABELS)
+    calibrator = cal.VectorScaling().fit(table(FITTED.y_prob), LABELS)
     for names in (["low", "high", "middle"], ["mid", "low", "x"]):
         with pytest.raises(
             cal.ColumnError, match=r"scores: has the columns .* fitted on the classes \['low', 'high', 'mid'\]"
         ):
-            map.predict_proba(table(NEW.y_prob, names))
+            calibrator.predict_proba(table(NEW.y_prob, names))
     with pytest.raises(cal.ColumnError):
-        map.predict_proba(table(NEW.y_prob)[["high", "low"]])
+        calibrator.predict_proba(table(NEW.y_prob)[["high", "low"]])
 
 
 def test_a_class_without_rows_has_a_name() -> None:
     rows = FITTED.y_true != 1
     frame = table(FITTED.y_prob[rows])
-    map = cal.TemperatureScaling().fit(frame, LABELS[rows])
-    assert map.classes_.tolist() == NAMES.tolist()
-    assert map.temperature_ == cal.TemperatureScaling().fit(frame.to_numpy(), FITTED.y_true[rows]).temperature_
+    calibrator = cal.TemperatureScaling().fit(frame, LABELS[rows])
+    assert calibrator.classes_.tolist() == NAMES.tolist()
+    assert calibrator.temperature_ == cal.TemperatureScaling().fit(frame.to_numpy(), FITTED.y_true[rows]).temperature_
     with pytest.raises(cal.LabelError, match="y: holds 2 names, first 'low', and scores have 3 classes"):
         cal.TemperatureScaling().fit(frame.to_numpy(), LABELS[rows])
 
@@ -184,5 +184,5 @@ def test_names_of_other_columns_are_refused(library: str) -> None:
     with pytest.raises(cal.errors.LabelError, match=r"no columns of scores.*'p_low', 'p_high', 'p_mid'.*sorted order"):
         cal.VectorScaling().fit(named, LABELS)
     order = np.argsort(NAMES)
-    map = cal.VectorScaling().fit(FITTED.y_prob[:, order], LABELS)  # as scikit-learn's predict_proba has them
-    assert map.classes_.tolist() == sorted(NAMES)
+    calibrator = cal.VectorScaling().fit(FITTED.y_prob[:, order], LABELS)  # as scikit-learn's predict_proba has them
+    assert calibrator.classes_.tolist() == sorted(NAMES)

@@ -25,11 +25,11 @@ MAPS = [
 ]
 
 
-def fitted(map: Any, groups: Any) -> Any:
-    return type(map)(**map.get_params(deep=False)).fit(SCORE, Y, groups=groups)
+def fitted(calibrator: Any, groups: Any) -> Any:
+    return type(calibrator)(**calibrator.get_params(deep=False)).fit(SCORE, Y, groups=groups)
 
 
-@pytest.mark.parametrize("map", MAPS, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("calibrator", MAPS, ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize(
     "given",
     [
@@ -43,27 +43,27 @@ def fitted(map: Any, groups: Any) -> Any:
     ],
     ids=["object", "float", "int8", "list", "category", "nullable", "scalars"],
 )
-def test_names_are_known_in_any_type(map: Any, given: Any) -> None:
-    found = fitted(map, GROUP)
+def test_names_are_known_in_any_type(calibrator: Any, given: Any) -> None:
+    found = fitted(calibrator, GROUP)
     assert np.array_equal(found.predict_proba(NEW, given), found.predict_proba(NEW, NAMES))
 
 
-@pytest.mark.parametrize("map", MAPS, ids=lambda each: type(each).__name__)
-def test_a_missing_name_leaves_the_others_known(map: Any) -> None:
-    found = fitted(map, GROUP)
+@pytest.mark.parametrize("calibrator", MAPS, ids=lambda each: type(each).__name__)
+def test_a_missing_name_leaves_the_others_known(calibrator: Any) -> None:
+    found = fitted(calibrator, GROUP)
     some = np.array([*NAMES[:-1].tolist(), None], dtype=object)
     right = found.predict_proba(NEW, NAMES)
     assert np.array_equal(found.predict_proba(NEW, some)[:-1], right[:-1])
     holes = np.where(np.arange(12) == 11, np.nan, NAMES)
     assert np.array_equal(found.predict_proba(NEW, holes)[:-1], right[:-1])
     with pytest.raises(cal.GroupError, match="row 3 has no group"):
-        fitted(map, np.array([1, 2, 3, None, *GROUP[4:].tolist()], dtype=object))
+        fitted(calibrator, np.array([1, 2, 3, None, *GROUP[4:].tolist()], dtype=object))
 
 
 def test_text_of_a_frame_and_of_an_array_are_one() -> None:
     text = np.array(["x", "a", "b", "c"])[GROUP]
-    for map in MAPS:
-        found, other = fitted(map, text), fitted(map, pd.Series(text, dtype=object))
+    for calibrator in MAPS:
+        found, other = fitted(calibrator, text), fitted(calibrator, pd.Series(text, dtype=object))
         names = np.array(["x", "a", "b", "c"])[NAMES]
         assert np.array_equal(found.predict_proba(NEW, names.astype(object)), found.predict_proba(NEW, names))
         assert np.array_equal(other.predict_proba(NEW, names), found.predict_proba(NEW, names))
@@ -82,22 +82,22 @@ def test_numbers_are_not_their_text() -> None:
         found.predict_proba([0.2, 0.3], np.array([{}, {}], dtype=object))
 
 
-@pytest.mark.parametrize("map", MAPS, ids=lambda each: type(each).__name__)
-def test_names_of_several_types_are_kept_and_saved(map: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("calibrator", MAPS, ids=lambda each: type(each).__name__)
+def test_names_of_several_types_are_kept_and_saved(calibrator: Any, tmp_path: Path) -> None:
     mixed = np.array([None, "a", 2, 2.5], dtype=object)
-    found = fitted(map, mixed[GROUP])
+    found = fitted(calibrator, mixed[GROUP])
     again = load(save(found, tmp_path / "map.json"))
     assert again.groups_.tolist() == found.groups_.tolist()  # type: ignore[attr-defined]
     assert set(found.groups_.tolist()) == {"a", 2, 2.5}
-    right = fitted(map, GROUP).predict_proba(NEW, NAMES)
+    right = fitted(calibrator, GROUP).predict_proba(NEW, NAMES)
     for one in (found, again):
         assert one.predict_proba(NEW, mixed[NAMES]) == pytest.approx(right, abs=1e-12)
 
 
-def off(map: cal.MultiCalibration, score: Any, y: Any, groups: Any) -> list[float]:
+def off(calibrator: cal.MultiCalibration, score: Any, y: Any, groups: Any) -> list[float]:
     """How far each group is off, in standard errors, on the rows fitted on."""
-    with pytest.warns(cal.FittedOnTheseRowsWarning):
-        rate = map.predict_proba(score, groups)[:, 1]
+    with pytest.warns(cal.InSampleWarning):
+        rate = calibrator.predict_proba(score, groups)[:, 1]
     parts = [groups == name for name in np.unique(groups)]
     return [abs((rate - y)[rows].sum()) / np.sqrt((rate * (1 - rate))[rows].sum()) for rows in parts]
 
@@ -108,30 +108,30 @@ def test_multicalibration_mends_a_group_that_is_small_in_every_level() -> None:
     groups = rng.choice(["a", "b", "c", "d"], 6000, p=[0.5, 0.3, 0.15, 0.05])
     shift = np.select([groups == name for name in "bcd"], [0.8, -1.2, 1.5], 0.0)
     y = (rng.random(6000) < expit(logit(score) + shift)).astype(int)
-    map = cal.MultiCalibration(held_out=0).fit(score, y, groups=groups)
-    assert max(map.steps_[:, 2]) < 10
-    assert -1 in map.steps_[:, 2]  # all levels together
-    assert max(off(map, score, y, groups)) < 3
+    calibrator = cal.MultiCalibration(held_out=0).fit(score, y, groups=groups)
+    assert max(calibrator.steps_[:, 2]) < 10
+    assert -1 in calibrator.steps_[:, 2]  # all levels together
+    assert max(off(calibrator, score, y, groups)) < 3
     assert max(off(cal.MultiCalibration().fit(score, y, groups=groups), score, y, groups)) < 4
 
 
 def test_multicalibration_steps_of_a_whole_group_are_applied_as_fitted(tmp_path: Path) -> None:
-    map = cal.MultiCalibration(levels=4, held_out=0, max_rounds=1, min_size=20).fit(SCORE, Y, groups=GROUP)
-    (_, group, level), shift = map.steps_[0], map.shifts_[0]
+    calibrator = cal.MultiCalibration(levels=4, held_out=0, max_rounds=1, min_size=20).fit(SCORE, Y, groups=GROUP)
+    (_, group, level), shift = calibrator.steps_[0], calibrator.shifts_[0]
     assert level == -1
-    moved = map.predict_proba(NEW, np.full(12, group))[:, 1]
+    moved = calibrator.predict_proba(NEW, np.full(12, group))[:, 1]
     assert moved == pytest.approx(expit(logit(NEW) + shift), abs=1e-12)
-    again = load(save(map, tmp_path / "map.json"))
-    assert np.array_equal(again.predict_proba(NEW, NAMES), map.predict_proba(NEW, NAMES))  # type: ignore[call-arg]
+    again = load(save(calibrator, tmp_path / "map.json"))
+    assert np.array_equal(again.predict_proba(NEW, NAMES), calibrator.predict_proba(NEW, NAMES))  # type: ignore[call-arg]
 
 
 def test_what_is_wrong_is_said() -> None:
-    for map in MAPS:
+    for calibrator in MAPS:
         for weight in (np.ones(5), ["a"] * 900):
             with pytest.raises(cal.CalibrantError, match="sample_weight"):
-                type(map)(**map.get_params(deep=False)).fit(SCORE, Y, weight, groups=GROUP)
+                type(calibrator)(**calibrator.get_params(deep=False)).fit(SCORE, Y, weight, groups=GROUP)
         with pytest.raises(cal.ShapeError, match=r"scores.*single value"):
-            type(map)(**map.get_params(deep=False)).fit(0.3, [1], groups=["a"])
+            type(calibrator)(**calibrator.get_params(deep=False)).fit(0.3, [1], groups=["a"])
     with pytest.raises(cal.ShapeError, match=r"scores.*single value"):
         cal.PriorShift(0.5, 0.3).fit(0.4)
     with pytest.raises(cal.ShapeError, match=r"probs.*single value"):
@@ -141,19 +141,19 @@ def test_what_is_wrong_is_said() -> None:
 def test_rows_without_weight_leave_their_groups() -> None:
     weight = (np.arange(900) % 3 > 0).astype(float)
     some = weight > 0
-    for map in MAPS:
-        found = type(map)(**map.get_params(deep=False)).fit(SCORE, Y, weight, groups=GROUP)
-        expected = type(map)(**map.get_params(deep=False)).fit(SCORE[some], Y[some], groups=GROUP[some])
+    for calibrator in MAPS:
+        found = type(calibrator)(**calibrator.get_params(deep=False)).fit(SCORE, Y, weight, groups=GROUP)
+        expected = type(calibrator)(**calibrator.get_params(deep=False)).fit(SCORE[some], Y[some], groups=GROUP[some])
         assert found.predict_proba(NEW, NAMES) == pytest.approx(expected.predict_proba(NEW, NAMES), abs=1e-9)
 
 
 def test_evaluate_hands_the_groups_to_a_map_for_groups() -> None:
     text = np.array(["x", "a", "b", "c"])
-    for map in MAPS:
+    for calibrator in MAPS:
         for names in (np.arange(4), text):
-            found = fitted(map, names[GROUP])
+            found = fitted(calibrator, names[GROUP])
             y, y_prob, groups = Y[:12], NEW, names[NAMES]
-            value = cal.evaluate(y, y_prob, metrics=["nll"], map=found, groups=groups)["nll"]
+            value = cal.evaluate(y, y_prob, metrics=["nll"], calibrator=found, groups=groups)["nll"]
             assert value == pytest.approx(cal.nll(y, found.predict_proba(y_prob, groups)[:, 1]))
         with pytest.raises(cal.GroupError, match="are needed"):
-            cal.evaluate(Y[:12], NEW, metrics=["nll"], map=found)
+            cal.evaluate(Y[:12], NEW, metrics=["nll"], calibrator=found)

@@ -27,8 +27,8 @@ SCALED = [name for name in METHODS if name not in ("none", "miscalibration_aware
 @pytest.mark.filterwarnings("ignore::calibrant.CalibrantWarning")
 @pytest.mark.parametrize("name", SCALED)
 def test_large_margins_are_told_apart(name: str) -> None:
-    map = METHODS[name](input="logit").fit(MARGIN, Y)
-    rate = map.predict_proba(NEW)[:, 1]
+    calibrator = METHODS[name](input="logit").fit(MARGIN, Y)
+    rate = calibrator.predict_proba(NEW)[:, 1]
     assert roc_auc_score(NEW_Y, rate) > roc_auc_score(NEW_Y, NEW) - 0.006
     assert log_loss(NEW_Y, rate) < 0.42
     two = METHODS[name](input="logit").fit(np.column_stack([-MARGIN / 2, MARGIN / 2]), Y)
@@ -37,49 +37,51 @@ def test_large_margins_are_told_apart(name: str) -> None:
 
 @pytest.mark.parametrize("factor", [1.0, 7.0, 1e5])
 def test_platt_is_the_likeliest_line_on_any_scale(factor: float) -> None:
-    map = cal.PlattScaling(input="logit", targets="plain").fit(factor * MARGIN, Y)
+    calibrator = cal.PlattScaling(input="logit", targets="plain").fit(factor * MARGIN, Y)
     unit = cal.PlattScaling(input="logit", targets="plain").fit(MARGIN / 100, Y)
     assert unit.scale_ == 1
-    assert map.scale_ > 1
-    assert np.log2(map.scale_) % 1 == 0
-    assert map.curves_[0].slope / map.scale_ == pytest.approx(unit.curves_[0].slope / 100 / factor, rel=1e-6)
-    assert map.predict_proba(factor * NEW) == pytest.approx(unit.predict_proba(NEW / 100), abs=1e-6)
+    assert calibrator.scale_ > 1
+    assert np.log2(calibrator.scale_) % 1 == 0
+    assert calibrator.curves_[0].slope / calibrator.scale_ == pytest.approx(
+        unit.curves_[0].slope / 100 / factor, rel=1e-6
+    )
+    assert calibrator.predict_proba(factor * NEW) == pytest.approx(unit.predict_proba(NEW / 100), abs=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 def test_ordinary_logits_are_not_scaled() -> None:
     for margin in (MARGIN / 50, np.append(MARGIN[:-1] / 100, -1e9), np.append(MARGIN[:-1] / 50, np.inf)):
-        map = cal.PlattScaling(input="logit").fit(margin, Y)
-        assert map.scale_ == 1
+        calibrator = cal.PlattScaling(input="logit").fit(margin, Y)
+        assert calibrator.scale_ == 1
         as_given = cal.PlattScaling().fit(expit(margin), Y)
-        assert map.curves_[0].slope == pytest.approx(as_given.curves_[0].slope, rel=1e-6)
+        assert calibrator.curves_[0].slope == pytest.approx(as_given.curves_[0].slope, rel=1e-6)
 
 
 def test_classes_ruled_out_stay_at_the_ends() -> None:
     margin = MARGIN.copy()
     margin[np.argmax(Y)], margin[np.argmin(Y)] = np.inf, -np.inf
-    map = cal.IsotonicCalibration(input="logit").fit(margin, Y)
-    assert map.scale_ > 1
-    ends = map.predict_proba([-np.inf, margin[np.isfinite(margin)].min(), 2000.0, np.inf])[:, 1]
+    calibrator = cal.IsotonicCalibration(input="logit").fit(margin, Y)
+    assert calibrator.scale_ > 1
+    ends = calibrator.predict_proba([-np.inf, margin[np.isfinite(margin)].min(), 2000.0, np.inf])[:, 1]
     assert (np.diff(ends) >= 0).all()
     assert ends[0] < 0.05 < 0.95 < ends[-1]
 
 
 def test_venn_abers_has_intervals_of_large_margins() -> None:
-    map = cal.VennAbers(input="logit").fit(MARGIN, Y)
-    low, high = map.predict_interval(NEW)
-    rate = map.predict_proba(NEW)[:, 1]
+    calibrator = cal.VennAbers(input="logit").fit(MARGIN, Y)
+    low, high = calibrator.predict_interval(NEW)
+    rate = calibrator.predict_proba(NEW)[:, 1]
     assert ((low <= rate) & (rate <= high)).all()
     assert len(np.unique(low)) > 20
 
 
 @pytest.mark.parametrize("name", ["platt", "isotonic", "venn_abers", "intra_order_preserving", "top_label_histogram"])
 def test_the_scale_is_saved(name: str, tmp_path: Path) -> None:
-    map = METHODS[name](input="logit").fit(MARGIN, Y)
-    path = save(map, tmp_path / "map.json")
+    calibrator = METHODS[name](input="logit").fit(MARGIN, Y)
+    path = save(calibrator, tmp_path / "map.json")
     again = load(path)
-    assert getattr(again, "scale_", 0) == map.scale_ > 1  # type: ignore[attr-defined]
-    assert again.predict_proba(NEW).tobytes() == map.predict_proba(NEW).tobytes()
+    assert getattr(again, "scale_", 0) == calibrator.scale_ > 1  # type: ignore[attr-defined]
+    assert again.predict_proba(NEW).tobytes() == calibrator.predict_proba(NEW).tobytes()
     assert save(again, tmp_path / "again.json").read_bytes() == path.read_bytes()
     usual = METHODS[name](input="logit").fit(MARGIN / 50, Y)
     assert "scale_" not in save(usual, tmp_path / "usual.json").read_text()
@@ -91,24 +93,24 @@ def test_margins_of_a_linear_model_are_as_scikit_learn_has_them() -> None:
     model = SGDClassifier(random_state=0).fit(x[:1000] * 50, y[:1000])
     margin = model.decision_function(x[1000:] * 50)
     assert np.abs(margin).max() > 100
-    map = cal.PlattScaling(input="logit").fit(margin[:1000], y[1000:2000])
+    calibrator = cal.PlattScaling(input="logit").fit(margin[:1000], y[1000:2000])
     peer = CalibratedClassifierCV(FrozenEstimator(model), method="sigmoid").fit(x[1000:2000] * 50, y[1000:2000])
     theirs = peer.predict_proba(x[2000:] * 50)[:, 1]
-    assert map.predict_proba(margin[1000:])[:, 1] == pytest.approx(theirs, abs=0.02)
+    assert calibrator.predict_proba(margin[1000:])[:, 1] == pytest.approx(theirs, abs=0.02)
 
 
-@pytest.mark.filterwarnings("ignore::calibrant.FittedOnTheseRowsWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.InSampleWarning")
 def test_offsets_reach_large_logits() -> None:
-    map = cal.OffsetAdjustment(target=0.2, input="logit").fit(MARGIN)
-    assert map.predict_proba(MARGIN)[:, 1].mean() == pytest.approx(0.2, abs=1e-9)
-    assert map.offset_[1] < -40
+    calibrator = cal.OffsetAdjustment(target=0.2, input="logit").fit(MARGIN)
+    assert calibrator.predict_proba(MARGIN)[:, 1].mean() == pytest.approx(0.2, abs=1e-9)
+    assert calibrator.offset_[1] < -40
 
 
-@pytest.mark.filterwarnings("ignore::calibrant.FittedOnTheseRowsWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.InSampleWarning")
 def test_multicalibration_reaches_large_logits() -> None:
     groups = np.where(np.arange(3000) % 2, "a", "b")
     margin = MARGIN + np.where(groups == "a", 400.0, 0.0)
-    map = cal.MultiCalibration(input="logit", levels=1, held_out=0).fit(margin, Y, groups=groups)
-    rate = map.predict_proba(margin, groups)[:, 1]
-    assert np.abs(map.shifts_).max() > 60
+    calibrator = cal.MultiCalibration(input="logit", levels=1, held_out=0).fit(margin, Y, groups=groups)
+    rate = calibrator.predict_proba(margin, groups)[:, 1]
+    assert np.abs(calibrator.shifts_).max() > 60
     assert rate[groups == "a"].mean() == pytest.approx(Y[groups == "a"].mean(), abs=0.01)

@@ -16,8 +16,8 @@ from calibrant.recalibration.persistence import _checksum, load, save
 from tests.killing import kill_while_writing
 
 BINARY = cal.make_miscalibrated(400, warp=cal.simulate.temperature(1.7), rng=0)
-THREE = cal.make_miscalibrated(400, law=(1, 1, 1), warp=cal.simulate.temperature(1.7), rng=0)
-NEW = {2: cal.make_calibrated(60, rng=1).y_prob, 3: cal.make_calibrated(60, law=(1, 1, 1), rng=1).y_prob}
+THREE = cal.make_miscalibrated(400, distribution=(1, 1, 1), warp=cal.simulate.temperature(1.7), rng=0)
+NEW = {2: cal.make_calibrated(60, rng=1).y_prob, 3: cal.make_calibrated(60, distribution=(1, 1, 1), rng=1).y_prob}
 
 
 def fitted(name: str, data: Any) -> Calibrator:
@@ -27,32 +27,32 @@ def fitted(name: str, data: Any) -> Calibrator:
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("data", [BINARY, THREE], ids=["two", "three"])
 def test_a_map_comes_back_bit_for_bit(name: str, data: Any, tmp_path: Path) -> None:
-    map = fitted(name, data)
-    path = save(map, tmp_path / "map.json")
+    calibrator = fitted(name, data)
+    path = save(calibrator, tmp_path / "map.json")
     again = load(path)
-    new = NEW[len(map.classes_)]
-    assert type(again) is type(map)
-    assert again.get_params() == map.get_params()
-    assert again.predict_proba(new).tobytes() == map.predict_proba(new).tobytes()
-    assert again.fit_record_ == map.fit_record_
+    new = NEW[len(calibrator.classes_)]
+    assert type(again) is type(calibrator)
+    assert again.get_params() == calibrator.get_params()
+    assert again.predict_proba(new).tobytes() == calibrator.predict_proba(new).tobytes()
+    assert again.fit_record_ == calibrator.fit_record_
     assert save(again, tmp_path / "again.json").read_bytes() == path.read_bytes()
-    with pytest.warns(cal.FittedOnTheseRowsWarning):
+    with pytest.warns(cal.InSampleWarning):
         again.predict_proba(data.y_prob)
 
 
 def test_names_of_classes_are_kept(tmp_path: Path) -> None:
     names = np.array(["no", "yes"])[BINARY.y_true]
-    map = cal.TemperatureScaling().fit(np.column_stack([1 - BINARY.y_prob, BINARY.y_prob]), names)
-    again = load(save(map, tmp_path / "map.json"))
+    calibrator = cal.TemperatureScaling().fit(np.column_stack([1 - BINARY.y_prob, BINARY.y_prob]), names)
+    again = load(save(calibrator, tmp_path / "map.json"))
     assert again.classes_.tolist() == ["no", "yes"]
     assert set(again.predict(NEW[2])) == {"no", "yes"}
 
 
 def test_names_that_came_as_objects_are_kept(tmp_path: Path) -> None:
     both = np.column_stack([1 - BINARY.y_prob, BINARY.y_prob])
-    map = cal.TemperatureScaling().fit(both, np.array(["no", "yes"], dtype=object)[BINARY.y_true])
-    again = load(save(map, tmp_path / "map.json"))
-    assert map.predict(NEW[2]).tolist() == again.predict(NEW[2]).tolist()
+    calibrator = cal.TemperatureScaling().fit(both, np.array(["no", "yes"], dtype=object)[BINARY.y_true])
+    again = load(save(calibrator, tmp_path / "map.json"))
+    assert calibrator.predict(NEW[2]).tolist() == again.predict(NEW[2]).tolist()
     assert save(again, tmp_path / "again.json").exists()
 
 
@@ -269,30 +269,31 @@ def test_fitted_values_of_a_wrong_shape_or_type_are_refused(change: Any, tmp_pat
 
 def test_names_as_a_frame_holds_them_are_saved(tmp_path: Path) -> None:
     names = np.array(["no", "yes"], dtype=object)[BINARY.y_true]
-    map = cal.TemperatureScaling().fit(np.column_stack([1 - BINARY.y_prob, BINARY.y_prob]), names)
-    map.classes_ = np.array(["no", "yes"], dtype=object)
-    again = load(save(map, tmp_path / "map.json"))
+    calibrator = cal.TemperatureScaling().fit(np.column_stack([1 - BINARY.y_prob, BINARY.y_prob]), names)
+    calibrator.classes_ = np.array(["no", "yes"], dtype=object)
+    again = load(save(calibrator, tmp_path / "map.json"))
     assert again.classes_.tolist() == ["no", "yes"]
-    map.classes_ = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")
+    calibrator.classes_ = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")
     with pytest.raises(cal.InputTypeError, match=r"array of datetime64.*text or numbers"):
-        save(map, tmp_path / "dates.json")
+        save(calibrator, tmp_path / "dates.json")
     assert not (tmp_path / "dates.json").exists()
 
 
 def test_a_map_that_refuses_some_rows_is_still_loaded(tmp_path: Path) -> None:
     probs = np.column_stack([NEW[2], 1 - NEW[2], np.zeros(60)])
-    map = cal.PriorShift([0.5, 0.5, 0.0], [0.3, 0.7, 0.0]).fit(probs)
-    again = load(save(map, tmp_path / "map.json"))
-    assert np.array_equal(again.predict_proba(probs[:30]), map.predict_proba(probs[:30]))
+    calibrator = cal.PriorShift([0.5, 0.5, 0.0], [0.3, 0.7, 0.0]).fit(probs)
+    again = load(save(calibrator, tmp_path / "map.json"))
+    assert np.array_equal(again.predict_proba(probs[:30]), calibrator.predict_proba(probs[:30]))
 
 
 def test_what_recalibrate_found_is_saved_and_measured_as_its_map(tmp_path: Path) -> None:
     found = cal.recalibrate(BINARY.y_true, BINARY.y_prob, method="temperature")
     again = load(save(found, tmp_path / "map.json"))
-    assert again.temperature_ == found.map.temperature_  # type: ignore[attr-defined]
+    assert again.temperature_ == found.calibrator.temperature_  # type: ignore[attr-defined]
     new = cal.make_calibrated(60, rng=1)
     with_map, with_found = (
-        cal.evaluate(new.y_true, new.y_prob, metrics=["nll"], map=map)["nll"] for map in (found.map, found)
+        cal.evaluate(new.y_true, new.y_prob, metrics=["nll"], calibrator=calibrator)["nll"]
+        for calibrator in (found.calibrator, found)
     )
     assert with_map == with_found
 

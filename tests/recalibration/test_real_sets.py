@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from calibrant.recalibration.methods import METHODS
-from experiments import maps
-from experiments import maps_peers as peers
+from experiments import calibrators
+from experiments import calibrators_peers as peers
 
 SETS = ["agnews_bert_n1000_bihani", "calzone_welldata", "f538_worldcup_ingame_3way", "icu_saps2_giviti"]
 ROWS = 1500
@@ -18,14 +18,14 @@ ROWS = 1500
 
 @pytest.fixture(scope="module", params=SETS)
 def problem(request: pytest.FixtureRequest, data_folder: Path) -> Any:
-    [found] = maps.problems(data_folder, {request.param}, ROWS)
+    [found] = calibrators.problems(data_folder, {request.param}, ROWS)
     return found
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_probabilities_are_valid_and_columns_keep_their_order(name: str, problem: Any) -> None:
     before, labels = problem.test
-    after = maps.predicted(name, problem)
+    after = calibrators.predicted(name, problem)
     assert after.shape == before.shape
     assert ((after >= 0) & (after <= 1)).all()
     assert np.abs(after.sum(axis=1) - 1).max() <= 1e-12
@@ -38,17 +38,19 @@ def test_probabilities_are_valid_and_columns_keep_their_order(name: str, problem
 @pytest.mark.parametrize("name", ["temperature", "platt", "vector", "beta", "venn_abers", "intra_order_preserving"])
 def test_maps_of_few_parameters_do_little_harm(name: str, problem: Any) -> None:
     labels = problem.test.labels
-    assert maps.loss(maps.predicted(name, problem), labels) < 1.05 * maps.loss(problem.test.probs, labels)
+    assert calibrators.loss(calibrators.predicted(name, problem), labels) < 1.05 * calibrators.loss(
+        problem.test.probs, labels
+    )
 
 
 @pytest.mark.parametrize(("name", "peer"), [("platt", peers.sklearn_platt), ("isotonic", peers.sklearn_isotonic)])
 def test_the_same_map_of_scikit_learn_gives_the_same(name: str, peer: Any, problem: Any) -> None:
     theirs = peers.one_by_one(peer, problem.fit, problem.test.probs)
-    np.testing.assert_allclose(maps.predicted(name, problem), theirs, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(calibrators.predicted(name, problem), theirs, rtol=0, atol=1e-4)
 
 
 def test_sets_without_a_probability_of_each_class_are_left_out(data_folder: Path) -> None:
-    names = [problem.name for problem in maps.problems(data_folder, most=100)]
+    names = [problem.name for problem in calibrators.problems(data_folder, most=100)]
     assert len(set(names)) == len(names) >= 40
     assert not any(name.startswith(("top1", "tcal", "sciq")) for name in names)
 

@@ -44,16 +44,16 @@ def makers(k: int) -> dict[str, Callable[[], Any]]:
     return found
 
 
-def fitted_or_refused(map: Any, scores: Any, y: Any) -> tuple[Any, list[str]]:
+def fitted_or_refused(calibrator: Any, scores: Any, y: Any) -> tuple[Any, list[str]]:
     """The map, or None, and what was said of it."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            map.fit(scores, y)
+            calibrator.fit(scores, y)
         except cal.CalibrantError as error:
             return None, [str(error)]
     assert {warning.category for warning in told} <= {cal.CalibrantWarning}
-    return map, [str(warning.message) for warning in told]
+    return calibrator, [str(warning.message) for warning in told]
 
 
 def probabilities(rows: Any) -> bool:
@@ -62,30 +62,30 @@ def probabilities(rows: Any) -> bool:
 
 @pytest.mark.parametrize("name", makers(4))
 def test_a_class_without_rows_is_named(name: str) -> None:
-    map, told = fitted_or_refused(makers(4)[name](), P4, NO_2)
+    calibrator, told = fitted_or_refused(makers(4)[name](), P4, NO_2)
     assert not any(word in text for text in told for word in ("y_true", "y_prob", "firth"))
-    assert (map is None) == (name.split(" one_vs")[0] in REFUSE)
+    assert (calibrator is None) == (name.split(" one_vs")[0] in REFUSE)
     assert any("class 2 has no rows" in text for text in told) == (name not in ALIKE)
-    if map is not None:
-        assert probabilities(map.predict_proba(P4[:50]))
+    if calibrator is not None:
+        assert probabilities(calibrator.predict_proba(P4[:50]))
 
 
 @pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.parametrize("name", makers(2))
 def test_one_class_alone_is_named(name: str, label: int) -> None:
-    map, told = fitted_or_refused(makers(2)[name](), P2, np.full(200, label))
+    calibrator, told = fitted_or_refused(makers(2)[name](), P2, np.full(200, label))
     assert not any(word in text for text in told for word in ("y_true", "y_prob", "firth"))
-    assert (map is None) == (name in REFUSE)
+    assert (calibrator is None) == (name in REFUSE)
     if name == "isotonic_pooled" or name not in ALIKE:
         assert any(f"class {1 - label} has no rows" in text for text in told)
-    if map is not None:
-        assert probabilities(map.predict_proba(P2[:50]))
+    if calibrator is not None:
+        assert probabilities(calibrator.predict_proba(P2[:50]))
 
 
 @pytest.mark.parametrize("name", makers(4))
 def test_where_every_class_has_rows_nothing_is_said(name: str) -> None:
-    map, told = fitted_or_refused(makers(4)[name](), P4, Y4)
-    assert map is not None
+    calibrator, told = fitted_or_refused(makers(4)[name](), P4, Y4)
+    assert calibrator is not None
     assert told == []
 
 
@@ -122,9 +122,9 @@ def test_right_predictions_only_are_said() -> None:
 
 def test_separated_labels_get_a_remedy_that_there_is() -> None:
     y = (P2 > 0.5).astype(int)
-    for map in (cal.BetaCalibration(), cal.QuadraticLogit(), cal.ScalingBinning()):
+    for calibrator in (cal.BetaCalibration(), cal.QuadraticLogit(), cal.ScalingBinning()):
         with pytest.raises(cal.UndefinedMetricError, match=r"^y: .*separates.*PlattScaling") as caught:
-            map.fit(P2, y)
+            calibrator.fit(P2, y)
         assert "firth" not in str(caught.value)
 
 
@@ -174,8 +174,8 @@ def test_bad_rows_of_fit_are_named(scores: Any, y: Any, said: str) -> None:
     ],
 )
 def test_bad_rows_of_predict_are_named(scores: Any, said: str) -> None:
-    map = cal.PlattScaling().fit(P2, Y2)
-    for call in (map.predict_proba, map.predict):
+    calibrator = cal.PlattScaling().fit(P2, Y2)
+    for call in (calibrator.predict_proba, calibrator.predict):
         with pytest.raises(cal.CalibrantError, match=f"^{said}"):
             call(scores)
 

@@ -24,11 +24,11 @@ D = (
 )
 
 
-def on(map, scores):
+def on(calibrator, scores):
     """Probabilities on the rows fitted on too."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrantWarning)
-        return map.predict_proba(scores)
+        return calibrator.predict_proba(scores)
 
 
 def nll(probs, labels):
@@ -44,10 +44,10 @@ def drawn(n, k, seed=0, power=1.5):
 
 def test_temperature():
     assert TemperatureScaling().fit(*B).temperature_ == pytest.approx(1.071832217, abs=5e-10)
-    map = TemperatureScaling().fit(*D)
-    assert map.temperature_ == pytest.approx(0.8223230944, abs=5e-11)
+    calibrator = TemperatureScaling().fit(*D)
+    assert calibrator.temperature_ == pytest.approx(0.8223230944, abs=5e-11)
     assert nll(D[0], D[1]) == pytest.approx(0.7976241645, abs=5e-11)
-    probs = on(map, D[0])
+    probs = on(calibrator, D[0])
     assert nll(probs, D[1]) == pytest.approx(0.7900329175, abs=5e-11)
     z = np.log(D[0])
     assert (z[np.arange(8), D[1]] - (probs * z).sum(axis=1)).mean() == pytest.approx(0, abs=1e-10)
@@ -86,8 +86,8 @@ def test_temperature_without_entropic_difference_is_the_likeliest():
 
 def test_temperature_of_large_data_starts_from_some_rows():
     probs, labels = drawn(60_000, 3, seed=5)
-    map = TemperatureScaling().fit(probs, labels)
-    z, p = np.log(probs), on(map, probs)
+    calibrator = TemperatureScaling().fit(probs, labels)
+    z, p = np.log(probs), on(calibrator, probs)
     assert (z[np.arange(len(z)), labels] - (p * z).sum(axis=1)).mean() == pytest.approx(0, abs=1e-9)
 
 
@@ -95,9 +95,9 @@ def test_temperature_of_large_data_starts_from_some_rows():
 def test_temperature_without_an_optimum_is_bounded(labels, low, high):
     probs = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]])
     with pytest.warns(CalibrantWarning, match="temperature"):
-        map = TemperatureScaling().fit(probs, np.array(labels))
-    assert low < map.temperature_ < high
-    assert np.isfinite(on(map, probs)).all()
+        calibrator = TemperatureScaling().fit(probs, np.array(labels))
+    assert low < calibrator.temperature_ < high
+    assert np.isfinite(on(calibrator, probs)).all()
 
 
 def test_temperature_of_equal_logits_is_one():
@@ -109,9 +109,9 @@ def test_separable_rows_give_a_bounded_map(kind):
     probs = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrantWarning)
-        map = kind().fit(probs, np.array([0, 1, 2]))
-    assert np.isfinite(on(map, probs)).all()
-    assert nll(on(map, probs), np.array([0, 1, 2])) < 1e-6
+        calibrator = kind().fit(probs, np.array([0, 1, 2]))
+    assert np.isfinite(on(calibrator, probs)).all()
+    assert nll(on(calibrator, probs), np.array([0, 1, 2])) < 1e-6
 
 
 @pytest.mark.parametrize("kind", [VectorScaling, BiasCorrectedTemperature, EnsembleTemperature])
@@ -122,43 +122,43 @@ def test_separable_rows_are_told(kind):
 
 
 def test_bias_corrected_temperature():
-    map = BiasCorrectedTemperature().fit(*D)
-    assert map.temperature_ == pytest.approx(0.7651490225, abs=2e-7)
-    assert map.bias_ == pytest.approx([0, 0.7447948723, 0.4236448852], abs=2e-7)
-    probs = on(map, D[0])
+    calibrator = BiasCorrectedTemperature().fit(*D)
+    assert calibrator.temperature_ == pytest.approx(0.7651490225, abs=2e-7)
+    assert calibrator.bias_ == pytest.approx([0, 0.7447948723, 0.4236448852], abs=2e-7)
+    probs = on(calibrator, D[0])
     assert nll(probs, D[1]) == pytest.approx(0.7588336419, abs=5e-11)
     assert probs.mean(axis=0) == pytest.approx(np.array([2, 3, 3]) / 8, abs=1e-7)
 
 
 def test_vector():
-    map = VectorScaling().fit(*D)
-    assert map.weight_ == pytest.approx([1.016731, 0.463315, 2.612821], abs=2e-5)
-    assert map.bias_ == pytest.approx([0, -0.014473, 2.011185], abs=2e-5)
-    assert nll(on(map, D[0]), D[1]) == pytest.approx(0.7180061701, abs=5e-10)
+    calibrator = VectorScaling().fit(*D)
+    assert calibrator.weight_ == pytest.approx([1.016731, 0.463315, 2.612821], abs=2e-5)
+    assert calibrator.bias_ == pytest.approx([0, -0.014473, 2.011185], abs=2e-5)
+    assert nll(on(calibrator, D[0]), D[1]) == pytest.approx(0.7180061701, abs=5e-10)
 
 
 def test_dirichlet():
-    map = DirichletCalibration(off_diagonal=0.1, intercept=0.1).fit(*D)
+    calibrator = DirichletCalibration(off_diagonal=0.1, intercept=0.1).fit(*D)
     wanted = [[1.125002, 0.634916, -0.102882], [0.014045, 0.803975, 0.102882], [-0.014045, -0.634916, 2.404284]]
-    assert map.matrix_ == pytest.approx(np.array(wanted), abs=2e-5)
-    assert map.bias_ == pytest.approx([0.06825, -0.039119, -0.029131], abs=2e-5)
-    off = np.square(map.matrix_[~np.eye(3, dtype=bool)]).sum()
-    objective = nll(on(map, D[0]), D[1]) + 0.1 / 6 * off + 0.1 / 3 * np.square(map.bias_).sum()
+    assert calibrator.matrix_ == pytest.approx(np.array(wanted), abs=2e-5)
+    assert calibrator.bias_ == pytest.approx([0.06825, -0.039119, -0.029131], abs=2e-5)
+    off = np.square(calibrator.matrix_[~np.eye(3, dtype=bool)]).sum()
+    objective = nll(on(calibrator, D[0]), D[1]) + 0.1 / 6 * off + 0.1 / 3 * np.square(calibrator.bias_).sum()
     assert objective == pytest.approx(0.6780192965, abs=5e-10)
 
 
 def test_dirichlet_of_logits_is_that_of_their_probabilities():
     z = np.log(D[0]) + np.arange(8)[:, None]
-    map = DirichletCalibration(input="logit", off_diagonal=0.1, intercept=0.1).fit(z, D[1])
+    calibrator = DirichletCalibration(input="logit", off_diagonal=0.1, intercept=0.1).fit(z, D[1])
     same = DirichletCalibration(off_diagonal=0.1, intercept=0.1).fit(*D)
-    assert on(map, z) == pytest.approx(on(same, D[0]), abs=1e-6)
+    assert on(calibrator, z) == pytest.approx(on(same, D[0]), abs=1e-6)
 
 
 def test_matrix_with_a_large_penalty_has_nothing_off_the_diagonal():
     probs, labels = drawn(200, 3)
-    map = MatrixScaling(off_diagonal=1e4, intercept=0.0).fit(probs, labels)
-    assert np.abs(map.matrix_[~np.eye(3, dtype=bool)]).max() < 1e-3
-    assert nll(on(map, probs), labels) == pytest.approx(
+    calibrator = MatrixScaling(off_diagonal=1e4, intercept=0.0).fit(probs, labels)
+    assert np.abs(calibrator.matrix_[~np.eye(3, dtype=bool)]).max() < 1e-3
+    assert nll(on(calibrator, probs), labels) == pytest.approx(
         nll(on(VectorScaling().fit(probs, labels), probs), labels), abs=1e-4
     )
 
@@ -174,19 +174,19 @@ def test_matrix_chooses_its_penalty_from_the_list():
 
 
 def test_ensemble_temperature():
-    map = EnsembleTemperature().fit(*D)
-    assert map.temperature_ == pytest.approx(1.0450839947, abs=1e-7)
-    assert map.mixture_ == pytest.approx([1, 0, 0], abs=1e-9)
+    calibrator = EnsembleTemperature().fit(*D)
+    assert calibrator.temperature_ == pytest.approx(1.0450839947, abs=1e-7)
+    assert calibrator.mixture_ == pytest.approx([1, 0, 0], abs=1e-9)
     target = np.eye(3)[D[1]]
-    assert np.square(on(map, D[0]) - target).mean() == pytest.approx(0.1624073467, abs=5e-11)
+    assert np.square(on(calibrator, D[0]) - target).mean() == pytest.approx(0.1624073467, abs=5e-11)
 
 
 def test_ensemble_mixture_is_the_best_of_a_grid():
     probs, labels = drawn(300, 3, power=0.4)
-    map = EnsembleTemperature().fit(probs, labels)
+    calibrator = EnsembleTemperature().fit(probs, labels)
     target = np.eye(3)[labels]
-    best = np.square(on(map, probs) - target).mean()
-    z = np.log(probs) / map.temperature_
+    best = np.square(on(calibrator, probs) - target).mean()
+    z = np.log(probs) / calibrator.temperature_
     tempered = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     for a in np.linspace(0, 1, 11):
         for b in np.linspace(0, 1 - a, 11):
@@ -205,23 +205,23 @@ MAPS = [
 ]
 
 
-@pytest.mark.parametrize("map", MAPS, ids=repr)
-def test_counts_are_repeated_rows(map):
+@pytest.mark.parametrize("calibrator", MAPS, ids=repr)
+def test_counts_are_repeated_rows(calibrator):
     probs, labels = drawn(80, 3, seed=7)
     weight = np.random.default_rng(2).integers(0, 4, 80)
-    weighed = on(map.fit(probs, labels, counts=weight), probs)
-    repeated = on(map.fit(np.repeat(probs, weight, axis=0), np.repeat(labels, weight)), probs)
+    weighed = on(calibrator.fit(probs, labels, counts=weight), probs)
+    repeated = on(calibrator.fit(np.repeat(probs, weight, axis=0), np.repeat(labels, weight)), probs)
     assert weighed == pytest.approx(repeated, abs=2e-6)
 
 
-@pytest.mark.parametrize("map", [MAPS[0], MAPS[1], MAPS[3], MAPS[6], MAPS[7]], ids=repr)
-def test_a_constant_in_each_row_of_logits_changes_nothing(map):
+@pytest.mark.parametrize("calibrator", [MAPS[0], MAPS[1], MAPS[3], MAPS[6], MAPS[7]], ids=repr)
+def test_a_constant_in_each_row_of_logits_changes_nothing(calibrator):
     probs, labels = drawn(80, 3, seed=8)
     z = np.log(probs)
     shifted = z + np.linspace(-2, 2, 80)[:, None]
-    map = type(map)(**{**map.get_params(), "input": "logit"})
-    plain = on(map.fit(z, labels), z)
-    assert on(map.fit(shifted, labels), shifted) == pytest.approx(plain, abs=1e-5)
+    calibrator = type(calibrator)(**{**calibrator.get_params(), "input": "logit"})
+    plain = on(calibrator.fit(z, labels), z)
+    assert on(calibrator.fit(shifted, labels), shifted) == pytest.approx(plain, abs=1e-5)
 
 
 def test_wrong_parameters():
@@ -242,10 +242,10 @@ def test_classes_ruled_out_are_as_good_as_probability_0(name):
     rare = np.flatnonzero((rng.random(800) < 0.2) & (labels != 2))
     plain = getattr(cal, name)(input="logit").fit(logits, labels)
     logits[rare, 2] = -np.inf
-    map = getattr(cal, name)(input="logit").fit(logits, labels)
-    assert map.predict_proba(logits[rare])[:, 2].max() < 1e-6
+    calibrator = getattr(cal, name)(input="logit").fit(logits, labels)
+    assert calibrator.predict_proba(logits[rare])[:, 2].max() < 1e-6
     new = rng.normal(0, 2, (50, 3))
-    assert map.predict_proba(new) == pytest.approx(plain.predict_proba(new), abs=0.1)
+    assert calibrator.predict_proba(new) == pytest.approx(plain.predict_proba(new), abs=0.1)
 
 
 def test_an_ensemble_is_never_uniform_alone():
@@ -253,15 +253,15 @@ def test_an_ensemble_is_never_uniform_alone():
     rng = np.random.default_rng(3)
     probs = rng.dirichlet([1, 1, 1], 400)
     labels = (probs.argmin(axis=1) + rng.integers(0, 2, 400)) % 3
-    map = EnsembleTemperature()
+    calibrator = EnsembleTemperature()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrantWarning)
-        map.fit(probs, labels)
-    assert map.mixture_[2] > 0.999
-    assert map.mixture_[:2].sum() >= 1e-9 * (1 - 1e-6)
-    assert map.mixture_.sum() == pytest.approx(1, abs=1e-15)
+        calibrator.fit(probs, labels)
+    assert calibrator.mixture_[2] > 0.999
+    assert calibrator.mixture_[:2].sum() >= 1e-9 * (1 - 1e-6)
+    assert calibrator.mixture_.sum() == pytest.approx(1, abs=1e-15)
     new = rng.dirichlet([1, 1, 1], 200)
-    after = map.predict_proba(new)
+    after = calibrator.predict_proba(new)
     assert (after.argmax(axis=1) == new.argmax(axis=1)).all()
     assert np.ptp(after, axis=1).min() > 0
     assert _on_simplex(np.eye(3), np.array([0.0, 0.0, 5.0]))[1] == pytest.approx(1e-9)
@@ -272,12 +272,12 @@ def test_the_bias_is_that_of_the_scale_in_use():
     rng = np.random.default_rng(0)
     away = rng.normal(size=(500, 3))
     labels = (-0.3 * away + rng.gumbel(size=away.shape)).argmax(axis=1)
-    map = cal.BiasCorrectedTemperature(input="logit")
+    calibrator = cal.BiasCorrectedTemperature(input="logit")
     with pytest.warns(CalibrantWarning, match="say less than nothing about the labels"):
-        map.fit(away + np.array([8.0, 0, -8]), labels)
-    assert map.temperature_ == 1000
+        calibrator.fit(away + np.array([8.0, 0, -8]), labels)
+    assert calibrator.temperature_ == 1000
     # With the scale fixed, the loss is least where the mean probability of each class is its share of the labels.
-    found = map.apply(map._read(away + np.array([8.0, 0, -8]))).mean(axis=0)
+    found = calibrator.apply(calibrator._read(away + np.array([8.0, 0, -8]))).mean(axis=0)
     assert found == pytest.approx(np.bincount(labels, minlength=3) / 500, abs=1e-6)
 
 
@@ -286,11 +286,11 @@ def test_labels_that_a_bias_separates(size):
     """At 1000 times the logits either nothing is left to gain, or the bias is the best one there."""
     logits = size * np.random.default_rng(0).normal(size=(200, 3))
     labels = (logits + np.array([size, 0, 0])).argmax(axis=1)
-    map = cal.BiasCorrectedTemperature(input="logit")
+    calibrator = cal.BiasCorrectedTemperature(input="logit")
     with pytest.warns(CalibrantWarning, match=r"can be told apart without error|lies below 0.001"):
-        map.fit(logits, labels)
-    assert 0.001 <= map.temperature_ <= 1
-    found = map.apply(map._read(logits))
+        calibrator.fit(logits, labels)
+    assert 0.001 <= calibrator.temperature_ <= 1
+    found = calibrator.apply(calibrator._read(logits))
     assert size != 1 or (found.argmax(axis=1) == labels).all()
     assert found.mean(axis=0) == pytest.approx(np.bincount(labels, minlength=3) / 200, abs=1e-6)
 
@@ -310,8 +310,8 @@ def test_an_unusual_scale_is_called_so(objective, factor, side):
 def test_a_piece_is_never_flatter_than_the_largest_temperature():
     rng = np.random.default_rng(3)
     probs = rng.dirichlet([1, 1, 1], 400)
-    map = cal.IntraOrderPreserving().fit(probs, rng.integers(0, 3, 400))
-    slopes = np.diff(map.heights_) / np.diff(map.knots_)
+    calibrator = cal.IntraOrderPreserving().fit(probs, rng.integers(0, 3, 400))
+    slopes = np.diff(calibrator.heights_) / np.diff(calibrator.knots_)
     assert slopes.min() == pytest.approx(1e-3)
     new = rng.dirichlet([1, 1, 1], 2000)
-    assert (map.predict_proba(new).astype(np.float32).argmax(axis=1) == new.argmax(axis=1)).mean() > 0.999
+    assert (calibrator.predict_proba(new).astype(np.float32).argmax(axis=1) == new.argmax(axis=1)).mean() > 0.999

@@ -77,7 +77,7 @@ def test_many_pairs_have_draws_enough_to_be_found() -> None:
 
 def test_before_and_after_a_map() -> None:
     fitted = cal.TemperatureScaling().fit(SHARP[:300], LABELS[:300])
-    found = compare_reports(LABELS[300:], SHARP[300:], kind="before-after", map=fitted, metrics=["nll", "ece"])
+    found = compare_reports(LABELS[300:], SHARP[300:], kind="before-after", calibrator=fitted, metrics=["nll", "ece"])
     after = fitted.predict_proba(SHARP[300:])[:, 1]
     theirs = compare(LABELS[300:], {"before": SHARP[300:], "after": after}, metric="nll", n_resamples=200, rng=0)
     assert found.metrics[0].values == pytest.approx(theirs.values, rel=1e-12)
@@ -156,7 +156,7 @@ def test_many_rows_are_compared_on_some_and_it_is_said(monkeypatch: pytest.Monke
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
-@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
 def test_a_metric_that_cannot_be_compared_says_why() -> None:
     found = compare_reports(LABELS, {"one": SCORE, "other": np.ones(600)}, metrics=["cox_slope", "brier"])
     assert found.metrics[0].reason
@@ -194,7 +194,7 @@ def test_it_is_written_by_suffix(tmp_path: Path, models: ReportComparison) -> No
         (LABELS, MODELS, {"kind": "before-after"}, ArgumentError, "two sides"),
         (LABELS, MODELS, {"kind": "weeks"}, ArgumentError, "kind"),
         (LABELS, SCORE, {}, ArgumentError, "by name"),
-        (LABELS, MODELS, {"map": "x"}, ArgumentError, "before-after"),
+        (LABELS, MODELS, {"calibrator": "x"}, ArgumentError, "before-after"),
         (LABELS, MODELS, {"interval": None}, ArgumentError, "interval"),
         (LABELS, MODELS, {"kind": "periods"}, ArgumentError, "same names"),
         ({"a": SCORE}, None, {}, ArgumentError, "no Predictions"),

@@ -192,13 +192,13 @@ def test_large_places_have_the_p_value_of_the_standardised_mean() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.floats(0.01, 0.99), min_size=1, max_size=9), st.integers(0, 9))
 def test_small_places_have_a_p_value_that_is_never_too_small(scores: list[float], events: int) -> None:
-    """Against the exact law of the sum, found by going through every outcome."""
+    """Against the exact distribution of the sum, found by going through every outcome."""
     n = len(scores)
     events = min(events, n)
-    law = np.zeros(n + 1)
+    null_distribution = np.zeros(n + 1)
     for outcome in product((0, 1), repeat=n):
-        law[sum(outcome)] += math.prod(s if y else 1 - s for s, y in zip(scores, outcome, strict=True))
-    exact = min(1.0, 2 * min(law[: events + 1].sum(), law[events:].sum()))
+        null_distribution[sum(outcome)] += math.prod(s if y else 1 - s for s, y in zip(scores, outcome, strict=True))
+    exact = min(1.0, 2 * min(null_distribution[: events + 1].sum(), null_distribution[events:].sum()))
     view = View(np.array(scores), np.array([1] * events + [0] * (n - events), np.uint8))
     mine = gap_pvalues(sums_by(view, None, 1), "unit")[0][0]
     # Hoeffding's bound is for more than one event away from the mean; nearer than that nothing is ever found.
@@ -390,7 +390,7 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
-@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_every_kind_of_data_has_a_report(name: str) -> None:
     labels, probs, words = CASES[name]

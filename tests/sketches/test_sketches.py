@@ -23,19 +23,19 @@ from calibrant.sketches.serialization import pack
 from calibrant.util import kernels
 
 # Scores of exactly 0 and 1 are among the unfriendly ones.
-pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
 SCORED = [m for m in cal.catalogue.values() if m.takes == "View" and m.sketch and m.lens == "auto"]
-LAWS = ("rare", "even", "points", "sure")
+DISTRIBUTIONS = ("rare", "even", "points", "sure")
 
 
-def rows_of(law: str, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def rows_of(distribution: str, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng([n, seed])
     p = {
         "rare": lambda: rng.beta(0.2, 50, n),
         "even": lambda: rng.random(n),
         "points": lambda: rng.choice([0.0, 1.0, 1e-5], n),
         "sure": lambda: rng.beta(8, 2, n),
-    }[law]()
+    }[distribution]()
     return (rng.random(n) < p).astype(int), p
 
 
@@ -166,8 +166,8 @@ def test_row_sums_are_brier_nll_and_ecd() -> None:
 
 @pytest.mark.parametrize("bins", [1, 2, 3, 10, 15, 20, 25, 30, 50, 100, 300])
 def test_bins_among_the_cells_are_exact(bins: int) -> None:
-    for law in LAWS:
-        y, p = rows_of(law, 2000)
+    for distribution in DISTRIBUTIONS:
+        y, p = rows_of(distribution, 2000)
         sketch = cal.Sketch.of(y, p)
         assert cal.ece(sketch, bins=bins) == pytest.approx(cal.ece(y, p, bins=bins), abs=1e-13)
         sums = sketch.coarse(bins)
@@ -180,18 +180,18 @@ SEARCHES = ("sweep", "search", "search_pure", "cv", "tcal")
 CHEAP = ("ece", "ece_em", "mce", "esce", "smece", "ecce_mad", "ecce_r", "ce2_db", "mmce", "cox_slope")
 
 
-@pytest.mark.filterwarnings("ignore::calibrant.errors.SureScoresWarning")
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("metric", [m for m in SCORED if m.id in CHEAP], ids=lambda m: m.id)
-def test_a_sketch_is_within_its_bound(metric: cal.metrics.Metric, law: str) -> None:
-    check_bound(metric, *rows_of(law, 1500))
+def test_a_sketch_is_within_its_bound(metric: cal.metrics.Metric, distribution: str) -> None:
+    check_bound(metric, *rows_of(distribution, 1500))
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("metric", SCORED, ids=lambda m: m.id)
-def test_every_metric_is_within_its_bound(metric: cal.metrics.Metric, law: str) -> None:
-    check_bound(metric, *rows_of(law, 3000))
+def test_every_metric_is_within_its_bound(metric: cal.metrics.Metric, distribution: str) -> None:
+    check_bound(metric, *rows_of(distribution, 3000))
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def check_bound(metric: cal.metrics.Metric, y: np.ndarray, p: np.ndarray, *, str
     return True
 
 
-def unfriendly(law: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def unfriendly(distribution: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows that sketches see badly: at edges of cells, crowded into few cells, rare, sure, few distinct, ordered within a cell."""
     rng = np.random.default_rng([n, seed])
     edges = grid.grid().edges
@@ -244,8 +244,8 @@ def unfriendly(law: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         "sharp": lambda: 1 / (1 + np.exp(-10 * rng.standard_normal(n))),
         "ends": lambda: rng.choice([0.0, 1.0, 1e-9, 1 - 1e-9, 0.5], n),
         "five grades in float32": lambda: rng.choice([0.1, 0.3, 0.5, 0.7, 0.9], n).astype(np.float32),
-    }[law]()
-    y = u > 0.5 if law == "ordered in cells" else rng.random(n) < np.asarray(p, float) ** 1.3
+    }[distribution]()
+    y = u > 0.5 if distribution == "ordered in cells" else rng.random(n) < np.asarray(p, float) ** 1.3
     return y.astype(int), p
 
 
@@ -267,16 +267,22 @@ SKETCHED = [m for m in cal.catalogue.values() if m.takes == "View" and m.sketch]
 @pytest.mark.parametrize("metric", SKETCHED, ids=lambda m: m.id)
 def test_every_metric_is_within_its_bound_on_unfriendly_rows(metric: cal.metrics.Metric) -> None:
     """Also with few rows, and numbers of rows that no number of bins divides."""
-    found = [check_bound(metric, *unfriendly(law, n, 0), strict=False) for law in UNFRIENDLY for n in (7, 61)]
+    found = [
+        check_bound(metric, *unfriendly(distribution, n, 0), strict=False)
+        for distribution in UNFRIENDLY
+        for n in (7, 61)
+    ]
     assert (sum(found) >= 5) != (metric.options.get("bins") in SEARCHES)
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("law", UNFRIENDLY)
+@pytest.mark.parametrize("distribution", UNFRIENDLY)
 @pytest.mark.parametrize("metric", SKETCHED, ids=lambda m: m.id)
-def test_every_metric_is_within_its_bound_on_more_unfriendly_rows(metric: cal.metrics.Metric, law: str) -> None:
+def test_every_metric_is_within_its_bound_on_more_unfriendly_rows(
+    metric: cal.metrics.Metric, distribution: str
+) -> None:
     for n, seed in ((7, 1), (25, 2), (25, 3), (61, 4), (401, 5), (1499, 6)):
-        check_bound(metric, *unfriendly(law, n, seed), strict=False)
+        check_bound(metric, *unfriendly(distribution, n, seed), strict=False)
 
 
 @pytest.mark.parametrize("bins", SEARCHES)
@@ -385,10 +391,10 @@ def doubled(sketch: Any, times: int) -> Any:
     return sketch
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_a_year_of_1e12_rows_a_day_is_one_sketch(law: str) -> None:
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_a_year_of_1e12_rows_a_day_is_one_sketch(distribution: str) -> None:
     """Beyond the first version's 2^40 rows everything is as exact as before, in any order and from bytes."""
-    y, p = rows_of(law, 365)
+    y, p = rows_of(distribution, 365)
     small = cal.Sketch.of(y, p)
     large = doubled(small, 40)
     assert large.n == 365 << 40

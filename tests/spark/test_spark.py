@@ -462,11 +462,11 @@ def test_executors_without_calibrant_or_with_another(monkeypatch: pytest.MonkeyP
     error = executors.Partial.of_row(batch.to_pylist()[0]).error
     assert "has version 0.0.1 on the executors and" in str(error)
     with pytest.raises(ImportError, match=r"calibrant: has version 0\.0\.1"):
-        list(cs.api._task("calibrate", {"map": ""})(iter([])))
+        list(cs.api._task("calibrate", {"calibrator": ""})(iter([])))
 
 
 @pytest.fixture(scope="module")
-def maps(several: Any, binary: Any) -> dict[str, Any]:
+def calibrators(several: Any, binary: Any) -> dict[str, Any]:
     probs, y = rows_of(several["probs"]), rows_of(several["y"])
     p, y2 = rows_of(binary["p"]), rows_of(binary["y"])
     half = slice(0, ROWS // 2)
@@ -482,27 +482,29 @@ def maps(several: Any, binary: Any) -> dict[str, Any]:
 
 
 def test_a_map_gives_what_it_gives_here(
-    spark: Any, several: Any, binary: Any, maps: dict[str, Any], tmp_path: Path
+    spark: Any, several: Any, binary: Any, calibrators: dict[str, Any], tmp_path: Path
 ) -> None:
     p, probs = rows_of(binary["p"]), rows_of(several["probs"])
-    path = cal.save(maps["isotonic"], tmp_path / "map.json")
+    path = cal.save(calibrators["isotonic"], tmp_path / "map.json")
     two = frame(spark, binary, [1, 0, 1999, 1000])
-    for map in (maps["isotonic"], str(path), path):
-        found = cs.apply(map, two, prob="p").toArrow()
+    for calibrator in (calibrators["isotonic"], str(path), path):
+        found = cs.apply(calibrator, two, prob="p").toArrow()
         assert found.column_names == ["y", "p", "region", "calibrated"]
         assert found["calibrated"].type == pa.float64()
-        assert (rows_of(found["calibrated"]) == maps["isotonic"].predict_proba(p)[:, 1]).all()
+        assert (rows_of(found["calibrated"]) == calibrators["isotonic"].predict_proba(p)[:, 1]).all()
         assert found.select(["y", "p", "region"]).to_pylist() == binary.to_pylist()
-    grouped = cs.apply(maps["groups"], two, prob="p", by="region", out="q").toArrow()
-    expected = maps["groups"].predict_proba(p, rows_of(binary["region"]))[:, 1]
+    grouped = cs.apply(calibrators["groups"], two, prob="p", by="region", out="q").toArrow()
+    expected = calibrators["groups"].predict_proba(p, rows_of(binary["region"]))[:, 1]
     np.testing.assert_allclose(rows_of(grouped["q"]), expected, rtol=1e-14)
-    raw = cs.apply(maps["platt of logits"], two, prob="p").toArrow()
-    np.testing.assert_allclose(rows_of(raw["calibrated"]), maps["platt of logits"].predict_proba(p)[:, 1], rtol=1e-14)
+    raw = cs.apply(calibrators["platt of logits"], two, prob="p").toArrow()
+    np.testing.assert_allclose(
+        rows_of(raw["calibrated"]), calibrators["platt of logits"].predict_proba(p)[:, 1], rtol=1e-14
+    )
     many = frame(spark, several, [2000, 1000])
     for name, columns in (("temperature", "probs"), ("dirichlet", ["p_0", "p_1", "p_2"])):
-        found = cs.apply(maps[name], many, prob=columns).toArrow()
+        found = cs.apply(calibrators[name], many, prob=columns).toArrow()
         assert pa.types.is_list(found["calibrated"].type)
-        np.testing.assert_allclose(rows_of(found["calibrated"]), maps[name].predict_proba(probs), rtol=1e-13)
+        np.testing.assert_allclose(rows_of(found["calibrated"]), calibrators[name].predict_proba(probs), rtol=1e-13)
 
 
 def test_what_recalibrate_chose_and_scores_that_need_converting(spark: Any) -> None:
@@ -521,21 +523,23 @@ def test_what_recalibrate_chose_and_scores_that_need_converting(spark: Any) -> N
         assert rows[1].v == Vectors.dense([0.5, 0.5])
 
 
-def test_rows_without_a_score_stay_without(spark: Any, maps: dict[str, Any]) -> None:
+def test_rows_without_a_score_stay_without(spark: Any, calibrators: dict[str, Any]) -> None:
     two = spark.createDataFrame([(0.2,), (None,), (0.4,)], "p double").coalesce(1)
-    found = [row.calibrated for row in cs.apply(maps["isotonic"], two, prob="p").collect()]
-    low, high = maps["isotonic"].predict_proba([0.2, 0.4])[:, 1]
+    found = [row.calibrated for row in cs.apply(calibrators["isotonic"], two, prob="p").collect()]
+    low, high = calibrators["isotonic"].predict_proba([0.2, 0.4])[:, 1]
     assert found == [low, None, high]
     many = spark.createDataFrame([([0.2, 0.3, 0.5],), (None,)], "q array<double>").coalesce(1)
-    rows = cs.apply(maps["temperature"], many, prob="q").collect()
-    assert rows[0].calibrated == pytest.approx(maps["temperature"].predict_proba([[0.2, 0.3, 0.5]])[0], rel=1e-14)
+    rows = cs.apply(calibrators["temperature"], many, prob="q").collect()
+    assert rows[0].calibrated == pytest.approx(
+        calibrators["temperature"].predict_proba([[0.2, 0.3, 0.5]])[0], rel=1e-14
+    )
     assert rows[1].calibrated is None
     wrong = spark.createDataFrame([(None,), (0.2,), (1.5,)], "p double").coalesce(1)
     with pytest.raises(Exception, match=r"ProbabilityError: prob \(column 'p'\): row 2 of partition 0 is 1.5"):
-        cs.apply(maps["isotonic"], wrong, prob="p").collect()
+        cs.apply(calibrators["isotonic"], wrong, prob="p").collect()
 
 
-def test_wrong_maps(spark: Any, binary: Any, maps: dict[str, Any], tmp_path: Path) -> None:
+def test_wrong_maps(spark: Any, binary: Any, calibrators: dict[str, Any], tmp_path: Path) -> None:
     df = frame(spark, binary, [ROWS])
     with pytest.raises(InputTypeError, match="map: must be a fitted map or the path of a saved one; got int"):
         cs.apply(3, df, prob="p")
@@ -544,13 +548,13 @@ def test_wrong_maps(spark: Any, binary: Any, maps: dict[str, Any], tmp_path: Pat
     with pytest.raises(FileError, match="cannot be read"):
         cs.apply(tmp_path / "none.json", df, prob="p")
     with pytest.raises(ColumnError, match="out: must be the name of a new column; got 'Region'"):
-        cs.apply(maps["isotonic"], df, prob="p", out="Region")
+        cs.apply(calibrators["isotonic"], df, prob="p", out="Region")
     with pytest.raises(ArgumentError, match="by: is needed: GroupCalibration asks for the group"):
-        cs.apply(maps["groups"], df, prob="p")
+        cs.apply(calibrators["groups"], df, prob="p")
     with pytest.raises(ArgumentError, match="by: is given, and IsotonicCalibration knows no groups"):
-        cs.apply(maps["isotonic"], df, prob="p", by="region")
+        cs.apply(calibrators["isotonic"], df, prob="p", by="region")
     with pytest.raises(ShapeError, match="prob: names 2 columns, and the map was fitted on 3 classes"):
-        cs.apply(maps["temperature"], df, prob=["p", "y"])
+        cs.apply(calibrators["temperature"], df, prob=["p", "y"])
 
 
 def test_docstrings_and_page_run_as_shown(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -583,9 +587,9 @@ def test_listed_columns_are_read_by_their_names(spark: Any) -> None:
     turned = cs.sketch(frame, label="z", prob=["prob_2", "prob_0", "prob_1"])
     assert turned == cal.Sketches.of(z, q)
 
-    map = cal.PlattScaling().fit(p[:150], y[:150])
-    expected = map.predict_proba(p)[:, 1]
-    found = [row.calibrated for row in cs.apply(map, frame, prob=["p_yes", "p_no"]).collect()]
+    calibrator = cal.PlattScaling().fit(p[:150], y[:150])
+    expected = calibrator.predict_proba(p)[:, 1]
+    found = [row.calibrated for row in cs.apply(calibrator, frame, prob=["p_yes", "p_no"]).collect()]
     np.testing.assert_allclose(found, expected, rtol=1e-9)
     named = cal.VectorScaling().fit(q[:150], np.array(CLASSES)[z[:150]])
     other = frame.selectExpr("prob_2 AS p_owl", "prob_0 AS p_cat", "prob_1 AS p_dog")

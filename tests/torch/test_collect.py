@@ -21,9 +21,9 @@ import calibrant as cal  # noqa: E402
 import calibrant.torch as ct  # noqa: E402
 from calibrant.errors import (  # noqa: E402
     ArgumentError,
-    FittedOnTheseRowsWarning,
     InputError,
     InputTypeError,
+    InSampleWarning,
     LabelError,
     ShapeError,
     UndefinedMetricError,
@@ -201,7 +201,7 @@ def test_an_exported_program_is_collected_and_parts_around_it_keep_their_modes()
     assert around[1].training
     kept = ct.Collected(wanted, y)
     halved = exported_map()
-    assert ct.evaluate(kept, map=halved)["nll"] == pytest.approx(compact(wanted / 2, y)["nll"], abs=1e-6)
+    assert ct.evaluate(kept, calibrator=halved)["nll"] == pytest.approx(compact(wanted / 2, y)["nll"], abs=1e-6)
 
 
 def exported_map() -> Any:
@@ -605,23 +605,23 @@ def test_a_map_is_measured_and_its_own_rows_are_noticed() -> None:
     y = torch.where(torch.arange(300) % 3 == 0, y, expected(model, x).argmax(dim=1))
     kept, other = ct.collect(model, [(x[:150], y[:150])]), ct.collect(model, [(x[150:], y[150:])])
     module = ct.TemperatureModule().fit(kept.logits, kept.labels)
-    found = ct.evaluate(other, map=module.to(DEVICE))
+    found = ct.evaluate(other, calibrator=module.to(DEVICE))
     wanted = compact(other.logits / module.temperature, other.labels)
     assert found["nll"] == pytest.approx(wanted["nll"], abs=1e-6)
-    assert ct.evaluate(other, map=module.to_map())["nll"] == pytest.approx(wanted["nll"], abs=1e-6)
-    for map in (module, module.to_map()):
-        with pytest.warns(FittedOnTheseRowsWarning, match="fitted on these very rows"):
-            ct.evaluate(kept, map=map)
+    assert ct.evaluate(other, calibrator=module.to_map())["nll"] == pytest.approx(wanted["nll"], abs=1e-6)
+    for calibrator in (module, module.to_map()):
+        with pytest.warns(InSampleWarning, match="fitted on these very rows"):
+            ct.evaluate(kept, calibrator=calibrator)
 
 
 def test_a_map_is_measured_in_evaluation_mode_and_gets_its_mode_back() -> None:
     x, y = rows(200, classes=5)
     kept = ct.Collected(x, y)
-    map = nn.Sequential(nn.Dropout(0.5), nn.Identity())
-    map[1].eval()
-    found = ct.evaluate(kept, map=map)
+    calibrator = nn.Sequential(nn.Dropout(0.5), nn.Identity())
+    calibrator[1].eval()
+    found = ct.evaluate(kept, calibrator=calibrator)
     assert found["nll"] == pytest.approx(compact(x, y)["nll"], abs=1e-6)
-    assert [part.training for part in map.modules()] == [True, True, False]
+    assert [part.training for part in calibrator.modules()] == [True, True, False]
     assert torch.is_grad_enabled()
 
 
@@ -631,9 +631,9 @@ def test_every_line_that_measures_a_map_on_its_own_rows_is_told() -> None:
     module = ct.VectorModule(5).fit(x, y)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")  # once for each line, as Python does by itself
-        ct.evaluate(kept, map=module)
-        ct.evaluate(kept, map=module)
-    told = [one for one in caught if issubclass(one.category, FittedOnTheseRowsWarning)]
+        ct.evaluate(kept, calibrator=module)
+        ct.evaluate(kept, calibrator=module)
+    told = [one for one in caught if issubclass(one.category, InSampleWarning)]
     assert [one.filename for one in told] == [__file__, __file__]
     assert told[1].lineno == told[0].lineno + 1
 
@@ -648,10 +648,12 @@ def test_a_stream_is_evaluated_and_a_missing_loader_is_named() -> None:
 def test_a_map_of_probabilities_is_measured_too() -> None:
     x, y = rows(200, classes=5)
     kept = ct.collect(nn.Identity(), [(x, torch.where(torch.arange(200) % 2 == 0, y, x.argmax(dim=1)))])
-    map = cal.VectorScaling().fit(torch.softmax(x[:100].double(), 1).numpy(), kept.labels[:100].numpy())
+    calibrator = cal.VectorScaling().fit(torch.softmax(x[:100].double(), 1).numpy(), kept.labels[:100].numpy())
     other = ct.Collected(kept.logits[100:].double(), kept.labels[100:])
-    module = ct.MapModule.from_map(map, dtype=torch.float64)
-    assert ct.evaluate(other, map=map)["nll"] == pytest.approx(ct.evaluate(other, map=module)["nll"], abs=1e-10)
+    module = ct.CalibratorModule.from_map(calibrator, dtype=torch.float64)
+    assert ct.evaluate(other, calibrator=calibrator)["nll"] == pytest.approx(
+        ct.evaluate(other, calibrator=module)["nll"], abs=1e-10
+    )
 
 
 def test_warnings_point_to_the_caller() -> None:

@@ -24,9 +24,9 @@ import calibrant.torch as ct  # noqa: E402
 from calibrant.errors import (  # noqa: E402
     ArgumentError,
     CalibrantWarning,
-    FittedOnTheseRowsWarning,
     InputError,
     InputTypeError,
+    InSampleWarning,
     LabelError,
     MissingDependencyError,
     NotFittedError,
@@ -80,21 +80,21 @@ def test_a_map_becomes_a_module_and_comes_back(kind: Any, module_of: Any, k: int
     fresh, _ = drawn(k=k, seed=1)
     softmax = torch.softmax(torch.as_tensor(logits), 1).numpy(), torch.softmax(torch.as_tensor(fresh), 1).numpy()
     known, asked = (logits, fresh) if given == "logit" else softmax
-    map = kind(input=given).fit(known, labels)
-    wide = ct.MapModule.from_map(map, dtype=torch.float64, device=DEVICE)
+    calibrator = kind(input=given).fit(known, labels)
+    wide = ct.CalibratorModule.from_map(calibrator, dtype=torch.float64, device=DEVICE)
     assert type(wide) is type(module_of(k))
-    found, expected = probabilities(wide, tensors(fresh, labels)[0]), map.predict_proba(asked)
+    found, expected = probabilities(wide, tensors(fresh, labels)[0]), calibrator.predict_proba(asked)
     # Of probabilities that are all but 1, arrays hold 1 - p to fewer digits than logits do.
     exact = softmax[1].min(axis=1) > 1e-4 if isinstance(wide, ct.BetaModule) else np.ones(len(fresh), bool)
     assert found[exact] == pytest.approx(expected[exact], abs=1e-12)
     assert found == pytest.approx(expected, abs=1e-9)
-    single = type(wide).from_map(map, device=DEVICE)
+    single = type(wide).from_map(calibrator, device=DEVICE)
     assert probabilities(single, tensors(fresh, labels, torch.float32)[0]) == pytest.approx(expected, abs=1e-6)
     back = wide.to_map()
-    assert type(back) is type(map)
-    assert back.get_params() == map.get_params()
+    assert type(back) is type(calibrator)
+    assert back.get_params() == calibrator.get_params()
     assert back.predict_proba(asked) == pytest.approx(expected, abs=1e-12)
-    with pytest.warns(FittedOnTheseRowsWarning):
+    with pytest.warns(InSampleWarning):
         back.predict_proba(known)
 
 
@@ -106,12 +106,12 @@ def test_fitting_finds_the_optimum_of_the_map(kind: Any, module_of: Any, k: int,
     rng = np.random.default_rng(3)
     whole, real = rng.integers(0, 4, 400), rng.random(400) + 0.1
     weight = {None: {}, "counts": {"counts": whole}, "whole": {"sample_weight": whole}, "real": {"sample_weight": real}}
-    map = kind(input="logit").fit(logits, labels, **weight[weighed])
+    calibrator = kind(input="logit").fit(logits, labels, **weight[weighed])
     module = module_of(k).double()
     given = {word: torch.as_tensor(values) for word, values in weight[weighed].items()}
     assert module.fit(*tensors(logits, labels), **given) is module
     fresh, _ = drawn(k=k, seed=4)
-    assert probabilities(module, tensors(fresh, labels)[0]) == pytest.approx(map.predict_proba(fresh), abs=2e-7)
+    assert probabilities(module, tensors(fresh, labels)[0]) == pytest.approx(calibrator.predict_proba(fresh), abs=2e-7)
     assert next(iter(module.state_dict().values())).device.type == torch.device(DEVICE).type
 
 
@@ -303,18 +303,18 @@ def test_beta_stays_exact_where_the_model_is_all_but_sure() -> None:
 
 def test_the_penalty_is_chosen_in_the_same_folds() -> None:
     logits, labels = drawn(n=200, k=3)
-    map = cal.MatrixScaling(input="logit").fit(logits, labels)
+    calibrator = cal.MatrixScaling(input="logit").fit(logits, labels)
     module = ct.MatrixModule(3).double().fit(*tensors(logits, labels))
-    assert float(module.penalty) == map.penalty_
-    assert module.weight.detach().cpu().numpy() == pytest.approx(map.matrix_, abs=1e-6)
+    assert float(module.penalty) == calibrator.penalty_
+    assert module.weight.detach().cpu().numpy() == pytest.approx(calibrator.matrix_, abs=1e-6)
 
 
 def test_more_classes_than_newton_steps_are_for() -> None:
     logits, labels = drawn(n=400, k=21)
-    map = cal.MatrixScaling(input="logit", off_diagonal=10.0).fit(logits, labels)
+    calibrator = cal.MatrixScaling(input="logit", off_diagonal=10.0).fit(logits, labels)
     module = ct.MatrixModule(21, off_diagonal=10.0).double().fit(*tensors(logits, labels))
     fresh, _ = drawn(n=100, k=21, seed=1)
-    assert probabilities(module, tensors(fresh, labels)[0]) == pytest.approx(map.predict_proba(fresh), abs=1e-5)
+    assert probabilities(module, tensors(fresh, labels)[0]) == pytest.approx(calibrator.predict_proba(fresh), abs=1e-5)
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -454,7 +454,7 @@ def test_a_calibrated_module_is_the_map_of_the_model() -> None:
     with pytest.raises(ArgumentError, match="output: must say which is meant: the model gave 2 outputs"):
         ct.CalibratedModule(model, scaled)(x)
     with pytest.raises(
-        InputTypeError, match=r"map_module: must be a torch module; got TemperatureScaling; MapModule.from_map"
+        InputTypeError, match=r"calibrator: must be a torch module; got TemperatureScaling; CalibratorModule.from_map"
     ):
         ct.CalibratedModule(model, cal.TemperatureScaling())  # type: ignore[arg-type]
     with pytest.raises(InputTypeError, match="model: must be a torch module; got function; write a function as"):
@@ -519,9 +519,9 @@ def test_what_is_no_module_or_no_map_is_named() -> None:
     with pytest.raises(ArgumentError, match="off_diagonal"):
         ct.MatrixModule(3, off_diagonal=-1)
     with pytest.raises(NotFittedError, match="TemperatureScaling: is not fitted yet"):
-        ct.MapModule.from_map(cal.TemperatureScaling())
+        ct.CalibratorModule.from_map(cal.TemperatureScaling())
     with pytest.raises(InputTypeError, match=r"must be one of BetaCalibration.*got IsotonicCalibration"):
-        ct.MapModule.from_map(cal.IsotonicCalibration())
+        ct.CalibratorModule.from_map(cal.IsotonicCalibration())
     with pytest.raises(InputTypeError, match="must be one of VectorScaling; got TemperatureScaling"):
         ct.VectorModule.from_map(cal.TemperatureScaling())
     with pytest.raises(ArgumentError, match="n_classes: is not known yet"):
@@ -529,7 +529,7 @@ def test_what_is_no_module_or_no_map_is_named() -> None:
     logits, labels = drawn(n=100)
     pooled = cal.BetaCalibration(input="logit", multiclass="pooled").fit(logits, labels)
     with pytest.raises(ArgumentError, match="one_vs_rest only"):
-        ct.MapModule.from_map(pooled)
+        ct.CalibratorModule.from_map(pooled)
 
 
 @pytest.mark.parametrize(("kind", "module_of"), [pair[1:] for pair in PAIRS], ids=[pair[0] for pair in PAIRS])

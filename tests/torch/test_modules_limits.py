@@ -35,7 +35,7 @@ MAPS = [
     cal.BetaCalibration,
     cal.IntraOrderPreserving,
 ]
-maps = pytest.mark.parametrize("kind", MAPS, ids=lambda kind: kind.__name__)
+calibrators = pytest.mark.parametrize("kind", MAPS, ids=lambda kind: kind.__name__)
 
 
 def noise(seed: int, n: int = 500, k: int = 3) -> tuple[Any, Any]:
@@ -70,8 +70,8 @@ def test_flat_pieces_do_not_change_the_predicted_class_in_single_precision(seed:
     top = asked.topk(2, dim=1).values
     assert float((top[:, 0] - top[:, 1])[moved].sum()) < 1e-3
     assert float(moved.double().mean()) < 1e-3
-    map = module.to_map()
-    assert (map.predict(asked.cpu().numpy()) == asked.argmax(dim=1).cpu().numpy()).all()
+    calibrator = module.to_map()
+    assert (calibrator.predict(asked.cpu().numpy()) == asked.argmax(dim=1).cpu().numpy()).all()
 
 
 def test_classes_never_change_places() -> None:
@@ -121,20 +121,22 @@ def test_mixed_precision_around_a_network() -> None:
 # Classes ruled out.
 
 
-@maps
+@calibrators
 @pytest.mark.parametrize("k", [2, 3])
 def test_a_class_ruled_out_is_read_as_the_map_reads_it(kind: Any, k: int) -> None:
     logits, labels = noise(0, n=200, k=k)
-    map = quietly(lambda: kind(input="logit").fit(logits, labels))
+    calibrator = quietly(lambda: kind(input="logit").fit(logits, labels))
     asked = np.array([[1.0, 2.0, -np.inf], [-np.inf, 40.0, -np.inf], [0.5, -np.inf, 0.25]])[:, -k:]
     asked = asked[np.isfinite(asked).any(axis=1)]
-    module = ct.MapModule.from_map(map, dtype=torch.float64, device=DEVICE)
+    module = ct.CalibratorModule.from_map(calibrator, dtype=torch.float64, device=DEVICE)
     with torch.no_grad():
         found = module.predict_proba(tensor(asked)).cpu().numpy()
-    assert found == pytest.approx(map.predict_proba(asked), abs=1e-12)
+    assert found == pytest.approx(calibrator.predict_proba(asked), abs=1e-12)
     # As a logit 16 decimal orders below the largest, which is what a probability of 0 stands for.
     top = asked.max(axis=1, keepdims=True)
-    assert found == pytest.approx(map.predict_proba(np.where(np.isinf(asked), top + np.log(1e-16), asked)), abs=1e-12)
+    assert found == pytest.approx(
+        calibrator.predict_proba(np.where(np.isinf(asked), top + np.log(1e-16), asked)), abs=1e-12
+    )
 
 
 # Scales at a bound.
@@ -144,7 +146,7 @@ def mean_loss(probs: Any, labels: Any) -> float:
     return float(-np.log(probs[np.arange(len(labels)), labels]).mean())
 
 
-@pytest.mark.parametrize("which", ["module", "map"])
+@pytest.mark.parametrize("which", ["module", "calibrator"])
 def test_the_bias_is_that_of_the_scale_in_use(which: str) -> None:
     """Logits that point away from the labels, around offsets: the best scale is below 0, and the bias that goes with it is wrong here."""
     rng = np.random.default_rng(0)
@@ -152,7 +154,7 @@ def test_the_bias_is_that_of_the_scale_in_use(which: str) -> None:
     logits = away + np.array([8.0, 0, -8])
     labels = (-0.3 * away + rng.gumbel(size=away.shape)).argmax(axis=1)
     fit = {
-        "map": lambda: cal.BiasCorrectedTemperature(input="logit").fit(logits, labels),
+        "calibrator": lambda: cal.BiasCorrectedTemperature(input="logit").fit(logits, labels),
         "module": lambda: ct.BiasCorrectedTemperatureModule(3).double().fit(tensor(logits), labels).to_map(),
     }[which]
     with pytest.warns(CalibrantWarning, match=r"say less than nothing about the labels.*1000 is used"):
@@ -211,9 +213,9 @@ def test_large_margins_are_read_as_the_map_reads_them(kind: Any) -> None:
     rate = rng.random(400)
     logits = np.column_stack([np.zeros(400), 300 * np.log(rate / (1 - rate))])
     labels = (rng.random(400) < rate).astype(np.int64)
-    map = kind(input="logit").fit(logits, labels)
-    assert map.scale_ > 1
-    made = ct.MapModule.from_map(map, dtype=torch.float64, device=DEVICE)
+    calibrator = kind(input="logit").fit(logits, labels)
+    assert calibrator.scale_ > 1
+    made = ct.CalibratorModule.from_map(calibrator, dtype=torch.float64, device=DEVICE)
     fitted = type(made)(2).double().fit(tensor(logits), labels)
     other = type(made)(2).double().to(DEVICE)
     other.load_state_dict(fitted.state_dict())
@@ -222,7 +224,7 @@ def test_large_margins_are_read_as_the_map_reads_them(kind: Any) -> None:
     for module in (made, fitted, other):
         with torch.no_grad():
             found = module.predict_proba(tensor(asked)).cpu().numpy()
-        assert found == pytest.approx(map.predict_proba(asked), abs=1e-9)
+        assert found == pytest.approx(calibrator.predict_proba(asked), abs=1e-9)
         assert module.to_map().predict_proba(asked) == pytest.approx(found, abs=1e-12)
 
 
@@ -253,11 +255,11 @@ def test_a_class_without_rows_is_told(module: Any) -> None:
 def test_what_a_map_knows_comes_back_with_it() -> None:
     logits, labels = noise(0, n=60)
     names = np.array(["ash", "birch", "cedar"])
-    map = quietly(lambda: cal.TemperatureScaling(input="logit", objective="brier").fit(logits, names[labels]))
-    module = ct.MapModule.from_map(map, dtype=torch.float64)
+    calibrator = quietly(lambda: cal.TemperatureScaling(input="logit", objective="brier").fit(logits, names[labels]))
+    module = ct.CalibratorModule.from_map(calibrator, dtype=torch.float64)
     back = module.to_map()
-    assert back.get_params() == map.get_params()
-    assert back.predict(logits[:9]).tolist() == map.predict(logits[:9]).tolist()
+    assert back.get_params() == calibrator.get_params()
+    assert back.predict(logits[:9]).tolist() == calibrator.predict(logits[:9]).tolist()
     assert set(back.predict(logits)) == set(names)
     again = quietly(lambda: module.fit(torch.as_tensor(logits), labels)).to_map()  # a fit of its own, to class numbers
     assert again.objective == "nll"

@@ -233,7 +233,7 @@ def windows() -> Any:
 def bias() -> Any:
     """The error as bins grow more, as it is and without what chance adds; beside the same for calibrated labels."""
     data = rows()
-    honest = cal.make_calibrated(600, law=(1, 1, 1), rng=3)
+    honest = cal.make_calibrated(600, distribution=(1, 1, 1), rng=3)
     many = [2, 5, 10, 15, 20, 30, 40, 60, 80, 100]
     ax = wide("number of bins", "root mean squared error")
     for name, y, p, colour in (

@@ -25,7 +25,7 @@ import numpy as np
 import calibrant as cal
 
 too_sure = cal.simulate.by_group({"a": cal.simulate.temperature(1.2), "b": cal.simulate.temperature(2.5)})
-drawn = cal.make_miscalibrated(600, warp=too_sure, law=(1, 1, 1), rng=0)
+drawn = cal.make_miscalibrated(600, warp=too_sure, distribution=(1, 1, 1), rng=0)
 y_true, y_prob, groups = drawn.y_true, drawn.y_prob, drawn.groups
 draw = np.random.default_rng(1)
 features = np.column_stack([draw.uniform(0, 0.5, 600) + 0.5 * (groups == "b"), draw.normal(size=600)])

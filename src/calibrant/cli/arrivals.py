@@ -41,34 +41,34 @@ def rows_of(
         if by not in (None, watched) and watched in opened.names:
             told = f"is {by}, and this monitor was begun with --by {watched}, which {file} has too"
             raise ArgumentError("--by", told, "drop --by")
-        words = opened.words()
+        keywords = opened.keywords()
         usual = [name for name in opened.names if name.lower() in LABEL_NAMES and name not in opened.scores]
         parts = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}
         parts["y_true"] = ("--label", label or (usual[0] if usual else None))
         for argument, (option, column) in parts.items():
-            words[argument] = None if column is None else _column(opened, column, option)
+            keywords[argument] = None if column is None else _column(opened, column, option)
         if by is not None and opened.text:
-            words["groups"] = named_as_written(words["groups"])
-    if words["when"] is not None and words["when"].dtype.kind in "biuf":
-        problem = f"column {time!r} holds numbers ({words['when'].dtype}), and times are needed"
+            keywords["groups"] = named_as_written(keywords["groups"])
+    if keywords["when"] is not None and keywords["when"].dtype.kind in "biuf":
+        problem = f"column {time!r} holds numbers ({keywords['when'].dtype}), and times are needed"
         raise InputTypeError("--time", problem, "write them as timestamps, or as text such as 2026-01-31T12:00:00Z")
-    if words["input"] == "prob":
-        del words["input"]
-    return {**words, "normalize": normalize, "clip": clip}
+    if keywords["input"] == "prob":
+        del keywords["input"]
+    return {**keywords, "normalize": normalize, "clip": clip}
 
 
-def in_order(words: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, Any]:
+def in_order(keywords: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, Any]:
     """The scores in the order of the classes of the reference, where their columns are named after these; else by place."""
-    own = like_classes(list(words.pop("classes", ())), classes)
-    if words.get("y_true") is not None:
-        words["y_true"] = labels_like(words["y_true"], classes)
+    own = like_classes(list(keywords.pop("classes", ())), classes)
+    if keywords.get("y_true") is not None:
+        keywords["y_true"] = labels_like(keywords["y_true"], classes)
     found, wanted = [str(name) for name in own], [str(name) for name in classes]
     if set(found) == set(wanted):
-        words["y_prob"] = words["y_prob"][:, [found.index(name) for name in wanted]]
+        keywords["y_prob"] = keywords["y_prob"][:, [found.index(name) for name in wanted]]
     elif set(found) & set(wanted) and not all(name.isdigit() for name in found):
         problem = f"the columns are named after {', '.join(found[:10])}, and the reference has {', '.join(wanted[:10])}"
         raise ColumnError("--probs", problem, "name one column for each class of the reference")
-    return words
+    return keywords
 
 
 def labels_like(labels: Any, classes: tuple[Any, ...]) -> Any:

@@ -44,16 +44,16 @@ def run(
     if source.get("by"):
         _check_groups(asked)
     sketches = streamed(file, False, *split(source))
-    words: dict[str, Any] = rows_of(file, source) if sketches is None else {"y_true": sketches}
-    positive = positive_class(words if sketches is None else {"classes": sketches.classes})
-    words |= {"alpha": alpha, "n_resamples": resamples, "rng": seed, **_given(lens=lens, bins=bins, binning=binning)}
+    keywords: dict[str, Any] = rows_of(file, source) if sketches is None else {"y_true": sketches}
+    positive = positive_class(keywords if sketches is None else {"classes": sketches.classes})
+    keywords |= {"alpha": alpha, "n_resamples": resamples, "rng": seed, **_given(lens=lens, bins=bins, binning=binning)}
     with warnings_as_lines(), resampling_bar():
         result: Any
         if metrics is None:
-            result = assess(**words, metric=chosen[0], method=method or "auto")
+            result = assess(**keywords, metric=chosen[0], method=method or "auto")
             result = replace(result, unused=_in_vain(result.unused, seed))
         else:
-            result = assess_many(**words, metrics=chosen, correction=correction or "holm")  # type: ignore[arg-type]
+            result = assess_many(**keywords, metrics=chosen, correction=correction or "holm")  # type: ignore[arg-type]
     if as_json:
         rejected = {"rejected": result.rejected}
         print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict(), **rejected})
@@ -103,8 +103,8 @@ def _positive_line(name: str) -> list[str]:
     return [f"positive class {name}"] if name else []
 
 
-def _given(**words: Any) -> dict[str, Any]:
-    return {word: value for word, value in words.items() if value is not None}
+def _given(**keywords: Any) -> dict[str, Any]:
+    return {word: value for word, value in keywords.items() if value is not None}
 
 
 def run_compare(
@@ -143,15 +143,19 @@ def run_compare(
     for part in parts:
         part["by_place"] = part.get("by_place", False) and part is parts[0]  # it is said once
         named_classes(part, given["classes"], given["pos_label"])
-    words = parts[0]
-    positive = positive_class(words)
+    keywords = parts[0]
+    positive = positive_class(keywords)
     probs = {_name(spec): part.pop("y_prob") for spec, part in zip(specs, parts, strict=True)}
-    if "sum_tolerance" in words:
-        words["sum_tolerance"] = max(part.get("sum_tolerance", 0.0) for part in parts)
-    words |= {"level": level, "n_resamples": resamples, "rng": seed}
-    words |= {"normalize": given["normalize"], "clip": given["clip"], **_given(lens=lens, bins=bins, binning=binning)}
+    if "sum_tolerance" in keywords:
+        keywords["sum_tolerance"] = max(part.get("sum_tolerance", 0.0) for part in parts)
+    keywords |= {"level": level, "n_resamples": resamples, "rng": seed}
+    keywords |= {
+        "normalize": given["normalize"],
+        "clip": given["clip"],
+        **_given(lens=lens, bins=bins, binning=binning),
+    }
     with warnings_as_lines(), resampling_bar():
-        result = compare(models=probs, metric=metric, cluster=cluster is not None, **words)
+        result = compare(models=probs, metric=metric, cluster=cluster is not None, **keywords)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict()})
     else:

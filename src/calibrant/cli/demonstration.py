@@ -42,7 +42,7 @@ def run(out: str, save_data: str | None = None) -> None:
     chance = [assess(test, metric=metric, rng=0).verdict for metric in ("ecce_mad", "ecd")]
     print_lines(["", "Could it be chance?", *chance, ""])
     found = recalibrate(validation.labels, validation.probs)
-    mended = calibrated(test, found.map)
+    mended = calibrated(test, found.calibrator)
     after = evaluate(mended)
     print_lines(["What repairs it, on held-out validation rows:", *repr(found).splitlines(), ""])
     headings, rows = _side_by_side(before, after)

@@ -85,7 +85,7 @@ def run(
     seed: int,
     as_json: bool,
     gates: tuple[str, ...],
-    map: str | None = None,
+    calibrator: str | None = None,
     stream: bool | None = None,
     **source: Any,
 ) -> bool:
@@ -96,12 +96,12 @@ def run(
     )
     chosen += [gate.metric for gate in dict.fromkeys(conditions) if gate.metric not in chosen]
     sketches = streamed(file, stream, *split(source))
-    if sketches is not None and map is not None:
+    if sketches is not None and calibrator is not None:
         raise ArgumentError("--map", "needs whole rows, and these are read as a stream", "apply the map first")
-    words: dict[str, Any] = {"y_true": sketches}
+    keywords: dict[str, Any] = {"y_true": sketches}
     if sketches is None:
-        words = rows_of(file, source)
-        words |= {"by": words.pop("groups", None), "map": map}
+        keywords = rows_of(file, source)
+        keywords |= {"by": keywords.pop("groups", None), "calibrator": calibrator}
     draws: dict[str, Any] = {"n_resamples": resamples, "rng": seed}
     if interval is None and not assess:
         if resamples != RESAMPLES or seed != 0:
@@ -112,8 +112,8 @@ def run(
         draws = {}
     with warnings_as_lines(), resampling_bar():
         result = evaluate(
-            words.pop("y_true"),
-            words.pop("y_prob", None),
+            keywords.pop("y_true"),
+            keywords.pop("y_prob", None),
             metrics=chosen,
             lens=lens,
             bins=bins,
@@ -122,7 +122,7 @@ def run(
             interval=interval,
             assess=assess,
             **draws,
-            **words,
+            **keywords,
         )
     result = _spoken(result, None if sketches is None else file)
     failures = judge(result, conditions)
@@ -155,42 +155,42 @@ def rows_of(file: str, source: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments for `Predictions`: the rows of a file by the options that say where they are, as far as they were given."""
     columns, given = split(source)
     found = load(file, columns, given.get("where"), given.get("format"), given.get("table"))
-    words = named_classes(found, given.get("classes"), given.get("pos_label"))
-    return words | {name: given.get(name, False) for name in ("normalize", "clip")}
+    keywords = named_classes(found, given.get("classes"), given.get("pos_label"))
+    return keywords | {name: given.get(name, False) for name in ("normalize", "clip")}
 
 
-def named_classes(words: dict[str, Any], classes: str | None, pos_label: str | None) -> dict[str, Any]:
+def named_classes(keywords: dict[str, Any], classes: str | None, pos_label: str | None) -> dict[str, Any]:
     """What was read from a file, with the classes named on the command line; of two columns, that of the positive class last."""
-    several = getattr(words["y_prob"], "ndim", 2) == 2
-    own = list(words.get("classes", ())) if several else []
-    by_place = words.pop("by_place", False)
+    several = getattr(keywords["y_prob"], "ndim", 2) == 2
+    own = list(keywords.get("classes", ())) if several else []
+    by_place = keywords.pop("by_place", False)
     if by_place and classes is None and pos_label is None:
         note_positive(own)
     if classes is not None:
-        given = like_labels([name.strip() for name in classes.split(",")], words["y_true"])
+        given = like_labels([name.strip() for name in classes.split(",")], keywords["y_true"])
         if len(own) == 2 and [str(name) for name in given] == [str(name) for name in reversed(own)]:
-            words["y_prob"] = words["y_prob"][:, ::-1]
+            keywords["y_prob"] = keywords["y_prob"][:, ::-1]
             own = given
         check_class_order(given, own, "--classes")
-        words["classes"] = own = given
+        keywords["classes"] = own = given
     if pos_label is not None:
-        positive = like_labels([pos_label], words["y_true"])[0]
+        positive = like_labels([pos_label], keywords["y_true"])[0]
         if len(own) == 2 and positive not in own:
             named = f"is {positive!r}, and the columns are named after {own[0]}, {own[1]}"
             raise ArgumentError("--pos-label", named, "name one of them")
         if len(own) == 2:
             turned = positive == own[0]
-            words |= {"y_prob": words["y_prob"][:, ::-1], "classes": own[::-1]} if turned else {}
+            keywords |= {"y_prob": keywords["y_prob"][:, ::-1], "classes": own[::-1]} if turned else {}
         else:
-            words["pos_label"] = positive
-    return words
+            keywords["pos_label"] = positive
+    return keywords
 
 
-def positive_class(words: dict[str, Any]) -> str:
+def positive_class(keywords: dict[str, Any]) -> str:
     """The name of the positive class of two in what was read; empty where there is none, or it has no other name than 1."""
-    classes = words.get("classes", ())
-    name = words.get("pos_label", classes[1] if len(classes) == 2 else "")
-    return "" if [str(each) for each in classes] == ["0", "1"] and "pos_label" not in words else str(name)
+    classes = keywords.get("classes", ())
+    name = keywords.get("pos_label", classes[1] if len(classes) == 2 else "")
+    return "" if [str(each) for each in classes] == ["0", "1"] and "pos_label" not in keywords else str(name)
 
 
 def like_labels(names: list[str], labels: Any) -> list[Any]:

@@ -28,8 +28,8 @@ __all__ = ["apply_map", "check_apart", "fit_map", "read", "rows_in", "run_apply"
 
 def read(file: str, **source: Any) -> Predictions:
     """Checked predictions from a file."""
-    words = rows_of(file, source)
-    return Predictions(words.pop("y_true"), words.pop("y_prob"), **words)
+    keywords = rows_of(file, source)
+    return Predictions(keywords.pop("y_true"), keywords.pop("y_prob"), **keywords)
 
 
 def fit_map(p: Predictions, *, method: str, loss: str, folds: int, seed: int) -> Recalibration:
@@ -69,15 +69,15 @@ def run_fit(
     with warnings_as_lines():
         p = read(file, **source)
         found = fit_map(p, method=method, loss=loss, folds=folds, seed=seed)
-        path = save(found.map, out, preprocessing=preprocessing)
+        path = save(found.calibrator, out, preprocessing=preprocessing)
     if as_json:
-        print_json({"calibrant": __version__, "file": file, **found.to_dict(), "map": str(path)})
+        print_json({"calibrant": __version__, "file": file, **found.to_dict(), "calibrator": str(path)})
         return
     print_lines(repr(found).split("\n"))
     print_lines(
         [
             "",
-            f"wrote {path}: {type(found.map).__name__}, fitted on {rows_in(p):,} rows{_classes_of(p)}",
+            f"wrote {path}: {type(found.calibrator).__name__}, fitted on {rows_in(p):,} rows{_classes_of(p)}",
             _next_step(found, out),
         ]
     )
@@ -96,52 +96,56 @@ def _next_step(found: Recalibration, out: str) -> str:
 
 
 def apply_map(
-    map: Calibrator,
+    calibrator: Calibrator,
     file: str,
     out: str,
     **source: Any,
 ) -> tuple[Path, int]:
     """Write the rows of a file with calibrated columns; gives where, and how many rows."""
-    _check_not_grouped(map)
+    _check_not_grouped(calibrator)
     check_target(out)
     columns, given = split(source)
     classes, checks = given.get("classes"), {name: given.get(name, False) for name in ("normalize", "clip")}
     place = given.get("where"), given.get("format"), given.get("table")
     with open_table(file, columns, *place, to_write=True) as opened:
-        words = opened.words()
+        keywords = opened.keywords()
         if classes is not None:
             named = [name.strip() for name in classes.split(",")]
-            check_class_order(named, words.get("classes", ()), "--classes")
-            words["classes"] = like_labels(named, map.classes_)
-        elif "classes" in words:
-            words["classes"] = like_classes(words["classes"], map.classes_.tolist())
-        rows = len(words["y_prob"])
+            check_class_order(named, keywords.get("classes", ()), "--classes")
+            keywords["classes"] = like_labels(named, calibrator.classes_)
+        elif "classes" in keywords:
+            keywords["classes"] = like_classes(keywords["classes"], calibrator.classes_.tolist())
+        rows = len(keywords["y_prob"])
         # Nothing is asked of the labels, so any label will do.
-        labels = np.zeros(rows, np.int64) if "classes" not in words else np.full(rows, words["classes"][0])
-        p = Predictions(labels, words.pop("y_prob"), **checks, **words)
-        _check_kind(map, p)
-        return opened.write(out, calibrated(p, map).probs), rows
+        labels = np.zeros(rows, np.int64) if "classes" not in keywords else np.full(rows, keywords["classes"][0])
+        p = Predictions(labels, keywords.pop("y_prob"), **checks, **keywords)
+        _check_kind(calibrator, p)
+        return opened.write(out, calibrated(p, calibrator).probs), rows
 
 
-def _check_not_grouped(map: Calibrator) -> None:
-    if isinstance(map, GroupedCalibrator):
-        problem = f"is a {type(map).__name__}, which asks for the group of each row"
-        raise ArgumentError("map", problem, "apply it in Python: calibrant.load(file).predict_proba(scores, groups)")
+def _check_not_grouped(calibrator: Calibrator) -> None:
+    if isinstance(calibrator, GroupedCalibrator):
+        problem = f"is a {type(calibrator).__name__}, which asks for the group of each row"
+        raise ArgumentError(
+            "calibrator", problem, "apply it in Python: calibrant.load(file).predict_proba(scores, groups)"
+        )
 
 
-def _check_kind(map: Calibrator, p: Predictions) -> None:
+def _check_kind(calibrator: Calibrator, p: Predictions) -> None:
     """Say it in the words of the command line."""
-    if len(map.classes_) != p.k:
-        problem = f"was fitted on {len(map.classes_)} classes, and the file has {p.k}"
-        raise ArgumentError("map", problem, "name the score columns with --probs, or fit a map for these")
-    if map.input == "logit" and p.logits is None:
-        raise ArgumentError("map", "was fitted on logits, and these are probabilities", "name logits with --logits")
+    if len(calibrator.classes_) != p.k:
+        problem = f"was fitted on {len(calibrator.classes_)} classes, and the file has {p.k}"
+        raise ArgumentError("calibrator", problem, "name the score columns with --probs, or fit a map for these")
+    if calibrator.input == "logit" and p.logits is None:
+        raise ArgumentError(
+            "calibrator", "was fitted on logits, and these are probabilities", "name logits with --logits"
+        )
 
 
-def run_apply(map: str, file: str, *, out: str, preprocessing: str | None, **source: Any) -> None:
+def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None, **source: Any) -> None:
     """Apply a map from a file to the rows of another, and say where they are."""
-    check_apart(out, file, map)
-    fitted = load_map(map, preprocessing=preprocessing)
+    check_apart(out, file, calibrator)
+    fitted = load_map(calibrator, preprocessing=preprocessing)
     with warnings_as_lines():
         path, rows = apply_map(fitted, file, out, **source)
     print_lines([f"wrote {path}: {rows:,} rows with calibrated probabilities by {type(fitted).__name__}"])
@@ -159,14 +163,14 @@ def run_select(
     confidence_column: str | None,
     lens: str | None,
     as_json: bool,
-    map: str | None = None,
+    calibrator: str | None = None,
     **source: Any,
 ) -> bool:
     """Choose a threshold and print it; true when none can be promised."""
     p = read(file, confidence=confidence_column, **source)
-    if map is not None:
+    if calibrator is not None:
         with warnings_as_lines():
-            p = calibrated(p, map)
+            p = calibrated(p, calibrator)
     chosen = choose_threshold(
         p,
         accuracy=accuracy,

@@ -182,7 +182,7 @@ def fit(file: str, **options: Any) -> None:
 
 
 @cli.command()
-@click.argument("map")
+@click.argument("calibrator")
 @click.argument("file")
 @options.written_option("--out", required=True, help="Where to write the rows: .parquet, .csv or .tsv.")
 @options.label_option
@@ -192,14 +192,14 @@ def fit(file: str, **options: Any) -> None:
 @options.file_options
 @options.preprocessing_option
 @options.debug_option
-def apply(map: str, file: str, **options: Any) -> None:
+def apply(calibrator: str, file: str, **options: Any) -> None:
     """Apply the MAP that fit wrote to the rows of FILE: each score column p gets a column p_calibrated beside it.
 
     Labels are not needed.
     """
     from . import fitting
 
-    fitting.run_apply(map, file, **options)
+    fitting.run_apply(calibrator, file, **options)
 
 
 @cli.command()

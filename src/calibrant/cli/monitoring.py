@@ -87,17 +87,17 @@ def init(store: str, **options: Any) -> None:
 
     if (options["every"] is None) == (options["rows"] is None):
         raise ArgumentError("--every", "and --rows are two ways to cut windows", "give either --every or --rows")
-    words = {
+    keywords = {
         name: options.pop(name) for name in ("every", "rows", "lens", "alpha", "run_length", "drift_alpha", "mature")
     }
     horizon = options.pop("horizon")
-    if words["rows"] is not None and horizon is not None and str(horizon).isdigit():
+    if keywords["rows"] is not None and horizon is not None and str(horizon).isdigit():
         horizon = int(horizon)
-    words |= {"horizon": horizon, "missing": options.pop("missing"), "n_resamples": options.pop("resamples")}
-    words["by"] = options["by"]
+    keywords |= {"horizon": horizon, "missing": options.pop("missing"), "n_resamples": options.pop("resamples")}
+    keywords["by"] = options["by"]
     file = options.pop("reference")
     with warnings_as_lines():
-        made = Monitor.create(store, reference=_reference(file, options), **words)
+        made = Monitor.create(store, reference=_reference(file, options), **keywords)
     time = " --time COLUMN" if made.settings.rule.by_time else ""
     print_lines([repr(made), f"next: calibrant monitor update {store} FILE{time} --id COLUMN"])
 
@@ -331,6 +331,6 @@ def _show(found: MonitorStatus) -> None:
     told = [note for note in (found.waiting, *found.notes) if note]
     newest = found.last_closed
     if newest is not None:
-        told += [] if newest.scores.reading is None else [f"{newest.window}: {newest.scores.reading.words}"]
+        told += [] if newest.scores.reading is None else [f"{newest.window}: {newest.scores.reading.keywords}"]
         told += [f"{newest.window}: {newest.accuracy_words}"] if newest.accuracy_words else []
     print_lines(["", *told] if told else [])

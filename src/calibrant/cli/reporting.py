@@ -26,7 +26,7 @@ def run(
     out: str | None,
     form: str | None,
     kind: str | None,
-    map: str | None,
+    calibrator: str | None,
     title: str | None,
     metrics: str,
     lens: str | None,
@@ -39,7 +39,7 @@ def run(
     **source: Any,
 ) -> None:
     """Build it, write it and say where it is; ``--out -`` prints it instead."""
-    _check(files, kind, map)
+    _check(files, kind, calibrator)
     target = out or f"report.{form or 'html'}"
     shape = _shape(target, form)
     several = kind is not None
@@ -65,7 +65,7 @@ def run(
         if kind is None:
             found = build(_read(files[0], source, given), asked, given)
         else:
-            found = compare_parts(_parts(files, map, source), asked, kind, given_title=title)
+            found = compare_parts(_parts(files, calibrator, source), asked, kind, given_title=title)
         text = found.text(shape)
     if target == "-":
         say(text, nl=False)
@@ -82,18 +82,18 @@ def _shape(target: str, form: str | None) -> Form:
         raise ArgumentError("--out", error.problem, "end it in .html, .md or .json, or pass --as") from None
 
 
-def _check(files: tuple[str, ...], kind: str | None, map: str | None) -> None:
-    if map is not None and kind != "before-after":
+def _check(files: tuple[str, ...], kind: str | None, calibrator: str | None) -> None:
+    if calibrator is not None and kind != "before-after":
         raise ArgumentError("--map", "is for --compare before-after", "add it, or drop --map")
     if kind is None and len(files) > 1:
         raise ArgumentError(
             "FILE", f"{len(files)} files were given", "say how they relate: --compare models, periods or before-after"
         )
-    if kind is not None and len(files) + (map is not None) < 2:
+    if kind is not None and len(files) + (calibrator is not None) < 2:
         raise ArgumentError(
             "--compare", "needs at least two files, or one and a --map", "name them one after the other"
         )
-    if map is not None and len(files) > 1:
+    if calibrator is not None and len(files) > 1:
         raise ArgumentError("--map", f"is applied to one file, and {len(files)} were given", "name one")
     if files.count("-") > 1 or ("-" in files and len(files) > 1):
         raise ArgumentError("-", "is read once, and several files are needed", "name the files")
@@ -112,11 +112,11 @@ def _read(file: str, source: dict[str, Any], given: dict[str, Any]) -> Predictio
     return sketches.predictions()
 
 
-def _parts(files: tuple[str, ...], map: str | None, source: dict[str, Any]) -> dict[str, Predictions]:
+def _parts(files: tuple[str, ...], calibrator: str | None, source: dict[str, Any]) -> dict[str, Predictions]:
     """Predictions by the names of their files; by their paths where two files have the same name."""
-    if map is not None:
+    if calibrator is not None:
         before = _read(files[0], source, {})
-        return {"before": before, "after": calibrated(before, map)}
+        return {"before": before, "after": calibrated(before, calibrator)}
     stems = [Path(file).stem for file in files]
     names = stems if len(set(stems)) == len(files) else list(files)
     if len(set(names)) < len(files):

@@ -44,41 +44,41 @@ def is_streamed(file: str, stream: bool | None) -> bool:
     return kind_of(path) == "duckdb" or large
 
 
-def streamed(file: str, stream: bool | None, columns: Columns, words: dict[str, Any]) -> Sketches | None:
+def streamed(file: str, stream: bool | None, columns: Columns, keywords: dict[str, Any]) -> Sketches | None:
     """The sketches of a file that is read as a stream; None where it is to be read as a whole."""
     if not is_streamed(file, stream):
         return None
     if file == "-":
         raise ArgumentError("--stream", "needs a file, and standard input was given", "write it to a file first")
-    return read((file,), columns, words)
+    return read((file,), columns, keywords)
 
 
-def read(files: tuple[str, ...], columns: Columns, words: dict[str, Any]) -> Sketches:
+def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> Sketches:
     """Add sketches, or scan files with the columns and options of the command line."""
     if any(map(is_sketch, files)):
-        return _added(files, {**asdict(columns), **words})
+        return _added(files, {**asdict(columns), **keywords})
     for option in ("logits", "confidence", "weight", "counts"):
         if getattr(columns, option):
             raise ArgumentError(f"--{option}", "cannot be read as a stream", "pass --no-stream, or probabilities")
     for option in ("normalize", "clip", "pos_label"):
-        if words.get(option):
+        if keywords.get(option):
             more = ", or --prob COLUMN --classes NEGATIVE,POSITIVE" if option == "pos_label" else ""
             raise ArgumentError(_option(option), "cannot be used with a stream", f"pass --no-stream{more}")
     if columns.prob and columns.probs:
         raise ArgumentError("--probs", "was given beside --prob", "pass one of them")
-    classes = words.get("classes")
-    paths, kind = paths_of(files), words.get("format")
-    remember_read(paths, kind or kind_of(paths[0]) or "", words.get("where"))
+    classes = keywords.get("classes")
+    paths, kind = paths_of(files), keywords.get("format")
+    remember_read(paths, kind or kind_of(paths[0]) or "", keywords.get("where"))
     with rows_bar() as tell, _as_options("--probs" if columns.probs else "--prob"):
         found = scan(
             list(files),
             label=columns.label,
             prob=columns.probs or columns.prob,
             by=columns.by,
-            where=words.get("where"),
+            where=keywords.get("where"),
             classes=None if classes is None else _classes(classes),
-            format=words.get("format"),
-            table=words.get("table"),
+            format=keywords.get("format"),
+            table=keywords.get("table"),
             progress=tell,
         )
     if classes is None and columns.prob is None and "," not in (columns.probs or ""):

@@ -56,19 +56,19 @@ class Table:
         """The columns."""
         return list(self.types)
 
-    def words(self) -> dict[str, Any]:
+    def keywords(self) -> dict[str, Any]:
         """Scores as arguments for `Predictions`, without labels."""
         import numpy as np
 
         listed = ", ".join(quoted(name) for name in self.scores)
         arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
         scores = _stack([arrays[name] for name in self.scores])
-        words: dict[str, Any] = {"y_prob": scores, "input": "logit" if self.logits else "prob"}
+        keywords: dict[str, Any] = {"y_prob": scores, "input": "logit" if self.logits else "prob"}
         columns = getattr(scores, "ndim", 1)
         if self.text and columns == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
-            words["sum_tolerance"] = printed_tolerance(np.asarray(scores))
+            keywords["sum_tolerance"] = printed_tolerance(np.asarray(scores))
         classes = class_names(self.scores, self.pattern) if len(self.scores) > 1 else None
-        return words if classes is None else {**words, "classes": classes}
+        return keywords if classes is None else {**keywords, "classes": classes}
 
     def write(self, out: str, probs: Any) -> Path:
         """All columns, and for each score column one more with what `probs` holds; the old file or the new one, never a part."""

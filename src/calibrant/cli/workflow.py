@@ -16,7 +16,7 @@ from ..decision.thresholds import ThresholdChoice, choose_threshold
 from ..errors import (
     ArgumentError,
     CalibrantError,
-    FittedOnTheseRowsWarning,
+    InSampleWarning,
     WeightsNotSupportedError,
     warn_caller,
 )
@@ -32,7 +32,7 @@ from ..reporting.content import BeforeAfter, Change
 from ..reporting.plain import changes_table
 from ..reporting.repairs import repairs_of
 from ..reporting.thresholding import with_choice
-from ..reporting.words import level_text, percent
+from ..reporting.keywords import level_text, percent
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
 from ..util.version import __version__
@@ -192,8 +192,8 @@ def run(
         page = _report(outcome, replace(asked, title=title), folds, {**given, "repair": method})
         folder = make_folder(out)
         kept = {name: value for name, value in source.items() if name not in ("weight", "counts", "pos_label")}
-        apply_map(outcome.found.map, test, str(folder / "calibrated.parquet"), **kept)
-    save(outcome.found.map, folder / "map.json", preprocessing=preprocessing)
+        apply_map(outcome.found.calibrator, test, str(folder / "calibrated.parquet"), **kept)
+    save(outcome.found.calibrator, folder / "map.json", preprocessing=preprocessing)
     page.write(folder / "report.html")
     content = {"calibrant": __version__, "validation": validation, "test": test, **outcome.to_dict()}
     text = json.dumps(_finite(content), indent=2, allow_nan=False, default=str) + "\n"
@@ -223,22 +223,22 @@ def _found(
     kept = validation.take(np.sort(place[:held_out])) if held_out else None
     found = fit_map(validation.take(np.sort(place[held_out:])), **fit)
     same = Scores(validation).fingerprint == Scores(test).fingerprint
-    mapped = calibrated(test, found.map)
+    mapped = calibrated(test, found.calibrator)
     if same and kept is not None:  # the map itself knows only the rows that it was fitted on
-        warn_caller(SAME_ROWS, FittedOnTheseRowsWarning)
-    words = {
+        warn_caller(SAME_ROWS, InSampleWarning)
+    keywords = {
         "interval": draws["level"],
         "n_resamples": draws["n_resamples"],
         "rng": draws["rng"],
         "metrics": metrics,
     }
-    before, after = evaluate(test, **words), evaluate(mapped, **words)
+    before, after = evaluate(test, **keywords), evaluate(mapped, **keywords)
     changes = tuple(_compared(test, mapped, metric, draws) for metric in COMPARED)
     chosen = seen = None
     without = ""
     if kept is not None:
         try:
-            chosen = choose_threshold(calibrated(kept, found.map), **promise)
+            chosen = choose_threshold(calibrated(kept, found.calibrator), **promise)
             if chosen.threshold is not None:
                 seen = choose_threshold(
                     mapped, method="fixed", grid=chosen.threshold, confidence_level=promise["confidence_level"]
@@ -311,7 +311,7 @@ def means_of(header: Header) -> list[str]:
     predicted they are the same, and the class is easier to grasp.
     """
     phrases = [header.event] if _always_one_class(header) else [header.event, header.direction]
-    return sorted(filter(None, phrases), key=lambda words: words.endswith(": within chance"))
+    return sorted(filter(None, phrases), key=lambda keywords: keywords.endswith(": within chance"))
 
 
 def _always_one_class(header: Header) -> bool:

@@ -15,7 +15,7 @@ from ..input.predictions import Predictions
 from ..input.weights import WeightKind
 from ..sketches.sketch import Sketch
 from ..util.cached import cached_property
-from ..views.keywords import check_keywords, unknown_word
+from ..views.keywords import check_keywords, unknown_keyword
 from ..views.resolve import as_predictions, resolve, views_of
 from ..views.view import VectorView, View
 
@@ -76,7 +76,7 @@ class Judged:
 
     @cached_property
     def counts_errors(self) -> bool:
-        """Whether every loss is 0 or 1, so that binomial laws hold."""
+        """Whether every loss is 0 or 1, so that binomial distributions hold."""
         return bool(((self.loss == 0) | (self.loss == 1)).all())
 
     @cached_property
@@ -150,7 +150,7 @@ def read_distributions(who: str, y_prob: Any, keywords: Mapping[str, Any], own: 
     """
     for word, value in keywords.items():
         if word not in DISTRIBUTION_WORDS:
-            raise unknown_word(who, word, value, [*own, *DISTRIBUTION_WORDS])
+            raise unknown_keyword(who, word, value, [*own, *DISTRIBUTION_WORDS])
     if isinstance(y_prob, Predictions):
         source = as_predictions(y_prob, None, keywords)
     else:

@@ -58,7 +58,7 @@ def evaluate(
     assess: bool = False,
     n_resamples: int = 200,
     rng: Any = 0,
-    map: Calibrator | str | os.PathLike[str] | None = None,
+    calibrator: Calibrator | str | os.PathLike[str] | None = None,
     **words: Any,
 ) -> Evaluation:
     """Measure predictions with many metrics at once.
@@ -116,8 +116,8 @@ def evaluate(
     given = {"lens": lens, "bins": as_default(bins), "binning": binning}
     if isinstance(y_true, Sketches):
         resolve(y_true, y_prob, words, where)
-        if map is not None:
-            raise InputTypeError("map", "cannot be applied to sketches", "pass the rows")
+        if calibrator is not None:
+            raise InputTypeError("calibrator", "cannot be applied to sketches", "pass the rows")
         return _evaluated_sketches(y_true, chosen, given, infer, budget)
     try:
         checked = as_predictions(y_true, y_prob, words)
@@ -130,7 +130,7 @@ def evaluate(
         from ..inference.significance import refuse_rows_by_label
 
         refuse_rows_by_label(where)
-    predictions = parse_selection(where, checked if map is None else calibrated(checked, map))
+    predictions = parse_selection(where, checked if calibrator is None else calibrated(checked, calibrator))
     if lens is not None:
         views_of(
             predictions, lens
@@ -159,32 +159,32 @@ def _refuse_several_columns(frame: Any, by: Any) -> None:
     raise GroupError("by", f"lists {len(by)} column{'s' * (len(by) > 1)}, and one name is read", remedy)
 
 
-def calibrated(p: Predictions, map: Calibrator | Recalibration | str | os.PathLike[str]) -> Predictions:
+def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os.PathLike[str]) -> Predictions:
     """The same rows with the probabilities that a map, or the file of one, makes of their scores; maps for groups get the rows' groups."""
     from ..recalibration.choosing import Recalibration
     from ..recalibration.grouped import GroupedCalibrator
 
-    if isinstance(map, (str, os.PathLike)):
+    if isinstance(calibrator, (str, os.PathLike)):
         from ..recalibration.persistence import load
 
-        map = load(map)
-    map = map.map if isinstance(map, Recalibration) else map
-    if not isinstance(map, Calibrator):
-        raise InputTypeError("map", f"must be a fitted map or the file of one; got {type(map).__name__}")
+        calibrator = load(calibrator)
+    calibrator = calibrator.calibrator if isinstance(calibrator, Recalibration) else calibrator
+    if not isinstance(calibrator, Calibrator):
+        raise InputTypeError("calibrator", f"must be a fitted map or the file of one; got {type(calibrator).__name__}")
     if p.kind not in ("binary", "multiclass"):
-        raise ArgumentError("map", f"is for two or more classes, and the predictions are {p.kind}", "drop it")
-    if map.input == "logit" and p.logits is None:
+        raise ArgumentError("calibrator", f"is for two or more classes, and the predictions are {p.kind}", "drop it")
+    if calibrator.input == "logit" and p.logits is None:
         raise ArgumentError(
-            "map", "was fitted on logits, and these are probabilities", 'pass logits with input="logit"'
+            "calibrator", "was fitted on logits, and these are probabilities", 'pass logits with input="logit"'
         )
-    order = _order_for(map, p)
-    scores = p.logits if map.input == "logit" else summing_to_one(p.probs)
+    order = _order_for(calibrator, p)
+    scores = p.logits if calibrator.input == "logit" else summing_to_one(p.probs)
     assert scores is not None
     scores = scores if order is None else scores[:, order]
-    if isinstance(map, GroupedCalibrator):
-        probs = map.predict_proba(scores, None if p.groups is None else names_array(p.group_names)[p.groups])
+    if isinstance(calibrator, GroupedCalibrator):
+        probs = calibrator.predict_proba(scores, None if p.groups is None else names_array(p.group_names)[p.groups])
     else:
-        probs = map.predict_proba(scores)
+        probs = calibrator.predict_proba(scores)
     if order is not None:
         probs = probs[:, np.argsort(order)]
     other = copy.copy(p)
@@ -196,18 +196,20 @@ def calibrated(p: Predictions, map: Calibrator | Recalibration | str | os.PathLi
     return other
 
 
-def _order_for(map: Calibrator, p: Predictions) -> NDArray[np.intp] | None:
+def _order_for(calibrator: Calibrator, p: Predictions) -> NDArray[np.intp] | None:
     """Which columns, in the order of the map's classes; None where that is the order they have, or nothing names them."""
-    if p.classes is None or not hasattr(map, "classes_") or len(map.classes_) != p.k:
+    if p.classes is None or not hasattr(calibrator, "classes_") or len(calibrator.classes_) != p.k:
         return None
-    known = map.classes_.tolist()
+    known = calibrator.classes_.tolist()
     if list(p.classes) == known:
         return None
     if set(p.classes) == set(known) and p.probs.ndim == 2:
         return np.array([p.classes.index(name) for name in known])
     if known == list(range(p.k)):  # the map knows no names
         return None
-    raise ArgumentError("map", f"was fitted on the classes {known}, and these are {list(p.classes)}", "check classes=")
+    raise ArgumentError(
+        "calibrator", f"was fitted on the classes {known}, and these are {list(p.classes)}", "check classes="
+    )
 
 
 def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
@@ -344,7 +346,7 @@ class Inference(NamedTuple):
     ) -> Result:
         """The result with its interval and p-value, or a note that says why it has none."""
         from ..inference.intervals import interval
-        from ..inference.pairdraws import resampling_seconds
+        from ..inference.pair_resampling import resampling_seconds
         from ..inference.significance import assess
 
         if isinstance(p, Sketches) and result.lens not in p.lenses:

@@ -13,7 +13,7 @@ from ..input.predictions import Predictions
 from ..metrics.reliability_curve import one_question
 from ..sketches.collection import Sketches
 from ..util.results import Result, html_table, number
-from ..views.keywords import PREDICTION_WORDS, check_keywords
+from ..views.keywords import PREDICTION_KEYWORDS, check_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve, views_of
 from ..views.view import Summary, VectorView, View
@@ -251,7 +251,7 @@ def source_of(
     who: Function, y_true: Any, y_prob: Any, where: Any, words: Mapping[str, Any], more: Iterable[str] = ()
 ) -> Predictions | View | VectorView:
     """Checked predictions with the rows that `where` keeps, or the view that a View or Sketch is, or the main one of Sketches."""
-    check_keywords(who, words, taken=(*more, *PREDICTION_WORDS))
+    check_keywords(who, words, taken=(*more, *PREDICTION_KEYWORDS))
     source = resolve(y_true, y_prob, words, where)
     if not isinstance(source, Summary):
         return source

@@ -147,7 +147,7 @@ def group_error_diagram(
     rows: Rows = "all",
     metric: str | Metric = "gece",
     where: Any = None,
-    **words: Any,
+    **keywords: Any,
 ) -> GroupErrorDiagram:
     """The calibration error when classes are added up by group, at each level of a hierarchy.
 
@@ -180,7 +180,7 @@ def group_error_diagram(
     """
     check_choice(rows, ("all", "label"), "rows")
     chosen = find_metric(metric)
-    options, rest = metric_words(chosen, words)
+    options, rest = metric_words(chosen, keywords)
     steps = levels_of(hierarchy)
     titles = _titles(names, len(steps))
     if check_whole(level, "level") > len(steps):

@@ -175,7 +175,7 @@ def _short(score: float) -> str:
 
 
 def _quantile(survival: Callable[[float], float], level: float) -> float:
-    """Where a law's survival falls to 1 - level, by halving."""
+    """Where a distribution's survival falls to 1 - level, by halving."""
     low, high = 0.0, 10.0
     for _ in range(80):
         middle = (low + high) / 2
@@ -190,7 +190,7 @@ def cumulative_diagram(
     lens: str | Lens = "auto",
     where: Any = None,
     interval: float = 0.95,
-    **words: Any,
+    **keywords: Any,
 ) -> CumulativeDiagram:
     """Scores minus outcomes added up in order of score: a path that stays near 0 if the scores are right. It needs no bins.
 
@@ -203,7 +203,7 @@ def cumulative_diagram(
     where
         Which rows: a boolean mask or a Selection.
     interval
-        The chance with which the whole path of right scores stays in the band, by the law of Brownian motion: the path leaves
+        The chance with which the whole path of right scores stays in the band, by the distribution of Brownian motion: the path leaves
         it where `assess` rejects with `ecce_mad`.
 
     References
@@ -218,7 +218,7 @@ def cumulative_diagram(
     [0.0, 0.025, -0.125, -0.175, -0.2]
     """
     check_interval(interval, "wilson", "interval")
-    view = one_view(cumulative_diagram, y_true, y_prob, lens, where, words)
+    view = one_view(cumulative_diagram, y_true, y_prob, lens, where, keywords)
     scale, path = null_scale(view), path_of(view)
     far = float(ecce_mad(view))
     chance = maximum_survival(far / scale) if scale > 0 else float(far <= 1e-12)

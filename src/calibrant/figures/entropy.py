@@ -92,7 +92,7 @@ class EntropyDiagram(Diagram):
         labels
             Whether to name the parts of the first model where there is room; left out, for up to 12 parts of one model.
         """
-        words = f"mean entropy ({UNITS[self.unit]})"
+        keywords = f"mean entropy ({UNITS[self.unit]})"
         if self.by is None:
             ax = new_ax(ax, width=PAPER_WIDTH, height=0.7 + 0.25 * len(self.models))
             heights = [float(model.entropy[0]) for model in self.models]
@@ -100,14 +100,14 @@ class EntropyDiagram(Diagram):
             names = ["" if m.name == ONE else shortened(plain(m.name), name_room(ax), SMALL) for m in self.models]
             ax.set_yticks(range(len(heights)), names)
             ax.set_ylim(len(heights) - 0.5, -0.5)
-            finish(ax, words).yaxis.grid(False)
+            finish(ax, keywords).yaxis.grid(False)
             return ax
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
         for place, model in enumerate(self.models, series_on(ax)):
             self._draw(ax, place, model)
         if labels or (labels is None and len(self.models) == 1 and len(self.parts) <= 12):
             _name_points(ax, self.parts, self.models[0])
-        finish(ax, words, "accuracy (full), confidence (open)")
+        finish(ax, keywords, "accuracy (full), confidence (open)")
         legend_above(ax)
         return ax
 
@@ -160,7 +160,7 @@ def entropy_diagram(
     intervals: Any = 5,
     unit: Literal["nats", "bits", "share"] = "nats",
     where: Any = None,
-    **words: Any,
+    **keywords: Any,
 ) -> EntropyDiagram:
     """Mean entropy of the distributions given out: larger where a model spreads its probability over more classes.
 
@@ -189,7 +189,7 @@ def entropy_diagram(
     check_choice(by, ("interval", "class", "predicted", None), "by")
     check_choice(unit, tuple(UNITS), "unit")
     low, high, spans = spans_of(intervals, None)
-    models = read_predictions(entropy_diagram, y_true, y_prob, where, words)
+    models = read_predictions(entropy_diagram, y_true, y_prob, where, keywords)
     first = next(iter(models.values()))
     if by in ("class", "predicted"):
         parts = [str(name) for name in (first.classes if first.classes is not None else range(first.k))]

@@ -112,7 +112,7 @@ def group_confidence_diagram(
     given: Any = None,
     level: int = 1,
     where: Any = None,
-    **words: Any,
+    **keywords: Any,
 ) -> GroupConfidenceDiagram:
     """Where confidence goes: the mean probability of each group of classes, for rows whose label lies in a given one.
 
@@ -139,7 +139,7 @@ def group_confidence_diagram(
     if check_whole(level, "level") > len(steps):
         raise ArgumentError("level", f"must be at most {len(steps)}, the levels of the hierarchy; got {level}")
     names, lens = steps[level - 1]
-    models = read_predictions(group_confidence_diagram, y_true, y_prob, where, words)
+    models = read_predictions(group_confidence_diagram, y_true, y_prob, where, keywords)
     if given is not None and str(given) not in names:
         raise ArgumentError("given", f"there is no group {given!r} on level {level}", f"one of {names}")
     if given is None and len(models) > 1:

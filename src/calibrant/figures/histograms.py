@@ -136,7 +136,7 @@ def outcome_words(lens: str) -> tuple[str, str]:
 
 
 def score_histogram(
-    y_true: Any, y_prob: Any = None, *, bins: Bins = 20, lens: str | Lens = "auto", where: Any = None, **words: Any
+    y_true: Any, y_prob: Any = None, *, bins: Bins = 20, lens: str | Lens = "auto", where: Any = None, **keywords: Any
 ) -> ScoreHistogram:
     """How scores are spread, for each outcome: right and wrong, or happened and not.
 
@@ -159,6 +159,6 @@ def score_histogram(
     >>> histogram.positive.tolist(), histogram.negative.tolist()
     ([1.0, 2.0], [1.0, 0.0])
     """
-    view = one_view(score_histogram, y_true, y_prob, lens, where, words)
+    view = one_view(score_histogram, y_true, y_prob, lens, where, keywords)
     table = bin_table(view, EQUAL_WIDTH, bins)
     return ScoreHistogram(table, table.positives, np.maximum(table.weight - table.positives, 0), view.lens)

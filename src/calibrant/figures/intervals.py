@@ -131,7 +131,7 @@ def interval_error_diagram(
     metric: str | Metric = "ece",
     lens: str | Lens = "auto",
     where: Any = None,
-    **words: Any,
+    **keywords: Any,
 ) -> IntervalDiagram:
     """The calibration error inside ranges of confidence, and how many rows fall into each.
 
@@ -159,7 +159,7 @@ def interval_error_diagram(
     """
     low, high, titles = spans_of(intervals, names)
     chosen = find_metric(metric)
-    options, rest = metric_words(chosen, words)
+    options, rest = metric_words(chosen, keywords)
     models = read_models(interval_error_diagram, y_true, y_prob, where, rest, chosen.options)
     found = []
     for name, source in models.items():

@@ -13,7 +13,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
-from ..views.keywords import PREDICTION_WORDS, check_keywords
+from ..views.keywords import PREDICTION_KEYWORDS, check_keywords
 from ..views.view import VectorView, View
 from .base import DASHES, MARKERS, SMALL, Function, colour_on, legend, none_for_nan, plain, source_of
 from .canvas import grid_of_axes, grow, ink_on, new_ax, part_from_title
@@ -46,7 +46,7 @@ def read_models(
         raise ArgumentError(argument, "must name one model or more, each once", "{'before': p, 'after': q}")
     if models is y_prob:
         return {str(name): source_of(who, y_true, probs, where, words, more) for name, probs in models.items()}
-    check_keywords(who, words, taken=(*more, *PREDICTION_WORDS))
+    check_keywords(who, words, taken=(*more, *PREDICTION_KEYWORDS))
     if y_prob is not None or words:
         given = "y_prob" if y_prob is not None else next(iter(words))
         raise InputTypeError(given, "was given beside Predictions, which already hold everything", "pass them alone")

@@ -145,7 +145,7 @@ def murphy_diagram(
     lens: str | Lens = "auto",
     where: Any = None,
     rng: Any = None,
-    **words: Any,
+    **keywords: Any,
 ) -> MurphyDiagram:
     """The mean elementary score at each threshold (Ehm et al. 2016): what a decision at this threshold costs.
 
@@ -176,7 +176,7 @@ def murphy_diagram(
     check_level(level, "level")
     check_whole(n_resamples, "n_resamples")
     check_whole(points, "points", 2)
-    models = read_models(murphy_diagram, y_true, y_prob, where, words)
+    models = read_models(murphy_diagram, y_true, y_prob, where, keywords)
     orders = {name: _Order(_view(source, lens)) for name, source in models.items()}
     theta, left, exact = _thresholds(list(orders.values()), points)
     curves = []

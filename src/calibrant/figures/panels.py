@@ -16,7 +16,7 @@ from .base import COLOURS, SMALL, TEXT, Diagram, axis_words, check_choice, halo,
 from .canvas import PAPER_WIDTH, grid_of_axes, grow, ink_on, tones_of
 from .drawing import draw_overlay, draw_reliability, legend_corner
 from .labels import label_room, wrapped
-from .reliability_diagrams import OWN_WORDS, ReliabilityDiagram, reliability
+from .reliability_diagrams import OWN_KEYWORDS, ReliabilityDiagram, reliability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -221,15 +221,15 @@ def classwise_panels(
     --------
     >>> import calibrant as cal
     >>> from calibrant.figures.panels import classwise_panels
-    >>> drawn = cal.make_calibrated(500, law=(1, 2, 3), classes=3, rng=0)
+    >>> drawn = cal.make_calibrated(500, distribution=(1, 2, 3), classes=3, rng=0)
     >>> list(classwise_panels(drawn.y_true, drawn.y_prob, show=2).diagrams)
     ['class 2', 'class 1']
     """
-    own = {word: value for word, value in options.items() if word in OWN_WORDS}
-    words = {word: value for word, value in options.items() if word not in OWN_WORDS}
+    own = {word: value for word, value in options.items() if word in OWN_KEYWORDS}
+    words = {word: value for word, value in options.items() if word not in OWN_KEYWORDS}
     if "lens" in own:
         raise LensError("lens", "is each class in turn", "drop it, or use reliability_panels")
-    source = source_of(classwise_panels, y_true, y_prob, where, words, OWN_WORDS)
+    source = source_of(classwise_panels, y_true, y_prob, where, words, OWN_KEYWORDS)
     if not isinstance(source, Predictions):
         raise InputTypeError(
             "y_true",

@@ -213,7 +213,7 @@ def reliability(
     bandwidth: float | None = None,
     n_resamples: int = 1000,
     rng: Any = None,
-    **words: Any,
+    **keywords: Any,
 ) -> ReliabilityDiagram:
     """The reliability diagram of predictions: how often what was said came true, against what was said.
 
@@ -266,12 +266,12 @@ def reliability(
     check_choice(uncertainty, WAYS, "uncertainty")
     if interval is not None:
         check_interval(interval, "wilson", "interval")
-    view = one_view(reliability, y_true, y_prob, lens, where, words)
+    view = one_view(reliability, y_true, y_prob, lens, where, keywords)
     how = _way(view, kind, uncertainty) if interval is not None else None
     return _diagram(view, kind, how, interval or 0.95, bins, binning, metrics, bandwidth, n_resamples, rng)
 
 
-OWN_WORDS = tuple(reliability.__kwdefaults__ or ())
+OWN_KEYWORDS = tuple(reliability.__kwdefaults__ or ())
 
 
 def _way(view: View, kind: str, uncertainty: str | None) -> str | None:

@@ -166,7 +166,7 @@ def risk_coverage_diagram(
     points: int = 400,
     lens: Any = None,
     where: Any = None,
-    **words: Any,
+    **keywords: Any,
 ) -> RiskCoverageDiagram:
     """How the error rate of the answers given changes with the share of rows answered, for one model or several.
 
@@ -204,7 +204,7 @@ def risk_coverage_diagram(
     if where is not None and (confidence is not None or loss is not None):
         raise ArgumentError("where", "was given beside confidence= or loss=", "choose the rows of all of them first")
     target = _target(accuracy, coverage, promise)
-    models = read_models(risk_coverage_diagram, y_true, y_prob, where, words)
+    models = read_models(risk_coverage_diagram, y_true, y_prob, where, keywords)
     curves = []
     for name, source in models.items():
         sure, lost = _each(confidence, name, "confidence"), _each(loss, name, "loss")

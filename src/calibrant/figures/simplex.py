@@ -198,7 +198,7 @@ def simplex_diagram(
     least: float = 10,
     points: int = 2000,
     where: Any = None,
-    **words: Any,
+    **keywords: Any,
 ) -> SimplexDiagram:
     """Three classes in a triangle: an arrow for each cell of a grid leads from the mean probabilities to what happened.
 
@@ -228,7 +228,7 @@ def simplex_diagram(
     ([[0.433, 0.3, 0.267]], [[0.333, 0.333, 0.333]])
     """
     check_choice(kind, ("arrows", "points"), "kind")
-    source = source_of(simplex_diagram, y_true, y_prob, where, words)
+    source = source_of(simplex_diagram, y_true, y_prob, where, keywords)
     whole = _whole(source)
     view, names = _three(source, whole, corners)
     if kind == "points":

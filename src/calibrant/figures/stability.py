@@ -200,7 +200,7 @@ def stability_diagram(
     lens: Any = None,
     where: Any = None,
     rng: Any = None,
-    **words: Any,
+    **keywords: Any,
 ) -> StabilityDiagram:
     """A metric against one of its options, or against the share of the rows: where it holds still, and where the option decides.
 
@@ -236,7 +236,7 @@ def stability_diagram(
     (5, 10, 15, 20)
     """
     chosen = find_metric(metric)
-    options, rest = metric_words(chosen, words)
+    options, rest = metric_words(chosen, keywords)
     check_level(level, "level")
     check_whole(n_resamples, "n_resamples", 2 if over == "fraction" else 0)
     settings = _settings(chosen, over, values, options)

@@ -164,7 +164,7 @@ def topk_diagram(
     lens: Asked = "top_k",
     baseline: str | None = None,
     where: Any = None,
-    **words: Any,
+    **keywords: Any,
 ) -> TopkDiagram:
     """Calibration error, accuracy and confidence of the k likeliest classes, against a baseline.
 
@@ -195,7 +195,7 @@ def topk_diagram(
     """
     check_choice(lens, ("top_k", "within_top", "rank"), "lens")
     chosen = find_metric(metric)
-    options, rest = metric_words(chosen, words)
+    options, rest = metric_words(chosen, keywords)
     models = read_predictions(topk_diagram, y_true, y_prob, where, rest, chosen.options)
     numbers = _numbers(k, min(p.k for p in models.values()))
     if baseline is None and len(models) > 1:

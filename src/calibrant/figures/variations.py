@@ -111,7 +111,7 @@ def variation_diagram(
     binning: Binning = EQUAL_WIDTH,
     lens: str | Lens = "canonical",
     where: Any = None,
-    **words: Any,
+    **keywords: Any,
 ) -> VariationDiagram:
     """The variation that whole rows of probabilities state against the variation that outcomes show, bin by bin.
 
@@ -139,7 +139,7 @@ def variation_diagram(
     (True, True)
     """
     check_choice(variation, tuple(_VARIATIONS), "variation")
-    view = vector_view(variation_diagram, y_true, y_prob, lens, where, words)
+    view = vector_view(variation_diagram, y_true, y_prob, lens, where, keywords)
     measure = _VARIATIONS[variation]
     key = view.each_row(lambda block: np.clip(measure(ranked(block)[0]), 0, 1))
     cell, count = bin_of_each(view, key, binning, bins)
@@ -219,7 +219,7 @@ def uce_diagram(
     lens: str | Lens = "canonical",
     where: Any = None,
     interval: float | None = 0.95,
-    **words: Any,
+    **keywords: Any,
 ) -> UceDiagram:
     """The error rate against the mean normalised entropy, bin by bin; `uce` is the mean gap.
 
@@ -247,7 +247,7 @@ def uce_diagram(
     """
     if interval is not None:
         check_interval(interval, "wilson", "interval")
-    view = vector_view(uce_diagram, y_true, y_prob, lens, where, words)
+    view = vector_view(uce_diagram, y_true, y_prob, lens, where, keywords)
     entropy = view.each_row(lambda block: _entropy(ranked(block)[0]))
     wrong = view.each_row(lambda block: 1 - ranked(block)[1][:, 0])
     table = _table(view, entropy, wrong if view.is_soft else wrong.astype(np.uint8), binning, bins)

@@ -9,7 +9,7 @@ NAMES = {
     "grades": ("grade_tests", "hosmer_lemeshow_multinomial"),
     "intervals": ("interval",),
     "power_analysis": ("detectable_shift", "power", "sample_size"),
-    "sequential": ("betting_test", "pit_test", "safe_hosmer_lemeshow"),
+    "sequential": ("sequential_test", "pit_test", "safe_hosmer_lemeshow"),
     "significance": ("assess", "assess_many"),
     "simulation.simulate": ("make_calibrated", "make_miscalibrated", "true_calibration_error"),
 }

@@ -17,9 +17,9 @@ from .power_analysis import detectable_shift as detectable_shift
 from .power_analysis import power as power
 from .power_analysis import sample_size as sample_size
 from .sequential import EValue as EValue
-from .sequential import betting_test as betting_test
 from .sequential import pit_test as pit_test
 from .sequential import safe_hosmer_lemeshow as safe_hosmer_lemeshow
+from .sequential import sequential_test as sequential_test
 from .significance import assess as assess
 from .significance import assess_many as assess_many
 from .simulation.simulate import Simulation as Simulation

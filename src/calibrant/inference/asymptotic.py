@@ -1,4 +1,4 @@
-"""Tests whose law is known: sums over rows against the normal law, binned sums against chi-square, paths against Brownian motion."""
+"""Tests whose distribution is known: sums over rows against the normal distribution, binned sums against chi-square, paths against Brownian motion."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from ..metrics.cumulative.distributions import maximum_survival, range_survival
 from ..metrics.point.totals import logit_shift
 from ..util.sums import accurate_sum
 from ..views.view import Block, VectorView, View
-from .metric_tests import ANY_SIDE, Asked, Found, effective_terms, own_test, too_few_terms
+from .metric_tests import ANY_SIDE, TestInput, TestOutcome, effective_terms, own_test, too_few_terms
 
 __all__ = ["chi_square_found", "in_units_of", "normal_found", "steps_of", "too_few", "vector_view"]
 
 Floats = NDArray[np.float64]
 
 
-def normal_found(asked: Asked, z: float, at: Callable[[float], float] | None, law: str) -> Found:
+def normal_found(
+    asked: TestInput, z: float, at: Callable[[float], float] | None, null_distribution: str
+) -> TestOutcome:
     """A standardised value; `at` gives the value of the metric for a standardised one, None where that is no matter of it alone."""
     from scipy.special import ndtr, ndtri
 
@@ -32,9 +34,15 @@ def normal_found(asked: Asked, z: float, at: Callable[[float], float] | None, la
     tail = {"greater": -z, "less": z, "two-sided": -abs(z)}[asked.alternative]
     pvalue = float(ndtr(tail)) * (2 if asked.alternative == "two-sided" else 1)
     if at is None:
-        return Found(pvalue, None, law, {"z": z})
+        return TestOutcome(pvalue, None, null_distribution, {"z": z})
     lower = at(-far) if asked.alternative == "two-sided" else None
-    return Found(pvalue, at(-far if asked.alternative == "less" else far), law, {"z": z}, lower_threshold=lower)
+    return TestOutcome(
+        pvalue,
+        at(-far if asked.alternative == "less" else far),
+        null_distribution,
+        {"z": z},
+        lower_critical_value=lower,
+    )
 
 
 def in_units_of(unit: float) -> Callable[[float], float]:
@@ -42,18 +50,18 @@ def in_units_of(unit: float) -> Callable[[float], float]:
     return lambda z: z * unit
 
 
-def chi_square_found(asked: Asked, statistic: float, df: float, is_the_metric: bool = True) -> Found:
-    """A statistic against the chi-square law; its threshold is one of the metric only where the two are the same."""
+def chi_square_found(asked: TestInput, statistic: float, df: float, is_the_metric: bool = True) -> TestOutcome:
+    """A statistic against the chi-square distribution; its threshold is one of the metric only where the two are the same."""
     from scipy.special import chdtrc, chdtri
 
     if df <= 0:
         raise UndefinedMetricError(asked.metric.id, "leaves no degree of freedom for a test")
     limit = float(chdtri(df, asked.alpha)) if is_the_metric else None
     pvalue = 0.0 if math.isinf(statistic) else float(chdtrc(df, max(statistic, 0.0)))
-    return Found(pvalue, limit, f"chi-square with {df:g} degrees of freedom", {"chi_square": statistic, "df": df})
+    return TestOutcome(pvalue, limit, f"chi-square with {df:g} degrees of freedom", {"chi_square": statistic, "df": df})
 
 
-def vector_view(asked: Asked) -> VectorView:
+def vector_view(asked: TestInput) -> VectorView:
     """The same as whole distributions, with a label for each row."""
     view = asked.view
     return view.as_vector() if isinstance(view, View) else view
@@ -72,7 +80,7 @@ def _log_surprise(block: Block) -> Floats:
     return np.where(block.probs > 0, block.log_probs(), 0.0)
 
 
-def _few_terms(values: Callable[[Block], Floats]) -> Callable[[Asked], str]:
+def _few_terms(values: Callable[[Block], Floats]) -> Callable[[TestInput], str]:
     """Whether a mean over rows of a value for each label is far from normal: one rare label may weigh as much as all others."""
 
     def moments(block: Block) -> Floats:
@@ -80,7 +88,7 @@ def _few_terms(values: Callable[[Block], Floats]) -> Callable[[Asked], str]:
         away = np.square(each - (block.probs * each).sum(axis=1, keepdims=True))
         return np.column_stack([(block.probs * away).sum(axis=1), (block.probs * np.square(away)).sum(axis=1)])
 
-    def condition(asked: Asked) -> str:
+    def condition(asked: TestInput) -> str:
         view = vector_view(asked)
         variance, fourth = view.each_row(moments).T
         if view.weight_kind == "importance":
@@ -92,11 +100,11 @@ def _few_terms(values: Callable[[Block], Floats]) -> Callable[[Asked], str]:
 
 
 @own_test("spiegelhalter_z", method="normal", sides=ANY_SIDE, off=_few_terms(_brier_surprise))
-def _spiegelhalter(asked: Asked) -> Found:
+def _spiegelhalter(asked: TestInput) -> TestOutcome:
     return normal_found(asked, asked.statistic, in_units_of(1.0), "standard normal")
 
 
-def _not_the_whole_sum(asked: Asked) -> str:
+def _not_the_whole_sum(asked: TestInput) -> str:
     return "" if asked.options.get("multiclass") == "full" else "it is that of the whole sum"
 
 
@@ -104,10 +112,10 @@ NORMAL = "normal with the variance that the scores imply"
 
 
 @own_test("ecd", method="normal", sides=ANY_SIDE, form=_not_the_whole_sum, off=_few_terms(_log_surprise))
-def _ecd(asked: Asked) -> Found:
+def _ecd(asked: TestInput) -> TestOutcome:
     """The mean surprise minus its expectation is 0 in the mean; each row adds the variance of its own log-probability."""
     if _not_the_whole_sum(asked):
-        raise UndefinedMetricError("ecd", "has a known law only as the whole sum", "use method='consistency'")
+        raise UndefinedMetricError("ecd", "has a known distribution only as the whole sum", "use method='consistency'")
     view = vector_view(asked)
     variance = accurate_sum(_squares(view) * view.each_row(_log_variance))
     unit = math.sqrt(variance) / view.total
@@ -125,7 +133,7 @@ def _log_variance(block: Block) -> Any:
 @own_test(
     "calibration_in_the_large", "fixed_slope_intercept", "expected_observed_ratio", method="normal", sides=ANY_SIDE
 )
-def _mean_calibration(asked: Asked) -> Found:
+def _mean_calibration(asked: TestInput) -> TestOutcome:
     """The standardised mean residual, whatever scale the metric reports it on, with the sign that the metric has there."""
     view = asked.view
     spread = math.sqrt(accurate_sum(_squares(view) * view.score * (1 - view.score)))
@@ -160,7 +168,7 @@ def too_few(expected: Floats) -> str:
     return f"{below[5]} of {expected.size} expected counts are below 5 ({below[1]} below 1)"
 
 
-def _few_in_bins(asked: Asked) -> str:
+def _few_in_bins(asked: TestInput) -> str:
     view = asked.view
     table = bin_table(view, asked.options["binning"], asked.options["bins"])
     rows = table.weight[~table.empty] * (view.effective_size / view.total if view.weight_kind == "importance" else 1)
@@ -168,22 +176,22 @@ def _few_in_bins(asked: Asked) -> str:
     return too_few(np.concatenate([rows * score, rows * (1 - score)]))
 
 
-def _chi_square_of_bins(asked: Asked, used_up: int) -> Found:
+def _chi_square_of_bins(asked: TestInput, used_up: int) -> TestOutcome:
     words = asked.options
     _, variance = group_moments(asked.view, words["binning"], words["bins"], words["variance"])
     if math.isinf(asked.statistic):
-        return Found(0.0, None, "an outcome of probability 0 occurred", {"chi_square": math.inf})
+        return TestOutcome(0.0, None, "an outcome of probability 0 occurred", {"chi_square": math.inf})
     return chi_square_found(asked, asked.statistic, int((variance > 0).sum()) - used_up)
 
 
 @own_test("hosmer_lemeshow", method="chi_square", off=_few_in_bins)
-def _hosmer_lemeshow(asked: Asked) -> Found:
+def _hosmer_lemeshow(asked: TestInput) -> TestOutcome:
     """One degree of freedom for each bin whose outcomes can vary: the scores were not fitted to them."""
     return _chi_square_of_bins(asked, 0)
 
 
 @own_test("hosmer_lemeshow", method="chi_square_fitted_here", off=_few_in_bins)
-def _hosmer_lemeshow_fitted(asked: Asked) -> Found:
+def _hosmer_lemeshow_fitted(asked: TestInput) -> TestOutcome:
     """Two fewer, for scores that were fitted to the very rows."""
     return _chi_square_of_bins(asked, 2)
 
@@ -213,15 +221,19 @@ def _few_steps(view: View) -> str:
     return f"the {distinct} distinct scores are worth {steps:.3g} equal steps of the path, fewer than {LEAST_STEPS:g}"
 
 
-def _few_steps_of(reads: Callable[[Asked], View]) -> Callable[[Asked], str]:
+def _few_steps_of(reads: Callable[[TestInput], View]) -> Callable[[TestInput], str]:
     return lambda asked: _few_steps(reads(asked))
 
 
-def _path_found(asked: Asked, view: View, survival: Callable[[float], float], law: str) -> Found:
+def _path_found(
+    asked: TestInput, view: View, survival: Callable[[float], float], null_distribution: str
+) -> TestOutcome:
     unit = null_scale(view)
     if unit == 0:
-        return Found(1.0 if asked.statistic <= 1e-12 else 0.0, 0.0, "every score is 0 or 1")
-    return Found(survival(asked.statistic / unit), _quantile(survival, asked.alpha) * unit, law, {"sigma": unit})
+        return TestOutcome(1.0 if asked.statistic <= 1e-12 else 0.0, 0.0, "every score is 0 or 1")
+    return TestOutcome(
+        survival(asked.statistic / unit), _quantile(survival, asked.alpha) * unit, null_distribution, {"sigma": unit}
+    )
 
 
 def _quantile(survival: Callable[[float], float], alpha: float) -> float:
@@ -234,46 +246,46 @@ MAXIMUM = "largest distance of a Brownian motion from 0"
 RANGE = "range of a Brownian motion"
 
 
-def _one_score(asked: Asked) -> View:
+def _one_score(asked: TestInput) -> View:
     return asked.view
 
 
-def _score_of_rank(asked: Asked) -> View:
+def _score_of_rank(asked: TestInput) -> View:
     rank = asked.options["r"]
     return rank_view(vector_view(asked), rank - 1, rank)
 
 
-def _score_of_first_ranks(asked: Asked) -> View:
+def _score_of_first_ranks(asked: TestInput) -> View:
     return rank_view(vector_view(asked), 0, asked.options["r"])
 
 
 @own_test("ecce_mad", method="series", off=_few_steps_of(_one_score))
-def _ecce_mad(asked: Asked) -> Found:
+def _ecce_mad(asked: TestInput) -> TestOutcome:
     return _path_found(asked, asked.view, maximum_survival, MAXIMUM)
 
 
 @own_test("ecce_r", "cce", method="series", off=_few_steps_of(_one_score))
-def _ecce_r(asked: Asked) -> Found:
+def _ecce_r(asked: TestInput) -> TestOutcome:
     return _path_found(asked, asked.view, range_survival, RANGE)
 
 
 @own_test("ks_top_r", method="series", off=_few_steps_of(_score_of_rank), reads=_score_of_rank)
-def _ks_top_r(asked: Asked) -> Found:
+def _ks_top_r(asked: TestInput) -> TestOutcome:
     return _path_found(asked, _score_of_rank(asked), maximum_survival, MAXIMUM)
 
 
 @own_test("ks_within_top_r", method="series", off=_few_steps_of(_score_of_first_ranks), reads=_score_of_first_ranks)
-def _ks_within_top_r(asked: Asked) -> Found:
+def _ks_within_top_r(asked: TestInput) -> TestOutcome:
     return _path_found(asked, _score_of_first_ranks(asked), maximum_survival, MAXIMUM)
 
 
-def _few_steps_of_bridge(asked: Asked) -> str:
+def _few_steps_of_bridge(asked: TestInput) -> str:
     return "" if asked.options["form"] == "mean" else _few_steps(asked.view)
 
 
 @own_test("bbt", method="series", off=_few_steps_of_bridge)
-def _bbt(asked: Asked) -> Found:
-    """Fisher's combination of two independent tests; alone, the mean is normal and the bridge follows Kolmogorov's law."""
+def _bbt(asked: TestInput) -> TestOutcome:
+    """Fisher's combination of two independent tests; alone, the mean is normal and the bridge follows Kolmogorov's distribution."""
     from ..metrics.cumulative.distributions import bridge_survival
 
     form = asked.options["form"]
@@ -281,5 +293,7 @@ def _bbt(asked: Asked) -> Found:
         return chi_square_found(asked, asked.statistic, 4)
     if form == "mean":
         limit = _quantile(lambda x: math.erfc(x / math.sqrt(2)), asked.alpha)
-        return Found(math.erfc(asked.statistic / math.sqrt(2)), limit, "absolute standard normal")
-    return Found(bridge_survival(asked.statistic), _quantile(bridge_survival, asked.alpha), "Kolmogorov's law")
+        return TestOutcome(math.erfc(asked.statistic / math.sqrt(2)), limit, "absolute standard normal")
+    return TestOutcome(
+        bridge_survival(asked.statistic), _quantile(bridge_survival, asked.alpha), "Kolmogorov's distribution"
+    )

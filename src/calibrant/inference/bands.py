@@ -201,7 +201,7 @@ def _upper(rows: Floats, events: Floats, alpha: float) -> Floats:
     """The least Clopper-Pearson upper bound over runs of scores that start at each score or later.
 
     A rising curve is at most its mean over any run to the right. Most runs cannot win: their bound is found only where a cheap
-    bound of the binomial law leaves it open.
+    bound of the binomial distribution leaves it open.
     """
     count = len(rows)
     level = alpha / (count * (count + 1))

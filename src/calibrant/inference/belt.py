@@ -67,7 +67,7 @@ def giviti_test(
     external
         Whether the scores come from a model fitted to other rows; False is for the rows it was fitted to.
     alpha
-        Level at which `threshold` and `verdict` of the result are given.
+        Level at which `critical_value` and `verdict` of the result are given.
     method
         ``"likelihood_ratio"`` is the distribution of the paper, which needs many rows; ``"consistency"`` compares its p-value with those of
         simulated labels. ``"auto"`` simulates where the sum of p(1 - p) is below 30 or a few rows decide.
@@ -109,20 +109,20 @@ def giviti_test(
         metric="giviti",
         statistic=statistic,
         pvalue=pvalue,
-        threshold=_quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), alpha),
-        lower_threshold=None,
+        critical_value=_quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), alpha),
+        lower_critical_value=None,
         alpha=alpha,
         alternative="greater",
         hypothesis="the labels are drawn from the probabilities given",
         method="likelihood_ratio",
-        law=chosen,
+        null_distribution=chosen,
         n=int(view.total),
         lens=view.lens,
         detail={"degree": float(degree)},
     )
     why = few_events(view) or few_terms_of_line(view)
     if method == "likelihood_ratio" or not (why or method == "consistency"):
-        return replace(result, law=f"{chosen}, which is rough: {why}") if why else result
+        return replace(result, null_distribution=f"{chosen}, which is rough: {why}") if why else result
     sampler, seed = RowSampler(view), seed_of(rng)
 
     def drawn(number: int) -> float:
@@ -150,15 +150,17 @@ def simulated(result: SignificanceResult, pvalues: Floats, why: str) -> Signific
     known = pvalues[~np.isnan(pvalues)]
     if len(known) < (1 - MOST_UNDEFINED) * len(pvalues):
         missing = f"{1 - len(known) / len(pvalues):.0%} of simulated labels have no value"
-        return replace(result, law=f"{result.law}, which is rough: {why or missing}")
+        return replace(result, null_distribution=f"{result.null_distribution}, which is rough: {why or missing}")
     as_small = int((known <= result.pvalue * (1 + SAME)).sum())
-    law = f"{len(known)} draws of labels from the probabilities, each judged by {result.method!r}"
+    null_distribution = f"{len(known)} draws of labels from the probabilities, each judged by {result.method!r}"
     return replace(
         result,
         pvalue=(1 + as_small) / (1 + len(known)),
-        threshold=None,
+        critical_value=None,
         method="consistency",
-        law=f"{law}, whose own distribution is not used: {why}" if why else law,
+        null_distribution=f"{null_distribution}, whose own distribution is not used: {why}"
+        if why
+        else null_distribution,
         n_resamples=len(known),
     )
 
@@ -222,7 +224,7 @@ def _survival(x: Floats, added: int, free: int, least: float, share: float) -> F
     top = np.maximum(x - (added - 1) * least, least)
     node, weight = np.polynomial.legendre.leggauss(NODES)
     at = (node + 1) / 2
-    # y = top - (top - least) v^2, for the law of the others starts like a root.
+    # y = top - (top - least) v^2, for the distribution of the others starts like a root.
     width = (top - least)[:, None]
     y = top[:, None] - width * at**2
     density = np.exp(-y / 2) / np.sqrt(2 * math.pi * y)

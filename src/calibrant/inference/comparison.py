@@ -17,7 +17,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
 from ..util.results import Result, number, pvalue_text
-from ..views.keywords import PREDICTION_WORDS, checks_keywords
+from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
 from ..views.selections import Selection, parse_selection
 from .resampling import PredictionSampler, generator, many, refuse_options_of_rows, seed_of
 
@@ -135,8 +135,8 @@ def compare(
     if n_resamples < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}")
     chosen = catalogue[metric]
-    words = {word: value for word, value in keywords.items() if word in PREDICTION_WORDS}
-    options = {word: value for word, value in keywords.items() if word not in PREDICTION_WORDS}
+    words = {word: value for word, value in keywords.items() if word in PREDICTION_KEYWORDS}
+    options = {word: value for word, value in keywords.items() if word not in PREDICTION_KEYWORDS}
     refuse_options_of_rows(chosen, options)
     given = {str(name): Predictions(y_true, p, **words) for name, p in models.items()}
     _check_same_rows(where, given)

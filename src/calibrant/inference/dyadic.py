@@ -14,7 +14,7 @@ from ..metrics.bin.debiased import debiased_cells
 from ..util.blocks import map_blocks, rows_per_block
 from ..views.view import VectorView
 from .asymptotic import in_units_of, normal_found, vector_view
-from .metric_tests import ANY_SIDE, Asked, Found, own_test
+from .metric_tests import ANY_SIDE, TestInput, TestOutcome, own_test
 from .resampling import generator
 
 __all__ = ["Dyadic", "dyadic_levels", "null_deviation"]
@@ -26,7 +26,7 @@ Places = NDArray[np.intp]
 SAME = 1e-12
 
 
-def _one_score(asked: Asked) -> tuple[VectorView, Floats, NDArray[Any]]:
+def _one_score(asked: TestInput) -> tuple[VectorView, Floats, NDArray[Any]]:
     """The view, its one score and whether each row is a yes."""
     view = vector_view(asked)
     if view.score_column is None or view.labels is None:
@@ -53,8 +53,8 @@ def null_deviation(view: VectorView, score: Floats, cell: Places, count: int, un
 
 
 @own_test("t_cal", "l2ce_interval", method="normal", default=False, sides=ANY_SIDE)
-def _normal(asked: Asked) -> Found:
-    """For a first look: the law is a sum of chi-squares, whose upper tail is heavier than the normal one."""
+def _normal(asked: TestInput) -> TestOutcome:
+    """For a first look: the distribution is a sum of chi-squares, whose upper tail is heavier than the normal one."""
     view, score, _ = _one_score(asked)
     cell, count = debiased_cells(view, asked.options["bins"], asked.options["smoothness"])
     unit = null_deviation(view, score, cell, count, asked.options["unbiased"])
@@ -130,7 +130,7 @@ def _path(values: Floats) -> Floats:
     return path
 
 
-def _adaptive(asked: Asked) -> tuple[Floats, Floats]:
+def _adaptive(asked: TestInput) -> tuple[Floats, Floats]:
     """P-values of the rows for each level, and of every draw among the draws and the rows."""
     bins, observed, rows = _observed(asked)
 
@@ -149,7 +149,7 @@ def _adaptive(asked: Asked) -> tuple[Floats, Floats]:
     return pvalue, rank / (1 + len(null))
 
 
-def _observed(asked: Asked) -> tuple[Dyadic, Floats, int]:
+def _observed(asked: TestInput) -> tuple[Dyadic, Floats, int]:
     """The bins of all widths, the error of the rows in them, and how many rows there are."""
     view, score, outcome = _one_score(asked)
     bins = Dyadic(view, score, asked.options["unbiased"])
@@ -161,7 +161,7 @@ def _detail(pvalue: Floats) -> dict[str, float]:
     return {"levels": float(len(pvalue)), **levels}
 
 
-def _check_resamples(asked: Asked, tests: int) -> None:
+def _check_resamples(asked: TestInput, tests: int) -> None:
     """Raise unless the smallest p-value that so many resamples can give, times the number of tests, is significant."""
     least = math.ceil(round(tests / asked.alpha, 9)) - 1
     if asked.n_resamples < least:
@@ -174,17 +174,19 @@ def _check_resamples(asked: Asked, tests: int) -> None:
 
 
 @own_test("t_cal", "l2ce_interval", method="adaptive", default=False, exact=True)
-def _adaptive_bonferroni(asked: Asked) -> Found:
+def _adaptive_bonferroni(asked: TestInput) -> TestOutcome:
     """The smallest p-value of all levels, times their number (the published rule)."""
     view, _, _ = _one_score(asked)
     _check_resamples(asked, dyadic_levels(view.effective_size))
     pvalue, _ = _adaptive(asked)
-    law = f"{asked.n_resamples} draws of outcomes at each of {len(pvalue)} widths of bins, corrected for their number"
-    return Found(min(1.0, len(pvalue) * float(pvalue.min())), None, law, _detail(pvalue))
+    null_distribution = (
+        f"{asked.n_resamples} draws of outcomes at each of {len(pvalue)} widths of bins, corrected for their number"
+    )
+    return TestOutcome(min(1.0, len(pvalue) * float(pvalue.min())), None, null_distribution, _detail(pvalue))
 
 
 @own_test("t_cal", "l2ce_interval", method="adaptive_joint", default=False, exact=True)
-def _adaptive_joint(asked: Asked) -> Found:
+def _adaptive_joint(asked: TestInput) -> TestOutcome:
     """How often the smallest p-value of a draw is as small: levels that move together cost nothing.
 
     The smallest p-values of many draws are equal, there being as many of them at rank 1 as levels that do not move together. Their
@@ -196,5 +198,5 @@ def _adaptive_joint(asked: Asked) -> Found:
     own = int(np.flatnonzero(order == 0)[0])
     ranked = np.vstack([np.sort(pvalue), np.sort(drawn, axis=1)])[order]
     as_small = own + int((ranked[own:] == ranked[own]).all(axis=1).sum())
-    law = f"{asked.n_resamples} draws of outcomes at all of {len(pvalue)} widths of bins together"
-    return Found(as_small / (1 + asked.n_resamples), None, law, _detail(pvalue))
+    null_distribution = f"{asked.n_resamples} draws of outcomes at all of {len(pvalue)} widths of bins together"
+    return TestOutcome(as_small / (1 + asked.n_resamples), None, null_distribution, _detail(pvalue))

@@ -1,4 +1,4 @@
-"""A deviation, a law of scores, and the formulas for the power of the tests that have one."""
+"""A deviation, a distribution of scores, and the formulas for the power of the tests that have one."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ..metrics.registry import Metric
 from ..sketches.sketch import Sketch
 from ..views.view import View
 from .asymptotic import _quantile, too_few
-from .metric_tests import DEFAULT_TESTS, LEAST_VARIANCE, OWN_TESTS, Asked
+from .metric_tests import DEFAULT_TESTS, LEAST_VARIANCE, OWN_TESTS, TestInput
 from .resampling import Generator, generator
 from .simulation import warps
 from .simulation.population import Population
-from .simulation.simulate import _law, _scores
+from .simulation.simulate import _distribution, _scores
 from .simulation.warps import Warp, as_warp
 
 __all__ = ["SLIGHT", "Case", "Nodes", "Plan", "law_is_off", "named_deviation", "nodes_of", "normal_quantile", "plan_of"]
 
 Floats = NDArray[np.float64]
 
-# Nodes of each piece of the law of scores.
+# Nodes of each piece of the distribution of scores.
 NODES = 400
 NAMED_WARPS = ("temperature", "bias", "bump", "label_noise")
 SLIGHT = 1e-12
@@ -39,7 +39,7 @@ MOST_TRIED = 20_000
 
 @dataclass(frozen=True)
 class Nodes:
-    """A law of scores as points with shares, in rising order, and the true rate at each; `draw` gives scores like them."""
+    """A distribution of scores as points with shares, in rising order, and the true rate at each; `draw` gives scores like them."""
 
     score: Floats
     log_odds: Floats
@@ -58,7 +58,7 @@ class Case:
     options: dict[str, Any]
     at: Nodes
     warp: Warp
-    words: str
+    keywords: str
     alpha: float
     alternative: str
     random_scores: bool
@@ -96,11 +96,11 @@ def named_deviation(deviation: Any, mu: Any, warp: Any, strength: Any) -> tuple[
 
 
 def nodes_of(scores: Any, warp: Warp) -> Nodes:
-    """The law of scores that was named: None, the numbers of a Beta law, or scores at hand."""
+    """The distribution of scores that was named: None, the numbers of a Beta distribution, or scores at hand."""
     if scores is None or isinstance(scores, tuple):
-        a, b, *more = _law((1, 1) if scores is None else scores)
+        a, b, *more = _distribution((1, 1) if scores is None else scores)
         if more:
-            raise ArgumentError("scores", "must be the two numbers of a Beta law", "for example (2, 2)")
+            raise ArgumentError("scores", "must be the two numbers of a Beta distribution", "for example (2, 2)")
         at = Population(warp, (a, b))._points(NODES, [0.0, 1.0])
         order = np.argsort(at.score, kind="stable")
         odds = np.log(at.score) - np.log(at.complement)
@@ -130,7 +130,9 @@ def _recorded(scores: Any) -> tuple[Floats, Floats]:
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.ndim != 1 or len(values) == 0 or not ((values >= 0) & (values <= 1)).all():
-        raise ProbabilityError("scores", "must be a row of numbers in [0, 1]", "or a tuple (a, b) for a Beta law")
+        raise ProbabilityError(
+            "scores", "must be a row of numbers in [0, 1]", "or a tuple (a, b) for a Beta distribution"
+        )
     score, counts = np.unique(values, return_counts=True)
     return score, counts.astype(np.float64)
 
@@ -278,9 +280,9 @@ def simulates_at(case: Case, n: int) -> bool:
     counts = np.full(rows, max(1, n // rows)) if n > rows else None
     view = View(score, np.zeros(rows, np.uint8), counts, "unit" if counts is None else "counts")
     views = case.metric.views(view, **({"lens": case.options["lens"]} if "lens" in case.options else {}))
-    words = {word: value for word, value in case.options.items() if word != "lens"}
-    options = {**case.metric.options, **words}
-    asked = Asked(case.metric, options, views, 0.0, case.alpha, case.alternative, 1, 0)
+    keywords = {word: value for word, value in case.options.items() if word != "lens"}
+    options = {**case.metric.options, **keywords}
+    asked = TestInput(case.metric, options, views, 0.0, case.alpha, case.alternative, 1, 0)
     own = OWN_TESTS.get(case.metric.id, {}).get(DEFAULT_TESTS.get(case.metric.id, ""))
     return own is None or case.alternative not in own.sides or bool(own.off(asked))
 

@@ -28,7 +28,16 @@ from ..metrics.kernel.anchors import AnchorTest, anchor_tests
 from ..util.sums import accurate_sum
 from ..views.view import VectorView, View
 from .asymptotic import chi_square_found, normal_found, vector_view
-from .metric_tests import ANY_SIDE, LEAST_TERMS, Asked, Found, counts_rows, own_test, row_variance, too_few_terms
+from .metric_tests import (
+    ANY_SIDE,
+    LEAST_TERMS,
+    TestInput,
+    TestOutcome,
+    counts_rows,
+    own_test,
+    row_variance,
+    too_few_terms,
+)
 
 __all__ = ["few_terms_of", "few_terms_of_line", "gain_over_scores", "limit_gain", "quadratic_form", "refuse_importance"]
 
@@ -67,7 +76,7 @@ def _beta_columns(score: Floats) -> Floats:
     return np.column_stack([np.ones(len(score)), *beta_features(score)])
 
 
-def few_terms_of(columns: Callable[[Floats], Floats], least: float = LEAST_TERMS) -> Callable[[Asked], str]:
+def few_terms_of(columns: Callable[[Floats], Floats], least: float = LEAST_TERMS) -> Callable[[TestInput], str]:
     """Whether the coefficients of these functions of the score hang on a few rows of large leverage."""
     return lambda asked: too_few_terms(_terms_of_design(asked.view, columns(asked.view.score)), least)
 
@@ -128,8 +137,8 @@ def _line_detail(fit: LogisticFit, covariance: Floats) -> dict[str, float]:
 
 
 def _cox_found(
-    asked: Asked, statistic: float, df: int = 2, fit: LogisticFit | None = None, covariance: Floats | None = None
-) -> Found:
+    asked: TestInput, statistic: float, df: int = 2, fit: LogisticFit | None = None, covariance: Floats | None = None
+) -> TestOutcome:
     found = chi_square_found(asked, statistic, df, is_the_metric=False)
     line = {} if fit is None else _line_detail(fit, fit.covariance if covariance is None else covariance)
     return replace(found, detail={**found.detail, **line}, hypothesis="the intercept is 0 and the slope 1")
@@ -160,7 +169,7 @@ LINE = few_terms_of(_line_columns, LEAST_TERMS_OF_RATIO)
 
 
 @own_test("cox_intercept", "cox_slope", method="profile", sides=ANY_SIDE, form=counts_rows, off=LINE)
-def _cox_profile(asked: Asked) -> Found:
+def _cox_profile(asked: TestInput) -> TestOutcome:
     """The metric's own coefficient, the other one being free: the signed root of the likelihood ratio."""
     groups = groups_of(asked.view)
     refuse_importance(
@@ -183,14 +192,14 @@ def _cox_profile(asked: Asked) -> Found:
 
 
 @own_test("cox_intercept", "cox_slope", method="lr", sides=("two-sided",), off=LINE)
-def _cox_likelihood_ratio(asked: Asked) -> Found:
+def _cox_likelihood_ratio(asked: TestInput) -> TestOutcome:
     """How much likelier the fitted line makes the outcomes than the diagonal."""
     refuse_importance(asked.view, asked.metric.id, "use method='sandwich'")
     gain, fit = _gain_of_line(groups_of(asked.view))
     return _cox_found(asked, max(0.0, 2 * gain), fit=fit)
 
 
-def _wald(asked: Asked, robust: bool) -> Found:
+def _wald(asked: TestInput, robust: bool) -> TestOutcome:
     groups = groups_of(asked.view)
     if not robust:
         refuse_importance(asked.view, asked.metric.id, "use method='sandwich'")
@@ -208,12 +217,12 @@ def _wald(asked: Asked, robust: bool) -> Found:
 
 
 @own_test("cox_intercept", "cox_slope", method="wald", sides=("two-sided",), off=LINE)
-def _cox_wald(asked: Asked) -> Found:
+def _cox_wald(asked: TestInput) -> TestOutcome:
     return _wald(asked, robust=False)
 
 
 @own_test("cox_intercept", "cox_slope", method="score", sides=("two-sided",), off=LINE)
-def _cox_score(asked: Asked) -> Found:
+def _cox_score(asked: TestInput) -> TestOutcome:
     """The slope of the likelihood at the diagonal, which needs no fit."""
     groups = groups_of(asked.view)
     if (groups.events[groups.score == 0] > 0).any() or (groups.others[groups.score == 1] > 0).any():
@@ -229,66 +238,66 @@ def _cox_score(asked: Asked) -> Found:
 
 
 @own_test("cox_intercept", "cox_slope", method="sandwich", sides=("two-sided",), off=LINE)
-def _cox_sandwich(asked: Asked) -> Found:
+def _cox_sandwich(asked: TestInput) -> TestOutcome:
     """Wald's test without trust in the line or in weights as numbers of rows."""
     return _wald(asked, robust=True)
 
 
 @own_test("pws", method="chi_square", off=few_terms_of(_parabola_columns))
-def _pws(asked: Asked) -> Found:
+def _pws(asked: TestInput) -> TestOutcome:
     return chi_square_found(asked, asked.statistic, min(3, len(np.unique(asked.view.score))))
 
 
-def _not_a_ratio(asked: Asked) -> str:
+def _not_a_ratio(asked: TestInput) -> str:
     return "" if asked.options["statistic"] == "lr" else "it is that of the likelihood ratio"
 
 
 @own_test("sbct", method="chi_square", form=_not_a_ratio, off=few_terms_of(_beta_columns, LEAST_TERMS_OF_RATIO))
-def _sbct(asked: Asked) -> Found:
+def _sbct(asked: TestInput) -> TestOutcome:
     if _not_a_ratio(asked):
         raise UndefinedMetricError(
-            "sbct", "has a known law only as a likelihood ratio", "use method='consistency' or statistic='lr'"
+            "sbct", "has a known distribution only as a likelihood ratio", "use method='consistency' or statistic='lr'"
         )
     return chi_square_found(asked, asked.statistic, min(3, len(np.unique(logit(asked.view.score)))))
 
 
-def _anchors(asked: Asked, factors: Any) -> Found:
+def _anchors(asked: TestInput, factors: Any) -> TestOutcome:
     """The smallest p-value of all anchors, corrected for their number; `factors` of their rank give each one's own."""
     tests = [test for test in anchor_tests(vector_view(asked), **asked.options) if test.degrees > 0]
-    tests.sort(key=lambda test: test.p_value)
-    corrected = np.minimum(1, np.array([test.p_value for test in tests]) * factors(len(tests)))
+    tests.sort(key=lambda test: test.pvalue)
+    corrected = np.minimum(1, np.array([test.pvalue for test in tests]) * factors(len(tests)))
     corrected = np.maximum.accumulate(corrected)
     detail: dict[str, float] = {"anchors": len(tests)}
     for number, (test, p) in enumerate(zip(tests, corrected.tolist(), strict=True), 1):
         detail.update(_anchor_detail(number, test, p))
-    return Found(float(corrected[0]), None, f"chi-square at each of {len(tests)} anchors", detail)
+    return TestOutcome(float(corrected[0]), None, f"chi-square at each of {len(tests)} anchors", detail)
 
 
 def _anchor_detail(number: int, test: AnchorTest, corrected: float) -> dict[str, float]:
-    found = {"chi_square": test.statistic, "df": test.degrees, "rows": test.neighbours, "pvalue": test.p_value}
+    found = {"chi_square": test.statistic, "df": test.degrees, "rows": test.neighbours, "pvalue": test.pvalue}
     return {f"{name}_{number}": float(value) for name, value in {**found, "corrected": corrected}.items()}
 
 
 @own_test("knn_chi2", method="bonferroni", default=False)
-def _anchors_bonferroni(asked: Asked) -> Found:
+def _anchors_bonferroni(asked: TestInput) -> TestOutcome:
     """For many rows only: rows are judged by the anchor, so those it takes from afar speak against right scores too."""
     return _anchors(asked, lambda count: np.full(count, count))
 
 
 @own_test("knn_chi2", method="holm", default=False)
-def _anchors_holm(asked: Asked) -> Found:
+def _anchors_holm(asked: TestInput) -> TestOutcome:
     """As a whole the same as Bonferroni's; anchors after the first are corrected less."""
     return _anchors(asked, lambda count: count - np.arange(count))
 
 
-def _worst_subpopulation(asked: Asked) -> tuple[float, int]:
+def _worst_subpopulation(asked: TestInput) -> tuple[float, int]:
     """The smallest p-value of all subpopulations by themselves, and how many there are."""
-    view, words = asked.view, dict(asked.options)
-    worst = asked.metric.formula(view, **{**words, "scale": "sigma"})
+    view, keywords = asked.view, dict(asked.options)
+    worst = asked.metric.formula(view, **{**keywords, "scale": "sigma"})
     units = view.weights if view.weight_kind == "counts" else np.ones(view.n)
-    words.pop("scale")
+    keywords.pop("scale")
     count = 0
-    for cell, least in _partitions(view, **words):
+    for cell, least in _partitions(view, **keywords):
         inside = cell >= 0
         size = np.bincount(cell[inside], units[inside])
         count += int(((size > 0) & (size >= least)).sum())
@@ -296,15 +305,17 @@ def _worst_subpopulation(asked: Asked) -> tuple[float, int]:
 
 
 @own_test("mcm", method="bonferroni", default=False)
-def _mcm_bonferroni(asked: Asked) -> Found:
+def _mcm_bonferroni(asked: TestInput) -> TestOutcome:
     pvalue, count = _worst_subpopulation(asked)
-    law = f"range of a Brownian motion in each of {count} subpopulations, corrected for their number"
-    return Found(min(1.0, pvalue * count), None, law, {"subpopulations": count, "unadjusted": pvalue})
+    null_distribution = f"range of a Brownian motion in each of {count} subpopulations, corrected for their number"
+    return TestOutcome(
+        min(1.0, pvalue * count), None, null_distribution, {"subpopulations": count, "unadjusted": pvalue}
+    )
 
 
 @own_test("mcm", method="unadjusted", default=False)
-def _mcm_unadjusted(asked: Asked) -> Found:
+def _mcm_unadjusted(asked: TestInput) -> TestOutcome:
     """As if the worst subpopulation had been the only one: it rejects far too often where there are many."""
     pvalue, count = _worst_subpopulation(asked)
-    law = "range of a Brownian motion, as if the worst subpopulation were the only one"
-    return Found(pvalue, None, law, {"subpopulations": count})
+    null_distribution = "range of a Brownian motion, as if the worst subpopulation were the only one"
+    return TestOutcome(pvalue, None, null_distribution, {"subpopulations": count})

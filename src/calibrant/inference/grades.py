@@ -219,7 +219,7 @@ def _fixed(rates: Mapping[Any, float], names: list[Any]) -> Floats:
 
 
 def _pvalues(rows: Floats, events: Floats, score: Floats, method: str, alternative: str) -> Floats:
-    """Tails of the binomial law, or of the posterior of the rate, at the score."""
+    """Tails of the binomial distribution, or of the posterior of the rate, at the score."""
     from scipy.special import betainc, betaincc
 
     others = rows - events
@@ -272,7 +272,7 @@ def hosmer_lemeshow_multinomial(
     fitted_here
         Whether the probabilities were fitted to these very rows: two groups then count as used up.
     alpha
-        Level at which `threshold` and `verdict` are given.
+        Level at which `critical_value` and `verdict` are given.
     method
         ``"chi_square"``, which needs five expected labels in most groups; ``"consistency"`` compares the statistic with those of simulated
         labels. ``"auto"`` simulates where expected labels are few or the sum of p(1 - p) is below 30, unless `fitted_here`.
@@ -316,19 +316,21 @@ def hosmer_lemeshow_multinomial(
         metric="hosmer_lemeshow_multinomial",
         statistic=statistic,
         pvalue=pvalue,
-        threshold=float(chdtri(df, alpha)) if df > 0 else None,
-        lower_threshold=None,
+        critical_value=float(chdtri(df, alpha)) if df > 0 else None,
+        lower_critical_value=None,
         alpha=alpha,
         alternative="greater",
         hypothesis="the labels are drawn from the probabilities given",
         method="chi_square",
-        law=f"chi-square with {df} degrees of freedom",
+        null_distribution=f"chi-square with {df} degrees of freedom",
         n=int(view.total),
         lens="canonical",
         detail={"chi_square": statistic, "df": float(df), "groups": float(groups)},
     )
     if method == "chi_square" or fitted_here or not (few or method == "consistency"):
-        return replace(result, law=f"{result.law}, which is rough: {few}") if few else result
+        return (
+            replace(result, null_distribution=f"{result.null_distribution}, which is rough: {few}") if few else result
+        )
     seed = seed_of(rng)
     null = np.array(many(lambda number: table.statistic(table.drawn(generator(seed, number))), n_resamples))
     return simulated(result, np.asarray(chdtrc(max(df, 1), null)), few if method == "auto" else "")

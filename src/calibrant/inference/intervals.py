@@ -22,7 +22,7 @@ from ..util.results import Record, number
 from ..views.keywords import checks_keywords
 from ..views.view import VectorView, View
 from .means import gamma_limits, moments_of, surprise_of
-from .pairdraws import skce_draws
+from .pair_resampling import skce_draws
 from .resampling import (
     PredictionSampler,
     Sampler,

@@ -70,12 +70,12 @@ def surprise_of(metric: Metric, view: AnyView, options: dict[str, Any]) -> float
 
 def _surprised(view: AnyView) -> tuple[AnyView | None, Floats]:
     """The same rows, each with its second most probable outcome, and the probability that the most probable one does not occur."""
-    words: dict[str, Any] = {"rows": view.rows, "lens": view.lens}
+    keywords: dict[str, Any] = {"rows": view.rows, "lens": view.lens}
     if view.is_soft:
         return None, np.zeros(view.n)
     if isinstance(view, View):
         outcome = (view.score < 0.5).astype(np.uint8)
-        other: AnyView = View(view.raw_score, outcome, view.weight, view.weight_kind, **words)
+        other: AnyView = View(view.raw_score, outcome, view.weight, view.weight_kind, **keywords)
         return other, np.minimum(view.score, 1 - view.score)
     probs = view.raw_probs
     probs = np.column_stack([1 - probs, probs]) if probs.ndim == 1 else probs
@@ -93,7 +93,7 @@ def _surprised(view: AnyView) -> tuple[AnyView | None, Floats]:
         logits=view.logits,
         score_column=view.score_column,
         tree_columns=view.tree_columns,
-        **words,
+        **keywords,
     )
     return other, rest.sum(axis=1)
 

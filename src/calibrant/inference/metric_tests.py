@@ -21,9 +21,9 @@ __all__ = [
     "DEFAULT_TESTS",
     "LEAST_TERMS",
     "OWN_TESTS",
-    "Asked",
-    "Found",
     "OwnTest",
+    "TestInput",
+    "TestOutcome",
     "counts_rows",
     "effective_terms",
     "few_events",
@@ -45,7 +45,7 @@ SMALLEST = 1e-150
 
 
 @dataclass(frozen=True)
-class Asked:
+class TestInput:
     """What a test gets: the metric with its options, the views it reads, its value there, and how to decide."""
 
     metric: Metric
@@ -64,23 +64,23 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a test found: beyond `threshold` (of two sides also below `lower_threshold`) the metric has a p-value of at most `alpha`.
+class TestOutcome:
+    """What a test found: beyond `critical_value` (of two sides also below `lower_critical_value`) the metric has a p-value of at most `alpha`.
 
-    Where the alternative is less, values below `threshold` have. None where a limit is unknown.
+    Where the alternative is less, values below `critical_value` have. None where a limit is unknown.
     """
 
     pvalue: float
-    threshold: float | None = None
-    law: str = ""
-    """The law of the statistic if the scores are right, in words."""
+    critical_value: float | None = None
+    null_distribution: str = ""
+    """The distribution of the statistic if the scores are right, in words."""
     detail: Mapping[str, float] = field(default_factory=dict)
     hypothesis: str = ""
     """What is tested, where that is not all of the scores."""
-    lower_threshold: float | None = None
+    lower_critical_value: float | None = None
 
 
-Condition = Callable[[Asked], str]
+Condition = Callable[[TestInput], str]
 """Why a null distribution does not hold for these rows, as a clause; empty where it does."""
 
 
@@ -89,14 +89,14 @@ class OwnTest:
     """A test of a metric: `sides` are the alternatives that its null distribution is known for."""
 
     method: str
-    run: Callable[[Asked], Found]
+    run: Callable[[TestInput], TestOutcome]
     sides: tuple[str, ...]
     form: Condition
     """Why the test is not made for these options or weights."""
     conditions: tuple[Condition, ...]
     """What else its null distribution needs, the first that fails being named."""
 
-    def __call__(self, asked: Asked) -> Found:
+    def __call__(self, asked: TestInput) -> TestOutcome:
         if asked.alternative not in self.sides:
             raise ArgumentError(
                 "alternative",
@@ -105,15 +105,15 @@ class OwnTest:
             )
         found = self.run(asked)
         why = self.off(asked)
-        return replace(found, law=f"{found.law}, which is rough: {why}") if why else found
+        return replace(found, null_distribution=f"{found.null_distribution}, which is rough: {why}") if why else found
 
-    def off(self, asked: Asked) -> str:
+    def off(self, asked: TestInput) -> str:
         """Why the null distribution does not hold for these rows; empty where it does."""
         if math.isinf(asked.statistic) and _is_impossible(asked.view):
             return ""  # an outcome of probability 0 occurred, which rejects whatever the distribution
         return next(filter(None, (condition(asked) for condition in (self.form, *self.conditions))), "")
 
-    def is_for(self, asked: Asked) -> bool:
+    def is_for(self, asked: TestInput) -> bool:
         """Whether the test is made for these options and weights."""
         return not self.form(asked)
 
@@ -167,17 +167,17 @@ def too_few_terms(terms: float, least: float = LEAST_TERMS) -> str:
     return f"a few rows decide: the sum is worth {terms:.3g} equal terms, fewer than {least:g}"
 
 
-def counts_rows(asked: Asked) -> str:
+def counts_rows(asked: TestInput) -> str:
     """Why a distribution for numbers of rows does not hold: importance weights are not numbers of rows."""
     return "importance weights are not numbers of rows" if asked.view.weight_kind == "importance" else ""
 
 
-Run = Callable[[Asked], Found]
+Run = Callable[[TestInput], TestOutcome]
 DEFAULT_TESTS: dict[str, str] = {}
 """The method that ``"auto"`` stands for; a metric that has none is tested by drawing outcomes."""
 
 
-def _same_view(asked: Asked) -> AnyView:
+def _same_view(asked: TestInput) -> AnyView:
     return asked.views[0]
 
 
@@ -189,7 +189,7 @@ def own_test(
     form: Condition = lambda asked: "",
     off: Condition | None = None,
     exact: bool = False,
-    reads: Callable[[Asked], AnyView] = _same_view,
+    reads: Callable[[TestInput], AnyView] = _same_view,
 ) -> Callable[[Run], Run]:
     """Enter a test of these metrics under the name of a method; the first one entered with `default` is what ``"auto"`` takes.
 

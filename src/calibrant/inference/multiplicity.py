@@ -55,7 +55,7 @@ def combine_pvalues(pvalues: Any, method: Combination = "bonferroni") -> float:
 
 
 def _cauchy(values: list[float]) -> float:
-    """Each p-value as the point of the Cauchy law that it cuts off; the mean of such points has that law again."""
+    """Each p-value as the point of the Cauchy distribution that it cuts off; the mean of such points has that distribution again."""
     if max(values) == 1:
         return 1.0
     # Tangents of both ends keep what a difference from one half would lose.

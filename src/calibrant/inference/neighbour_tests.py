@@ -27,7 +27,7 @@ from ..util.blocks import map_blocks, rows_per_block
 from ..views.view import VectorView
 from .asymptotic import in_units_of, normal_found, vector_view
 from .fitted import refuse_importance
-from .metric_tests import ANY_SIDE, Asked, Found, own_test, row_variance
+from .metric_tests import ANY_SIDE, TestInput, TestOutcome, own_test, row_variance
 from .pvalues import critical_value
 from .resampling import generator
 
@@ -58,7 +58,7 @@ class Question(NamedTuple):
     k: int
 
 
-def _question(asked: Asked) -> Question:
+def _question(asked: TestInput) -> Question:
     view, words = vector_view(asked), asked.options
     if not words["derandomised"]:
         raise UndefinedMetricError("ecmmd", "has this test for derandomised=True", "or use method='consistency'")
@@ -214,11 +214,11 @@ def _part(distance: Floats, radius: Floats, share: Floats) -> Floats:
     return np.where(inner, 1.0, np.where(distance <= radius * (1 + SAME_DISTANCE), share, 0.0))
 
 
-def _labels_are_drawn(asked: Asked) -> str:
+def _labels_are_drawn(asked: TestInput) -> str:
     return "" if asked.options["derandomised"] else "it is that of the residuals themselves"
 
 
-def _few_places(asked: Asked) -> str:
+def _few_places(asked: TestInput) -> str:
     """Whether the sum is one over a few neighbourhoods, each of them squared: rows are few, share their place, or are mostly sure."""
     q, view = _question(asked), vector_view(asked)
     place, code = distinct_rows(q.position)
@@ -232,7 +232,7 @@ def _few_places(asked: Asked) -> str:
 
 
 @own_test("ecmmd", method="normal", sides=ANY_SIDE, form=_labels_are_drawn, off=_few_places)
-def _normal(asked: Asked) -> Found:
+def _normal(asked: TestInput) -> TestOutcome:
     """z = sqrt(N k) ECMMD^2 / sigma with sigma^2 from the products that entered (Chatterjee, Niu and Bhattacharya 2024)."""
     q = _question(asked)
     whole, code = distinct_rows(np.column_stack([q.position, q.gaps]))
@@ -249,7 +249,7 @@ def _normal(asked: Asked) -> Found:
 
 
 @own_test("ecmmd", method="pseudo_labels", sides=ANY_SIDE, exact=True)
-def _pseudo_labels(asked: Asked) -> Found:
+def _pseudo_labels(asked: TestInput) -> TestOutcome:
     """The same statistic of labels drawn from the probabilities, with the same neighbours."""
     q = _question(asked)
     rows = np.repeat(np.arange(len(q.weights)), q.weights.astype(np.int64))
@@ -303,7 +303,7 @@ def _graph(place: Floats, size: Floats, k: int) -> Any:
     return coo_array(entries, shape=(len(place), len(place))).tocsr()
 
 
-def _compared(asked: Asked, null: Floats, own: float, law: str) -> Found:
+def _compared(asked: TestInput, null: Floats, own: float, null_distribution: str) -> TestOutcome:
     slack = SAME * max(1.0, abs(own))
     if asked.alternative == "two-sided":
         null, own = np.abs(null), abs(own)
@@ -312,11 +312,13 @@ def _compared(asked: Asked, null: Floats, own: float, law: str) -> Found:
     limit = critical_value(null, asked.alpha)
     pvalue = (1 + int((null >= own - slack).sum())) / (1 + len(null))
     lower = -limit if asked.alternative == "two-sided" else None
-    return Found(pvalue, -limit if asked.alternative == "less" else limit, law, lower_threshold=lower)
+    return TestOutcome(
+        pvalue, -limit if asked.alternative == "less" else limit, null_distribution, lower_critical_value=lower
+    )
 
 
 @own_test("klce", method="permutation", default=False, sides=ANY_SIDE)
-def _permutation(asked: Asked) -> Found:
+def _permutation(asked: TestInput) -> TestOutcome:
     """Residuals dealt to other rows (Vashistha and Farahi 2025): blind to an error that is everywhere the same.
 
     Not exact, for residuals of different probabilities are not alike; drawing outcomes is.
@@ -341,11 +343,11 @@ def _permutation(asked: Asked) -> Found:
     own = float(_pair_sums(place, gaps).sum())
     pairs = len(rows) * (len(rows) - 1)
     unit = asked.statistic / (own / pairs) if asked.options["normalised"] and own else 1.0
-    law = f"{asked.n_resamples} permutations of the residuals"
-    return _compared(asked, np.concatenate(null) / pairs * unit, own / pairs * unit, law)
+    null_distribution = f"{asked.n_resamples} permutations of the residuals"
+    return _compared(asked, np.concatenate(null) / pairs * unit, own / pairs * unit, null_distribution)
 
 
-def _kernel_places(asked: Asked, view: VectorView) -> tuple[Floats, Floats]:
+def _kernel_places(asked: TestInput, view: VectorView) -> tuple[Floats, Floats]:
     """Points whose distance d gives the kernel exp(-d^2) of `klce`, and the residuals."""
     words = asked.options
     assert view.rows is not None

@@ -1,4 +1,4 @@
-"""Tests of the kernel errors of whole distributions: the bootstrap of pairs, normal laws, bounds, mean embeddings."""
+"""Tests of the kernel errors of whole distributions: the bootstrap of pairs, normal distributions, bounds, mean embeddings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,16 @@ from ..views.view import VectorView
 from . import dyadic, neighbour_tests  # noqa: F401  (they enter their tests)
 from .asymptotic import chi_square_found, vector_view
 from .fitted import NO_VARIANCE, quadratic_form, refuse_importance
-from .metric_tests import ANY_SIDE, Asked, Found, counts_rows, effective_terms, few_events, own_test, too_few_terms
+from .metric_tests import (
+    ANY_SIDE,
+    TestInput,
+    TestOutcome,
+    counts_rows,
+    effective_terms,
+    few_events,
+    own_test,
+    too_few_terms,
+)
 from .resampling import generator
 
 __all__ = ["bootstrap_sums", "multinomial_counts"]
@@ -119,7 +128,7 @@ def _sums_on_a_line(terms: Terms, width: float, counts: Floats) -> tuple[Floats,
 
 
 @own_test("skce_uq", method="bootstrap", form=counts_rows)
-def _bootstrap(asked: Asked) -> Found:
+def _bootstrap(asked: TestInput) -> TestOutcome:
     """Bootstrap of a degenerate U-statistic (Arcones and Gine 1992), as in Widmann, Lindsten and Zachariah 2019.
 
     The value is compared with T* = (n / (n - 1) (c'Hc - c'diag(H)) - 2 c'H1) / n^2 for numbers c of rows drawn again.
@@ -147,16 +156,16 @@ def _bootstrap(asked: Asked) -> Found:
         null.append((n / (n - 1) * (square - counts @ terms.own) - 2 * cross) / n**2)
     drawn = np.concatenate(null)
     above = int((drawn >= observed - 1e-12 * max(1.0, abs(observed))).sum())
-    law = f"{asked.n_resamples} bootstrap samples of the degenerate U-statistic"
-    return Found((1 + above) / (1 + asked.n_resamples), None, law, {"observed": observed})
+    null_distribution = f"{asked.n_resamples} bootstrap samples of the degenerate U-statistic"
+    return TestOutcome((1 + above) / (1 + asked.n_resamples), None, null_distribution, {"observed": observed})
 
 
-def _kernel_of(asked: Asked, view: VectorView) -> Kernel:
+def _kernel_of(asked: TestInput, view: VectorView) -> Kernel:
     words = asked.options
     return choose_kernel(cloud_of(view), words["kernel"], words["distance"], words["bandwidth"])
 
 
-def _few_products(asked: Asked) -> str:
+def _few_products(asked: TestInput) -> str:
     """Whether a few products of residuals decide, by their moments under calibration; the fourth is bounded by those of each row."""
     at = _pairs_in_blocks(asked)
     variance, fourth = np.zeros(0), np.zeros(0)
@@ -171,7 +180,7 @@ def _few_products(asked: Asked) -> str:
 
 
 @own_test("skce_ul", method="asymptotic", sides=ANY_SIDE, off=_few_products)
-def _blocks_of_rows(asked: Asked) -> Found:
+def _blocks_of_rows(asked: TestInput) -> TestOutcome:
     """Blocks of rows are independent, so their mean is normal; its error is seen from how they differ."""
     from .asymptotic import in_units_of, normal_found
 
@@ -198,7 +207,7 @@ class PairsInBlocks(NamedTuple):
     """First rows, second rows and the kernel between them."""
 
 
-def _pairs_in_blocks(asked: Asked) -> PairsInBlocks:
+def _pairs_in_blocks(asked: TestInput) -> PairsInBlocks:
     view, words = one_column(vector_view(asked)), asked.options
     size = words["block"]
     order = np.arange(view.n) if words["rng"] is None else np.random.default_rng(words["rng"]).permutation(view.n)
@@ -216,7 +225,7 @@ def _pairs_in_blocks(asked: Asked) -> PairsInBlocks:
     return PairsInBlocks(probs, (block.targets - block.probs)[order], fourth, size, pairs)
 
 
-def _block_values(asked: Asked) -> Floats:
+def _block_values(asked: TestInput) -> Floats:
     """The value of each block of consecutive rows, mixed as the metric mixes them."""
     at = _pairs_in_blocks(asked)
     values = np.zeros(len(at.probs) // at.size)
@@ -226,37 +235,37 @@ def _block_values(asked: Asked) -> Floats:
     return values / (at.size * (at.size - 1) / 2)
 
 
-def _bound(asked: Asked, pairs: int) -> Found:
+def _bound(asked: TestInput, pairs: int) -> TestOutcome:
     """Hoeffding's inequality for the mean of `pairs` independent terms within [-2, 2]."""
     share = max(0.0, asked.statistic / LARGEST_TERM)
     limit = LARGEST_TERM * math.sqrt(-2 * math.log(asked.alpha) / pairs)
-    return Found(math.exp(-pairs * share**2 / 2), limit, BOUND, {"pairs": pairs})
+    return TestOutcome(math.exp(-pairs * share**2 / 2), limit, BOUND, {"pairs": pairs})
 
 
 BOUND = "a bound that holds for all predictions and any number of rows (Hoeffding)"
 
 
 @own_test("skce_uq", method="distribution_free", exact=True)
-def _unbiased_bound(asked: Asked) -> Found:
+def _unbiased_bound(asked: TestInput) -> TestOutcome:
     view = vector_view(asked)
     refuse_importance(view, "skce_uq", "use method='consistency'")
     return _bound(asked, int(view.total) // 2)
 
 
 @own_test("skce_ul", method="distribution_free", exact=True)
-def _linear_bound(asked: Asked) -> Found:
+def _linear_bound(asked: TestInput) -> TestOutcome:
     size = asked.options["block"]
     return _bound(asked, vector_view(asked).n // size * (size // 2))
 
 
 @own_test("skce_b", method="distribution_free", default=False, exact=True)
-def _biased_bound(asked: Asked) -> Found:
+def _biased_bound(asked: TestInput) -> TestOutcome:
     """McDiarmid's inequality, after what each row gives with itself has been allowed for."""
     view = vector_view(asked)
     refuse_importance(view, "skce_b", "use method='consistency'")
     beyond = max(0.0, math.sqrt(view.total * asked.statistic / LARGEST_TERM) - 1)
     limit = LARGEST_TERM * (1 + math.sqrt(-2 * math.log(asked.alpha))) ** 2 / view.total
-    return Found(math.exp(-(beyond**2) / 2), limit, BOUND.replace("Hoeffding", "McDiarmid"))
+    return TestOutcome(math.exp(-(beyond**2) / 2), limit, BOUND.replace("Hoeffding", "McDiarmid"))
 
 
 class Locations(NamedTuple):
@@ -268,7 +277,7 @@ class Locations(NamedTuple):
     cloud: Cloud
 
 
-def _locations(asked: Asked, view: VectorView) -> Locations:
+def _locations(asked: TestInput, view: VectorView) -> Locations:
     cloud, given = cloud_of(view), asked.options["locations"]
     if isinstance(given, (tuple, list)):
         places, classes = _given_locations(given, vector_view(asked))
@@ -301,7 +310,7 @@ class Embedding(NamedTuple):
     terms: Floats
 
 
-def _embedding(asked: Asked) -> Embedding:
+def _embedding(asked: TestInput) -> Embedding:
     view = one_column(vector_view(asked))
     at = _locations(asked, view)
     count, step = len(at.places), max(1, COUNT_ENTRIES // 4 // len(at.places))
@@ -323,7 +332,7 @@ def _embedding(asked: Asked) -> Embedding:
     return Embedding(drift, spread, terms)
 
 
-def _few_at_locations(asked: Asked) -> str:
+def _few_at_locations(asked: TestInput) -> str:
     """Whether there are too few outcomes for a chi-square with so many degrees of freedom, or at one of the locations."""
     found = _embedding(asked)
     if why := too_few_terms(float(found.terms.min()), LEAST_AT_LOCATION):
@@ -335,19 +344,19 @@ def _few_at_locations(asked: Asked) -> str:
 
 
 @own_test("ucme", method="chi_square", off=_few_at_locations)
-def _mean_embedding(asked: Asked) -> Found:
+def _mean_embedding(asked: TestInput) -> TestOutcome:
     """The deviations at all locations together, by the covariance that the predictions imply for them."""
     view = one_column(vector_view(asked))
     assert view.labels is not None
     chance = view.each_row(lambda block: block.expect(block.probs))
     if (chance == 0).any():  # what could not happen did
-        return Found(0.0, None, "a label that was given no probability", {"chi_square": math.inf})
+        return TestOutcome(0.0, None, "a label that was given no probability", {"chi_square": math.inf})
     found = _embedding(asked)
     return _embedding_found(asked, found.drift, found.spread)
 
 
 @own_test("ucme", method="chi_square_sample")
-def _mean_embedding_sample(asked: Asked) -> Found:
+def _mean_embedding_sample(asked: TestInput) -> TestOutcome:
     """The same by the covariance of the rows, as published; it rejects far too often unless rows are many."""
     view = one_column(vector_view(asked))
     refuse_importance(view, "ucme", "use method='chi_square'")
@@ -371,7 +380,7 @@ def _mean_embedding_sample(asked: Asked) -> Found:
     return _embedding_found(asked, drift, spread)
 
 
-def _embedding_found(asked: Asked, drift: Floats, spread: Floats) -> Found:
+def _embedding_found(asked: TestInput, drift: Floats, spread: Floats) -> TestOutcome:
     statistic, rank = quadratic_form(drift, spread)
     if rank == 0 or not np.diag(spread).max() > 0:
         raise UndefinedMetricError("ucme", "every prediction is sure, so nothing could vary by chance")

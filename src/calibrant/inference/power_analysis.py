@@ -28,7 +28,7 @@ from .effects import (
     plan_of,
     simulates_at,
 )
-from .metric_tests import DEFAULT_TESTS, Asked
+from .metric_tests import DEFAULT_TESTS, TestInput
 from .pvalues import compared_with_draws
 from .resampling import generator, given_in_vain, many, not_used, seed_of
 from .sequential import check_level
@@ -108,7 +108,7 @@ def power(
     n
         Number of rows.
     scores
-        None for scores spread evenly, a tuple for the a and b of a Beta law, or scores that were recorded: an array, a View or
+        None for scores spread evenly, a tuple for the a and b of a Beta distribution, or scores that were recorded: an array, a View or
         a Sketch.
     deviation
         Events are this much more frequent than the scores say, kept within [0, 1].
@@ -120,10 +120,10 @@ def power(
     alpha, alternative
         Level and side of the test; None takes the side that the metric declares.
     random_scores
-        In formulas, count how far new scores stray from their law too. Simulation always does.
+        In formulas, count how far new scores stray from their distribution too. Simulation always does.
     method
         ``"analytic"`` is known for means over rows, ``hosmer_lemeshow`` and, as a lower bound, for ``ecce_mad`` and ``ecce_r``;
-        ``"simulated"`` does for all. ``"auto"`` prefers the former, unless groups are too small for the law of its test.
+        ``"simulated"`` does for all. ``"auto"`` prefers the former, unless groups are too small for the distribution of its test.
     repeats, rng, workers
         Number of simulated data sets, their seed, and threads; the result says so where a formula made them superfluous.
 
@@ -348,10 +348,10 @@ class _Draws:
             raise UndefinedMetricError(self.case.name, f"has no value in most samples of {n} rows", "take more rows")
         case, side = self.case, self.case.alternative
         assert case.metric is not None
-        asked = Asked(case.metric, case.options, [], case.metric.ideal or 0.0, case.alpha, side, count, self.seed)
+        asked = TestInput(case.metric, case.options, [], case.metric.ideal or 0.0, case.alpha, side, count, self.seed)
         found = compared_with_draws(asked, null)
-        low = found.threshold if side == "less" else found.lower_threshold
-        high = None if side == "less" else found.threshold
+        low = found.critical_value if side == "less" else found.lower_critical_value
+        high = None if side == "less" else found.critical_value
         return -math.inf if low is None else low, math.inf if high is None else high
 
     def result(self, n: int, repeats: int, target: float | None, hits: int | None = None) -> PowerResult:

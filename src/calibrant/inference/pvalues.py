@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import UndefinedMetricError
 from ..views.lenses import AnyView
-from .metric_tests import Asked, Found
+from .metric_tests import TestInput, TestOutcome
 from .resampling import every_outcome, one_view
 
 __all__ = [
@@ -27,31 +27,33 @@ Mask = NDArray[np.bool_]
 
 # Equal values that differ by rounding count as equal.
 SAME = 1e-12
-# A law is not told from the outcomes that have a value where more of them than this have none.
+# A distribution is not told from the outcomes that have a value where more of them than this have none.
 MOST_UNDEFINED = 0.1
 
 
-def compared_with_draws(asked: Asked, null: Floats) -> Found:
+def compared_with_draws(asked: TestInput, null: Floats) -> TestOutcome:
     """The share of draws at least as extreme, the sample itself counted among them, and the values that would be significant."""
     null = null[~np.isnan(null)]
     pvalue = _pvalue(asked, null, lambda mask: float((1 + mask.sum()) / (1 + len(null))))
     return _found(asked, pvalue, null, None)
 
 
-def _found(asked: Asked, pvalue: float, null: Floats, weight: Floats | None, law: str = "") -> Found:
+def _found(
+    asked: TestInput, pvalue: float, null: Floats, weight: Floats | None, null_distribution: str = ""
+) -> TestOutcome:
     """With the critical values on the scale of the metric; `weight` are the probabilities of the values, where they are not drawn."""
     if _has_two_tails(asked):
         low, high = (critical_value(side, asked.alpha / 2, weight) for side in (-null, null))
-        return Found(pvalue, high, law, lower_threshold=-low)
+        return TestOutcome(pvalue, high, null_distribution, lower_critical_value=-low)
     limit = critical_value(_extremity(asked, null), asked.alpha, weight)
     if asked.alternative != "two-sided":
-        return Found(pvalue, -limit if asked.alternative == "less" else limit, law)
+        return TestOutcome(pvalue, -limit if asked.alternative == "less" else limit, null_distribution)
     ideal = asked.metric.ideal or 0.0
     if math.isinf(limit):  # no value is so far off that chance would not give it
-        return Found(pvalue, math.inf, law, lower_threshold=-math.inf)
+        return TestOutcome(pvalue, math.inf, null_distribution, lower_critical_value=-math.inf)
     low, high = (math.exp(-limit), math.exp(limit)) if _is_ratio(asked) else (ideal - limit, ideal + limit)
-    return Found(
-        pvalue, high, law, lower_threshold=None if ideal == asked.metric.range[0] else low
+    return TestOutcome(
+        pvalue, high, null_distribution, lower_critical_value=None if ideal == asked.metric.range[0] else low
     )  # nothing lies below
 
 
@@ -75,7 +77,7 @@ def critical_value(values: Floats, alpha: float, weight: Floats | None = None) -
     return math.inf if above[0] > alpha else float(ranked[int(np.argmax(above > alpha))])
 
 
-def compared_with_every_outcome(asked: Asked, view: AnyView) -> tuple[Found, Floats]:
+def compared_with_every_outcome(asked: TestInput, view: AnyView) -> tuple[TestOutcome, Floats]:
     """The probability of all outcomes at least as extreme, and the values of all that have one."""
     words = dict(asked.options)
     outcomes = [(one_view(drawn).value(asked.metric, words), chance) for drawn, chance in every_outcome(view) if chance]
@@ -89,15 +91,15 @@ def compared_with_every_outcome(asked: Asked, view: AnyView) -> tuple[Found, Flo
             "give more rows, or use another method",
         )
     rows = int(view.total) if view.weight_kind == "counts" else view.n
-    law = f"all {2**rows} outcomes of {rows} rows, each with its probability"
+    null_distribution = f"all {2**rows} outcomes of {rows} rows, each with its probability"
     if not known.all():
-        law += f", less {(~known).sum()} without a value (probability {missing:.2g})"
+        null_distribution += f", less {(~known).sum()} without a value (probability {missing:.2g})"
     null, weight = null[known], weight[known] / weight[known].sum()
     pvalue = _pvalue(asked, null, lambda mask: float(weight[mask].sum()))
-    return _found(asked, pvalue, null, weight, law), null
+    return _found(asked, pvalue, null, weight, null_distribution), null
 
 
-def pvalues_of_draws(asked: Asked, null: Floats) -> Floats:
+def pvalues_of_draws(asked: TestInput, null: Floats) -> Floats:
     """The p-value that each draw has among all of them and the sample itself; 1 for one without a value.
 
     The sample counts among them as each draw does among those of the sample: all are then exchangeable if the hypothesis holds.
@@ -116,7 +118,7 @@ def pvalues_of_draws(asked: Asked, null: Floats) -> Floats:
     return np.where(known, np.minimum(1.0, count / (len(ranked) + 1)), 1.0)
 
 
-def _pvalue(asked: Asked, null: Floats, share: Callable[[Mask], float]) -> float:
+def _pvalue(asked: TestInput, null: Floats, share: Callable[[Mask], float]) -> float:
     """How much of what chance gives is at least as extreme; `share` says how much lies in a mask."""
     own = asked.statistic
     if _has_two_tails(asked):
@@ -130,12 +132,12 @@ def _slack(value: float) -> float:
     return SAME * max(1.0, abs(value)) if math.isfinite(value) else 0.0
 
 
-def _has_two_tails(asked: Asked) -> bool:
-    """Whether both ends of the law speak against the hypothesis and no value is right: each tail is then counted for itself."""
+def _has_two_tails(asked: TestInput) -> bool:
+    """Whether both ends of the distribution speak against the hypothesis and no value is right: each tail is then counted for itself."""
     return asked.alternative == "two-sided" and (asked.metric.ideal_for != "calibrated" or asked.metric.ideal is None)
 
 
-def _extremity(asked: Asked, values: Floats) -> Floats:
+def _extremity(asked: TestInput, values: Floats) -> Floats:
     """How strongly values speak against the hypothesis: larger is stronger."""
     if asked.alternative == "greater":
         return values
@@ -149,6 +151,6 @@ def _extremity(asked: Asked, values: Floats) -> Floats:
     return np.abs(values - ideal)
 
 
-def _is_ratio(asked: Asked) -> bool:
+def _is_ratio(asked: TestInput) -> bool:
     """Whether twice is as far off as half."""
     return asked.metric.ideal == 1 and asked.metric.range[0] == 0

@@ -22,7 +22,7 @@ from ..views.keywords import checks_keywords
 from ..views.lenses import AnyView, Lens
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
-from .bets import (
+from .e_values import (
     bet_gains,
     beta_gains,
     impossible_rows,
@@ -37,7 +37,7 @@ from .bets import (
 from .resampling import generator, seed_of
 from .significance import read_source, refuse_rows_by_label
 
-__all__ = ["EValue", "betting_test", "check_level", "one_view", "pit_test", "safe_hosmer_lemeshow"]
+__all__ = ["EValue", "check_level", "one_view", "pit_test", "safe_hosmer_lemeshow", "sequential_test"]
 
 Floats = NDArray[np.float64]
 
@@ -178,7 +178,7 @@ def safe_hosmer_lemeshow(
 
 
 @checks_keywords()
-def betting_test(
+def sequential_test(
     y_true: Any,
     y_prob: Any = None,
     *,
@@ -206,13 +206,13 @@ def betting_test(
 
     Examples
     --------
-    >>> from calibrant.inference.sequential import betting_test
-    >>> found = betting_test([1] * 40, [0.5] * 40)
+    >>> from calibrant.inference.sequential import sequential_test
+    >>> found = sequential_test([1] * 40, [0.5] * 40)
     >>> found.rejected, found.rejected_at
     (True, 9)
     """
     check_level(alpha)
-    view = _one_score(_ordered(y_true, y_prob, lens, where, keywords, "betting_test"))
+    view = _one_score(_ordered(y_true, y_prob, lens, where, keywords, "sequential_test"))
     outcome, score = view.outcome, view.score
     whole = np.cumsum(bet_gains(outcome, score))
     if bins is None:
@@ -246,7 +246,7 @@ def pit_test(
     where: Any = None,
     **keywords: Any,
 ) -> EValue:
-    """A beta law learnt from past probability integral transforms bets that the next is not uniform (Arnold, Henzi and Ziegel 2023).
+    """A beta distribution learnt from past probability integral transforms bets that the next is not uniform (Arnold, Henzi and Ziegel 2023).
 
     The transform of a label is a random point of the stretch that its class has among all, in the order of the classes.
 
@@ -284,7 +284,7 @@ def pit_test(
         paths.append(np.cumsum(gains))
     log_path = infinite_from(log_mean(np.array(paths)), impossible)
     ends = np.array([path[-1] for path in paths])
-    return _result("beta law of the transforms", view, alpha, log_path, ends, lag == 1)
+    return _result("beta distribution of the transforms", view, alpha, log_path, ends, lag == 1)
 
 
 def _split_value(view: View, rng: np.random.Generator) -> float:

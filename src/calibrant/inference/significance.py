@@ -14,12 +14,12 @@ from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
-from ..views.keywords import PREDICTION_WORDS, checks_keywords
+from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
 from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs  # noqa: F401  (they enter their tests)
-from .metric_tests import DEFAULT_TESTS, OWN_TESTS, Asked, Found, OwnTest
+from .metric_tests import DEFAULT_TESTS, OWN_TESTS, OwnTest, TestInput, TestOutcome
 from .pvalues import MOST_UNDEFINED, SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .resampling import (
     Sampler,
@@ -77,9 +77,9 @@ def assess(
         rows decide, or there are too few distinct scores. The result says which. ``"consistency"`` simulates, ``"enumeration"``
         goes through all outcomes, further names are tests of the metric.
     alpha
-        Level at which `threshold` (of two sides `lower_threshold` too) and `verdict` are given.
+        Level at which `critical_value` (of two sides `lower_critical_value` too) and `verdict` are given.
     alternative
-        Which values speak against the hypothesis; None takes what the metric declares. A test whose law has one side refuses
+        Which values speak against the hypothesis; None takes what the metric declares. A test whose distribution has one side refuses
         the others.
     n_resamples
         How many samples are drawn.
@@ -113,7 +113,9 @@ def assess(
     def simulated(why: str = "") -> SignificanceResult:
         sampler = choose_sampler([(chosen, options)], _plain(source), exact, "outcomes" if fixed_design else "scores")
         null = _draw([(chosen, options)], sampler, asked, fixed_design, workers)[:, 0]
-        return _result(asked, compared_with_draws(asked, null), "consistency", null, _law(sampler, fixed_design) + why)
+        return _result(
+            asked, compared_with_draws(asked, null), "consistency", null, _distribution(sampler, fixed_design) + why
+        )
 
     if method == "auto":
         method, why = _automatic(asked)
@@ -186,9 +188,10 @@ def assess_many(
     asked = [_asked(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
     sampler = choose_sampler(plans, _plain(source), exact, "outcomes" if fixed_design else "scores")
     null = _draw(plans, sampler, asked[0], fixed_design, workers)
-    law = _law(sampler, fixed_design)
+    null_distribution = _distribution(sampler, fixed_design)
     results = [
-        _result(a, compared_with_draws(a, null[:, i]), "consistency", null[:, i], law) for i, a in enumerate(asked)
+        _result(a, compared_with_draws(a, null[:, i]), "consistency", null[:, i], null_distribution)
+        for i, a in enumerate(asked)
     ]
     pvalues = np.array([result.pvalue for result in results])
     adjusted = _min_p(asked, null, pvalues) if correction == "min_p" else adjust(pvalues, correction)
@@ -209,7 +212,7 @@ def adjust(pvalues: Floats, correction: str) -> Floats:
     return out
 
 
-def _min_p(asked: list[Asked], null: Floats, pvalues: Floats) -> Floats:
+def _min_p(asked: list[TestInput], null: Floats, pvalues: Floats) -> Floats:
     """How often chance gives a p-value this small for any of the metrics; each draw is compared with all the others."""
     smallest = np.column_stack([pvalues_of_draws(a, null[:, i]) for i, a in enumerate(asked)]).min(axis=1)
     counts = (smallest[:, None] <= pvalues * (1 + SAME)).sum(axis=0)
@@ -218,8 +221,8 @@ def _min_p(asked: list[Asked], null: Floats, pvalues: Floats) -> Floats:
 
 def read_source(y_true: Any, y_prob: Any, where: Any, keywords: Mapping[str, Any]) -> tuple[Source, dict[str, Any]]:
     """Checked predictions or a view, and the keywords that are options of metrics."""
-    words = {word: value for word, value in keywords.items() if word in PREDICTION_WORDS}
-    options = {word: value for word, value in keywords.items() if word not in PREDICTION_WORDS}
+    words = {word: value for word, value in keywords.items() if word in PREDICTION_KEYWORDS}
+    options = {word: value for word, value in keywords.items() if word not in PREDICTION_KEYWORDS}
     source = resolve(y_true, y_prob, words, where)
     return source.view(options.pop("lens", None) or "auto") if isinstance(source, Summary) else source, options
 
@@ -253,17 +256,17 @@ def _asked(
     alternative: str | None,
     n_resamples: int,
     seed: int,
-) -> Asked:
+) -> TestInput:
     views = metric.views(source, **view_words(metric, options))
     if any(view.is_soft for view in views):
         raise UndefinedMetricError("assess", "needs hard labels, and these are soft")
     words = {word: value for word, value in options.items() if word != "lens"}
     value = metric.of_views(views, **words)
     side = alternative or ("two-sided" if metric.proper == "strictly" else metric.alternative)
-    return Asked(metric, {**metric.options, **words}, views, value, alpha, side, n_resamples, seed)
+    return TestInput(metric, {**metric.options, **words}, views, value, alpha, side, n_resamples, seed)
 
 
-def _automatic(asked: Asked) -> tuple[str, str]:
+def _automatic(asked: TestInput) -> tuple[str, str]:
     """The metric's own test where its null distribution holds, else to simulate labels, and why."""
     default = DEFAULT_TESTS.get(asked.metric.id)
     # The metrics' own tests are tests of one question; the mean over several classes has none of their distributions.
@@ -276,7 +279,7 @@ def _automatic(asked: Asked) -> tuple[str, str]:
     return ("consistency", f"; {default!r} is not used: {why}") if why else (default, "")
 
 
-def _own_is_for(asked: Asked) -> bool:
+def _own_is_for(asked: TestInput) -> bool:
     """Whether the metric's own test is made for this question, side and form, be its null distribution near or not."""
     own = OWN_TESTS.get(asked.metric.id, {}).get(DEFAULT_TESTS.get(asked.metric.id, ""))
     return own is not None and len(asked.views) == 1 and asked.alternative in own.sides and own.is_for(asked)
@@ -288,18 +291,18 @@ def simulates(source: Source, metric: Metric, options: dict[str, Any]) -> bool:
     return _automatic(asked)[0] == "consistency" and not _is_tiny(asked)
 
 
-def _own(asked: Asked, method: str) -> OwnTest:
+def _own(asked: TestInput, method: str) -> OwnTest:
     tests = OWN_TESTS.get(asked.metric.id, {})
     if method not in tests:
         known = ", ".join(["auto", "consistency", "enumeration", *(tests if len(asked.views) == 1 else ())])
         raise ArgumentError("method", f"{method!r} is no test of {asked.metric.id}", f"known: {known}")
     if len(asked.views) > 1:
-        problem = f"{method!r} is the law of one question, and this lens asks {len(asked.views)}"
+        problem = f"{method!r} is the distribution of one question, and this lens asks {len(asked.views)}"
         raise ArgumentError("method", problem, "use 'consistency', or lens='class:NAME'")
     return tests[method]
 
 
-def _has_two_outcomes(asked: Asked) -> bool:
+def _has_two_outcomes(asked: TestInput) -> bool:
     """Whether one question is asked whose outcome, drawn for each row, is all that changes for the metric."""
     view = asked.view
     two = isinstance(view, View) or (view.k == 2 and view.labels is not None)
@@ -308,15 +311,15 @@ def _has_two_outcomes(asked: Asked) -> bool:
     return len(asked.views) == 1 and two and alone and "labels" not in asked.metric.needs
 
 
-def _rows_of(asked: Asked) -> int:
+def _rows_of(asked: TestInput) -> int:
     return int(asked.view.total) if asked.view.weight_kind == "counts" else asked.view.n
 
 
-def _is_tiny(asked: Asked) -> bool:
+def _is_tiny(asked: TestInput) -> bool:
     return _has_two_outcomes(asked) and _rows_of(asked) <= ENUMERATED_ROWS
 
 
-def _enumerated(asked: Asked) -> SignificanceResult:
+def _enumerated(asked: TestInput) -> SignificanceResult:
     if not _has_two_outcomes(asked):
         problem = "'enumeration' needs one score for each row, and a metric that does not ask for the class"
         raise ArgumentError("method", problem, "use 'consistency'")
@@ -328,7 +331,11 @@ def _enumerated(asked: Asked) -> SignificanceResult:
 
 
 def _draw(
-    plans: list[tuple[Metric, dict[str, Any]]], sampler: Sampler, asked: Asked, fixed_design: bool, workers: int | None
+    plans: list[tuple[Metric, dict[str, Any]]],
+    sampler: Sampler,
+    asked: TestInput,
+    fixed_design: bool,
+    workers: int | None,
 ) -> Floats:
     """Values of each metric under the hypothesis, one row for each draw."""
     # Outcomes are drawn for the rows as they are; counts are written out as rows of their own.
@@ -347,13 +354,15 @@ def _draw(
     return null
 
 
-def _law(sampler: Sampler, fixed_design: bool) -> str:
+def _distribution(sampler: Sampler, fixed_design: bool) -> str:
     what = "rows" if sampler.exact else "counts in cells"
     design = "the scores as they are" if fixed_design else "scores drawn again with replacement"
     return f"outcomes drawn from the scores, {design}, by {what}"
 
 
-def _result(asked: Asked, found: Found, method: str, null: Floats | None = None, law: str = "") -> SignificanceResult:
+def _result(
+    asked: TestInput, found: TestOutcome, method: str, null: Floats | None = None, null_distribution: str = ""
+) -> SignificanceResult:
     metric = asked.metric
     usual = "the labels are drawn from the probabilities given"
     if metric.id in ("ecd", "nses") and asked.alternative == "greater":
@@ -363,13 +372,13 @@ def _result(asked: Asked, found: Found, method: str, null: Floats | None = None,
         metric=metric.id,
         statistic=asked.statistic,
         pvalue=min(1.0, max(0.0, found.pvalue)),
-        threshold=found.threshold,
-        lower_threshold=found.lower_threshold,
+        critical_value=found.critical_value,
+        lower_critical_value=found.lower_critical_value,
         alpha=asked.alpha,
         alternative=asked.alternative,
         hypothesis=found.hypothesis or usual,
         method=method,
-        law=found.law or law,
+        null_distribution=found.null_distribution or null_distribution,
         n=_rows_of(asked),
         lens=view.lens if len(asked.views) == 1 else "classwise",
         n_resamples=0 if null is None or method == "enumeration" else len(null),

@@ -29,16 +29,16 @@ class SignificanceResult(Record):
     metric: str
     statistic: float
     pvalue: float
-    threshold: float | None
+    critical_value: float | None
     """The value beyond which (below which, where `alternative` is less) the p-value is at most `alpha`: smaller deviations these rows
     cannot show. None where it is unknown."""
-    lower_threshold: float | None
+    lower_critical_value: float | None
     """Where both sides speak against the hypothesis, the value below which the p-value is at most `alpha` as well."""
     alpha: float
     alternative: str
     hypothesis: str
     method: str
-    law: str
+    null_distribution: str
     n: int
     lens: str
     n_resamples: int = 0
@@ -74,7 +74,10 @@ class SignificanceResult(Record):
 
     def _sides(self) -> list[tuple[str, float]]:
         """The limits that are known, each with the side of it on which a value is significant."""
-        sides = (("below", self.lower_threshold), ("below" if self.alternative == "less" else "beyond", self.threshold))
+        sides = (
+            ("below", self.lower_critical_value),
+            ("below" if self.alternative == "less" else "beyond", self.critical_value),
+        )
         return [(side, value) for side, value in sides if value is not None]
 
     def _limits(self) -> str:
@@ -96,8 +99,8 @@ class SignificanceResult(Record):
         lines = [
             self.verdict,
             f"  statistic {number(self.statistic)}, p-value {pvalue_text(self.pvalue)}, alternative {self.alternative}",
-            f"  threshold at {self.alpha:g}: {self._limits() or 'unknown'}",
-            f"  method {self.method}: {self.law}",
+            f"  critical value at {self.alpha:g}: {self._limits() or 'unknown'}",
+            f"  method {self.method}: {self.null_distribution}",
         ]
         return "\n".join(lines)
 
@@ -109,7 +112,7 @@ class SignificanceResult(Record):
         return [f"  note: {note}"] if note else []
 
 
-HEADINGS = ["metric", "value", "p-value", "threshold", "method", "lens"]
+HEADINGS = ["metric", "value", "p-value", "critical value", "method", "lens"]
 
 
 @dataclass(frozen=True, repr=False)

@@ -161,11 +161,11 @@ class Predictions:
     """Whether input that looks like a mistake is warned of."""
 
     @classmethod
-    def derived(cls, *args: Any, **words: Any) -> Predictions:
+    def derived(cls, *args: Any, **keywords: Any) -> Predictions:
         """Predictions that the library itself made: checked, and without warnings about what a user may have mistaken."""
         made = object.__new__(cls)
         made.__dict__["hints"] = False
-        made.__init__(*args, **words)  # type: ignore[misc]
+        made.__init__(*args, **keywords)  # type: ignore[misc]
         return made
 
     def _read_labels(self, came: Column, pos_label: Any, soft: bool, tolerance: float) -> None:

@@ -16,7 +16,7 @@ from ..errors import ArgumentError, InputError, InputTypeError, LensError, Shape
 from ..input.convert import column, is_frame, is_number, numbers, pick_columns
 from ..input.predictions import Predictions
 from ..util.results import Record, number
-from ..views.keywords import VIEW_WORDS, checks_keywords
+from ..views.keywords import VIEW_KEYWORDS, checks_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, resolve, views_of
 from ..views.selections import Selection, parse_selection, select
@@ -361,7 +361,7 @@ def skill_score(
     metric = catalogue[score]
     if metric.ideal is None or math.isinf(metric.ideal):
         raise ArgumentError("score", f"{metric.id!r} has no finite best value to reach", "use 'brier' or 'nll'")
-    options = {word: words.pop(word) for word in (*metric.options, *VIEW_WORDS) if word in words}
+    options = {word: words.pop(word) for word in (*metric.options, *VIEW_KEYWORDS) if word in words}
     where = options.pop("where", None)
     whole: Any
     other: Any

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..binning.parse import NAMED, Edges, EqualWidth, are_edges, several_bins
 from ..binning.table import BinTable
 from ..curves.logistic_regression import CLIP
-from ..errors import EdgeRoundingWarning, SureScoresWarning, warn_caller
+from ..errors import BoundaryScoresWarning, EdgeRoundingWarning, warn_caller
 from ..views.view import VectorView, View
 
 __all__ = ["hint_at_edges", "warn_of_sure_scores"]
@@ -39,7 +39,7 @@ def warn_of_sure_scores(view: AnyView, who: str) -> None:
         f"{who}: {np.count_nonzero(rows):,} of {view.n:,} rows have a score within {CLIP:g} of 0 or 1; it has no log-odds and is moved to "
         f"{CLIP:g} or 1 - {CLIP:g}, where a few such rows can decide the fit. Pass what the model means by them, for example "
         "np.clip(y_prob, 1e-6, 1 - 1e-6), or leave them out",
-        SureScoresWarning,
+        BoundaryScoresWarning,
     )
 
 

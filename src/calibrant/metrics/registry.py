@@ -25,7 +25,7 @@ from ..input.predictions import Predictions
 from ..sketches.collection import Sketches, row_metric
 from ..util.blocks import map_blocks
 from ..util.namespace import fill
-from ..views.keywords import PREDICTION_WORDS, VIEW_WORDS, unknown_word
+from ..views.keywords import PREDICTION_KEYWORDS, VIEW_KEYWORDS, unknown_keyword
 from ..views.lenses import Lens
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
@@ -169,7 +169,7 @@ class Metric(Facts):
     def __post_init__(self) -> None:
         options = {**formula_options(self.formula), **self.defaults}
         options |= {word: as_default(options[word]) for word in ("bins", "binning") if word in options}
-        taken = set(options) & set(PREDICTION_WORDS)
+        taken = set(options) & set(PREDICTION_KEYWORDS)
         if taken:
             raise ArgumentError(
                 self.id, f"the option {taken.pop()!r} already means something for every metric", "choose another word"
@@ -247,16 +247,16 @@ class Metric(Facts):
     def _split(self, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], Any, Any, Any, Any, dict[str, Any]]:
         options = dict(self.options)
         words: dict[str, Any] = {}
-        view_words: dict[str, Any] = dict.fromkeys(VIEW_WORDS)
+        view_words: dict[str, Any] = dict.fromkeys(VIEW_KEYWORDS)
         for word, value in keywords.items():
             if word in options:
                 options[word] = check_option(self.formula, word, value)
-            elif word in VIEW_WORDS:
+            elif word in VIEW_KEYWORDS:
                 view_words[word] = check_class_weight(value) if word == "class_weight" else value
-            elif word in PREDICTION_WORDS:
+            elif word in PREDICTION_KEYWORDS:
                 words[word] = value
             else:
-                raise unknown_word(self.id, word, value, [*options, *VIEW_WORDS, *PREDICTION_WORDS])
+                raise unknown_keyword(self.id, word, value, [*options, *VIEW_KEYWORDS, *PREDICTION_KEYWORDS])
         lens = self.lens if view_words["lens"] is None else view_words["lens"]
         return options, lens, view_words["where"], view_words["combine"], view_words["class_weight"], words
 
@@ -537,7 +537,7 @@ class Catalogue(Mapping[str, Metric]):
         known = next(iter(self._metrics.values())).to_dict() if self._metrics else {}
         for name in criteria:
             if name not in known:
-                raise unknown_word("find", name, criteria[name], list(known))
+                raise unknown_keyword("find", name, criteria[name], list(known))
 
         def fits(entry: dict[str, Any]) -> bool:
             for name, wanted in criteria.items():

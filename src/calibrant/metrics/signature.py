@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..input.predictions import Predictions
-from ..views.keywords import PREDICTION_WORDS, VIEW_WORDS
+from ..views.keywords import PREDICTION_KEYWORDS, VIEW_KEYWORDS
 
 if TYPE_CHECKING:
     from .registry import Metric
@@ -100,7 +100,7 @@ def build_signature(metric: Metric) -> Any:
         inspect.Parameter("class_weight", keyword, default=None, annotation="Any"),
     ]
     view = [parameter for parameter in view if parameter.name not in metric.options]
-    rest = [predictions[word] for word in PREDICTION_WORDS]
+    rest = [predictions[word] for word in PREDICTION_KEYWORDS]
     return inspect.Signature([*first, *own, lens, *view, *rest], return_annotation="float")
 
 
@@ -122,7 +122,7 @@ def build_doc(metric: Metric) -> str:
     lines += [f"lens : default {metric.lens!r}", f"    {EXPLAIN['lens']}"]
     own = {"combine": f" None is ``{metric.combine!r}``, with an infinite norm ``'max'``."}
     lines += [
-        f"{word}\n    {EXPLAIN[word]}{own.get(word, '')}" for word in VIEW_WORDS[1:] if word not in metric.options
+        f"{word}\n    {EXPLAIN[word]}{own.get(word, '')}" for word in VIEW_KEYWORDS[1:] if word not in metric.options
     ]
     lines += [
         "",

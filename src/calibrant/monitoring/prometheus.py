@@ -43,7 +43,7 @@ def _totals(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
         ("windows", "Windows begun.", [(own, s.total_windows)]),
         ("alarms_open", "Alarms that nobody acknowledged.", open_),
         ("e_value", "Capital of the bets against the scores.", [(own, s.process.value)]),
-        ("p_value", "One over the largest capital so far.", [(own, s.process.pvalue)]),
+        ("pvalue", "One over the largest capital so far.", [(own, s.process.pvalue)]),
         ("group_e_value", "Capital of the bets against the scores of a group.", groups),
         ("group_named", "Whether the bets named the group.", [({"group": g.group}, int(g.rejected)) for g in s.groups]),
     ]

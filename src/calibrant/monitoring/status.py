@@ -307,7 +307,7 @@ class MonitorStatus(Record):
         process = self.process
         evidence = {
             "e_value": process.value,
-            "p_value": process.pvalue,
+            "pvalue": process.pvalue,
             **{name: getattr(process, name) for name in ("reached_window", "windows", "rows")},
             "strongest": process.strongest if process.rows else None,
             "detector_alarms": len(self.detector.alarms),

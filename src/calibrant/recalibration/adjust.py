@@ -78,7 +78,7 @@ class PriorEstimate(Result):
 
     prior: tuple[float, ...]
     likelihood_ratio: float
-    p_value: float
+    pvalue: float
     steps: int
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -87,7 +87,7 @@ class PriorEstimate(Result):
     def _title(self) -> str:
         shares = ", ".join(f"{share:.4g}" for share in self.prior)
         return (
-            f"prior [{shares}]; against no shift: likelihood ratio {self.likelihood_ratio:.4g}, p = {self.p_value:.3g}"
+            f"prior [{shares}]; against no shift: likelihood ratio {self.likelihood_ratio:.4g}, p = {self.pvalue:.3g}"
         )
 
 

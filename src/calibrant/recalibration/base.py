@@ -12,10 +12,10 @@ import numpy as np
 
 from ..errors import (
     ArgumentError,
-    FittedOnTheseRowsWarning,
+    BoundaryScoresWarning,
+    InSampleWarning,
     NotFittedError,
     ShapeError,
-    SureScoresWarning,
     UnknownArgumentError,
     warn_caller,
 )
@@ -141,7 +141,7 @@ class Calibrator:
                     f"{type(self).__name__}: {count:,} of {data.n:,} rows give their class a probability below {self.least_probability:g} "
                     "and count as of that, for 0 has no logarithm; a few such rows can decide the fit. Pass what the model means by "
                     'them, for example np.clip(scores, 1e-6, 1 - 1e-6), logits with input="logit", or leave them out',
-                    SureScoresWarning,
+                    BoundaryScoresWarning,
                 )
         self.classes_ = classes if classes is not None else np.arange(predictions.k)
         self.n_features_in_ = 1 if np.ndim(scores) == 1 else predictions.k
@@ -158,7 +158,7 @@ class Calibrator:
             warn_caller(
                 f"{type(self).__name__} was fitted on these very rows, so what it gives here looks better than it is; "
                 "measure it on rows that it has not seen",
-                FittedOnTheseRowsWarning,
+                InSampleWarning,
             )
         return self.apply(data)
 

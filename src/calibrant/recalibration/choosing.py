@@ -17,7 +17,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number
-from ..views.keywords import PREDICTION_WORDS, unknown_word
+from ..views.keywords import PREDICTION_KEYWORDS, unknown_keyword
 from ..views.resolve import as_predictions
 from .base import Calibrator, Input
 from .methods import METHODS, find_method
@@ -28,7 +28,7 @@ __all__ = ["Candidate", "Recalibration", "recalibrate"]
 Loss = Literal["nll", "brier"]
 # The smallest probability that a held-out label is taken to have had.
 FLOOR = 1e-12
-OWN_WORDS = ("method", "loss", "folds", "level", "rng")
+OWN_KEYWORDS = ("method", "loss", "folds", "level", "rng")
 # Words of `Predictions` that the choice of one map for all rows does not look at, and what does.
 NOT_TAKEN = {
     "groups": "for one map per group, use GroupCalibration(map).fit(scores, y, groups=groups)",
@@ -57,7 +57,7 @@ class Recalibration(Result):
     """The chosen calibrator, fitted on all rows, and what every candidate gained on held-out rows."""
 
     method: str
-    map: Calibrator
+    calibrator: Calibrator
     candidates: tuple[Candidate, ...]
     loss: str
     level: float
@@ -68,7 +68,7 @@ class Recalibration(Result):
 
     def predict_proba(self, scores: Any) -> Floats:
         """Probabilities of the chosen map."""
-        return self.map.predict_proba(scores)
+        return self.calibrator.predict_proba(scores)
 
     @property
     def gain(self) -> float:
@@ -147,11 +147,11 @@ def recalibrate(
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
     p, names = _read(y_true, y_prob, words, folds)
     kind: Input = "prob" if p.logits is None else "logit"
-    maps = {"none": METHODS["none"](input=kind), **_named(method, p, kind)}
+    calibrators = {"none": METHODS["none"](input=kind), **_named(method, p, kind)}
     fold = fold_of_rows(TrainingData(p), folds, rng)
-    held = {name: _held_out(map, p, fold, folds) for name, map in maps.items()}
+    held = {name: _held_out(calibrator, p, fold, folds) for name, calibrator in calibrators.items()}
     candidates = _compared(held, p, loss, level)
-    best, chosen, told = _chosen(candidates, maps, TrainingData(p))
+    best, chosen, told = _chosen(candidates, calibrators, TrainingData(p))
     if names is not None:
         chosen.classes_ = names_array(names)
     note = _whole_note(best, candidates, told)
@@ -162,9 +162,9 @@ def recalibrate(
 def _read(y_true: Any, y_prob: Any, words: Mapping[str, Any], folds: int) -> tuple[Predictions, tuple[Any, ...] | None]:
     """Checked rows that a map can be fitted to, and the names of their classes where they have some."""
     for word, value in words.items():
-        if word not in PREDICTION_WORDS:
-            known = [*OWN_WORDS, *(own for own in PREDICTION_WORDS if own not in NOT_TAKEN)]
-            raise unknown_word("recalibrate", word, value, known)
+        if word not in PREDICTION_KEYWORDS:
+            known = [*OWN_KEYWORDS, *(own for own in PREDICTION_KEYWORDS if own not in NOT_TAKEN)]
+            raise unknown_keyword("recalibrate", word, value, known)
         if word in NOT_TAKEN and value is not None:
             raise ArgumentError(word, "is not looked at: one map serves all rows", NOT_TAKEN[word])
     p = as_predictions(y_true, y_prob, words)
@@ -218,9 +218,9 @@ def _automatic(p: Predictions) -> list[str]:
     return [name for (rows, each), name in known if n >= max(rows, each * p.k)]
 
 
-def _fitted(map: Calibrator, data: TrainingData) -> tuple[Calibrator, str]:
+def _fitted(calibrator: Calibrator, data: TrainingData) -> tuple[Calibrator, str]:
     """A fitted copy, and what its fit warned of."""
-    copy = type(map)(**map.get_params(deep=False))
+    copy = type(calibrator)(**calibrator.get_params(deep=False))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrantWarning)
         warnings.simplefilter("ignore", InputWarning)  # it says something about the rows, not about this map
@@ -234,7 +234,7 @@ def _fitted(map: Calibrator, data: TrainingData) -> tuple[Calibrator, str]:
 
 
 def _chosen(
-    candidates: list[Candidate], maps: Mapping[str, Calibrator], data: TrainingData
+    candidates: list[Candidate], calibrators: Mapping[str, Calibrator], data: TrainingData
 ) -> tuple[Candidate, Calibrator, dict[str, str]]:
     """The candidate of least loss whose fit on all rows warns of nothing, its map, and what the fits of lower loss warned of.
 
@@ -243,24 +243,24 @@ def _chosen(
     told: dict[str, str] = {}
     warned: tuple[Candidate, Calibrator] | None = None
     for candidate in sorted((c for c in candidates if not c.reason), key=lambda c: c.loss):
-        map, warning = _fitted(maps[candidate.method], data)
+        calibrator, warning = _fitted(calibrators[candidate.method], data)
         if not warning:
             break
         told[candidate.method] = warning
-        warned = warned or (candidate, map)
+        warned = warned or (candidate, calibrator)
     if candidate.method == "none" and warned is not None:
-        candidate, map = warned
-    return candidate, map, told
+        candidate, calibrator = warned
+    return candidate, calibrator, told
 
 
-def _held_out(map: Calibrator, p: Predictions, fold: NDArray[Any], folds: int) -> Floats | str:
+def _held_out(calibrator: Calibrator, p: Predictions, fold: NDArray[Any], folds: int) -> Floats | str:
     """Probabilities of rows by a map that has not seen them, or why there are none."""
     out = np.empty((p.n, p.k))
     try:
         for number_ in range(folds):
             rows = fold == number_
             # What the fit warns of is the business of its held-out loss.
-            fitted, _ = _fitted(map, TrainingData(p.take(~rows)))
+            fitted, _ = _fitted(calibrator, TrainingData(p.take(~rows)))
             out[rows] = fitted.apply(Scores(p.take(rows)))
     except CalibrantError as error:
         return error.problem

@@ -81,17 +81,19 @@ class GroupCalibration(GroupedCalibrator):
     methods = ()
     fitted = ("groups_", "maps_", "together_")
 
-    map: Calibrator
+    calibrator: Calibrator
     unseen: Literal["error", "together"] = "error"
 
     @property
     def input(self) -> Input:  # type: ignore[override]
         """What the scores are, as the map says."""
-        return self.map.input
+        return self.calibrator.input
 
     def _check_params(self) -> None:
-        if not isinstance(self.map, Calibrator):
-            raise ArgumentError("map", f"must be an unfitted map; got {self.map!r}", "for example PlattScaling()")
+        if not isinstance(self.calibrator, Calibrator):
+            raise ArgumentError(
+                "calibrator", f"must be an unfitted map; got {self.calibrator!r}", "for example PlattScaling()"
+            )
         super()._check_params()
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None) -> Self:
@@ -107,21 +109,21 @@ class GroupCalibration(GroupedCalibrator):
         places, found = learnt_groups(groups, len(rows))
         word = "counts" if kind == "counts" else "sample_weight"
         whole = self._copy().fit(scores, y, **{word: weight})
-        maps = []
+        calibrators = []
         for code, name in enumerate(found.tolist()):
             part = places == code
             try:
-                maps.append(
+                calibrators.append(
                     self._copy().fit(rows[part], labels[part], **{word: None if weight is None else weight[part]})
                 )
             except CalibrantError as error:
                 raise GroupError("groups", f"the map of group {name!r} cannot be fitted: {error}") from error
-        self.groups_, self.maps_, self.together_ = found, tuple(maps), whole
+        self.groups_, self.maps_, self.together_ = found, tuple(calibrators), whole
         self.classes_, self.n_features_in_, self.fit_record_ = whole.classes_, whole.n_features_in_, whole.fit_record_
         return self
 
     def _copy(self) -> Calibrator:
-        return copy.deepcopy(self.map)
+        return copy.deepcopy(self.calibrator)
 
     def _by_group(self, data: Scores, groups: Any) -> Floats:
         place = known_groups(groups, self.groups_, data.n)
@@ -130,10 +132,10 @@ class GroupCalibration(GroupedCalibrator):
             problem = f"row {row} is of group {name_at(groups, row)!r}, which was not fitted"
             raise GroupError("groups", problem, "set unseen='together'", row=row)
         out = np.empty((data.n, data.k))
-        for code, map in [*enumerate(self.maps_), (UNKNOWN, self.together_)]:
+        for code, calibrator in [*enumerate(self.maps_), (UNKNOWN, self.together_)]:
             rows = place == code
             if rows.any():
-                out[rows] = map.apply(Scores(data._p.take(rows)))
+                out[rows] = calibrator.apply(Scores(data._p.take(rows)))
         return out
 
 
@@ -276,7 +278,7 @@ class _Boost:
 
     def __init__(
         self,
-        map: MultiCalibration,
+        calibrator: MultiCalibration,
         odds: Floats,
         event: Floats,
         weight: Floats,
@@ -284,22 +286,22 @@ class _Boost:
         audit: Floats,
         importance: bool,
     ) -> None:
-        self.map, self.event, self.masks, self.audit_weight = map, event, masks, audit
+        self.calibrator, self.event, self.masks, self.audit_weight = calibrator, event, masks, audit
         self.odds, self.importance = odds.copy(), importance
         self.weight = weight - audit
         rows = self.weight.sum()
-        self.least = max(50.0, 0.001 * rows) if map.min_size is None else float(map.min_size)
+        self.least = max(50.0, 0.001 * rows) if calibrator.min_size is None else float(calibrator.min_size)
 
     def run(self) -> list[tuple[int, int, float]]:
         """Corrections in order, up to the round that was best on the rows held out."""
         steps: list[tuple[int, int, float]] = []
         best, kept = self._loss(), 0
         worse = 0
-        for _ in range(self.map.max_rounds):
+        for _ in range(self.calibrator.max_rounds):
             step = self._worst()
             if step is None:
                 break
-            rows = _cell(self.odds, self.masks, *step, self.map.levels)
+            rows = _cell(self.odds, self.masks, *step, self.calibrator.levels)
             shift = self._shift(rows)
             self.odds[rows] += shift
             steps.append((*step, shift))
@@ -317,7 +319,7 @@ class _Boost:
         """The cell whose events are furthest from what is expected, in standard errors; None where chance explains them all."""
         from scipy.special import expit, ndtri
 
-        levels = self.map.levels
+        levels = self.calibrator.levels
         rate, level = expit(self.odds), _level(self.odds, levels)
         spread = rate * (1 - rate) * self.weight * (self.weight if self.importance else 1.0)
         sizes, sums, squares = (
@@ -328,7 +330,7 @@ class _Boost:
         if not usable.any():
             return None
         z = np.where(usable, np.abs(sums) / np.sqrt(np.where(usable, squares, 1.0)), 0.0)
-        if z.max() <= ndtri(1 - self.map.alpha / (2 * usable.sum())):
+        if z.max() <= ndtri(1 - self.calibrator.alpha / (2 * usable.sum())):
             return None
         group, found = np.unravel_index(int(np.argmax(z)), z.shape)
         return int(group), int(found) if found < levels else EVERY_LEVEL

@@ -107,7 +107,7 @@ class ConsistencyCalibration(Calibrator):
     input
         What the scores are.
     noise
-        The law of the noise, ``"gaussian"`` or ``"uniform"``.
+        The distribution of the noise, ``"gaussian"`` or ``"uniform"``.
     strength
         Its standard deviation or width; None takes the one of least negative log likelihood.
     """
@@ -166,10 +166,10 @@ def winning_shares(logits: Floats, strength: float, noise: str) -> Floats:
 
         gap = (logits[:, 1] - logits[:, 0]) / (strength * math.sqrt(2))
         return np.column_stack([ndtr(-gap), ndtr(gap)])
-    law = _gaussian_shares if noise == "gaussian" else _uniform_shares
+    distribution = _gaussian_shares if noise == "gaussian" else _uniform_shares
 
     def work(start: int, stop: int) -> Floats:
-        return law((logits[start:stop] - logits[start:stop].max(axis=1, keepdims=True)) / strength)
+        return distribution((logits[start:stop] - logits[start:stop].max(axis=1, keepdims=True)) / strength)
 
     width = classes * (len(NODES) if noise == "gaussian" else MOST_NODES)
     return np.concatenate(map_blocks(work, len(logits), rows_per_block(width), columns=width))

@@ -39,17 +39,19 @@ def curve_types() -> dict[str, type[Any]]:
     return {name: value for name, value in vars(curves).items() if isinstance(value, type) and is_dataclass(value)}
 
 
-def save(map: Calibrator | Recalibration, path: str | os.PathLike[str], *, preprocessing: str | None = None) -> Path:
+def save(
+    calibrator: Calibrator | Recalibration, path: str | os.PathLike[str], *, preprocessing: str | None = None
+) -> Path:
     """Write a fitted map to a JSON file; the old file or the new one is there at any moment, never a part.
 
     `preprocessing` says how the scores came to be; `load` compares it with what it is given. Of what `recalibrate` found, the map is saved.
     """
-    map = map.map if isinstance(map, Recalibration) else map
-    if not isinstance(map, Calibrator):
-        raise InputTypeError("map", f"must be a fitted map; got {type(map).__name__}")
-    if not hasattr(map, "fit_record_"):
-        raise NotFittedError(type(map).__name__, "is not fitted yet", "call fit(scores, y) first")
-    content = _state(map)
+    calibrator = calibrator.calibrator if isinstance(calibrator, Recalibration) else calibrator
+    if not isinstance(calibrator, Calibrator):
+        raise InputTypeError("calibrator", f"must be a fitted map; got {type(calibrator).__name__}")
+    if not hasattr(calibrator, "fit_record_"):
+        raise NotFittedError(type(calibrator).__name__, "is not fitted yet", "call fit(scores, y) first")
+    content = _state(calibrator)
     if preprocessing is not None:
         content["fit"]["preprocessing"] = str(preprocessing)
     document = {"calibrant_map": SCHEMA, "calibrant": __version__, "content": content, "checksum": _checksum(content)}
@@ -61,16 +63,16 @@ def load(path: str | os.PathLike[str], *, preprocessing: str | None = None) -> C
     document = _document(path)
     try:
         sealed = document.get("checksum") == _checksum(document["content"])
-        map = _from_state(document["content"]) if sealed else None
+        calibrator = _from_state(document["content"]) if sealed else None
     except INVALID as error:
         raise FileError(str(path), f"holds no valid map ({error})", "save the map again") from error
-    if map is None:
+    if calibrator is None:
         raise FileError(str(path), "is damaged: its checksum does not match", "save the map again")
-    known = map.fit_record_.preprocessing
+    known = calibrator.fit_record_.preprocessing
     if preprocessing is not None and known is not None and preprocessing != known:
         remedy = "prepare the scores in the same way, or refit"
         raise FileError(str(path), f"was fitted on scores prepared as {known!r}, not {preprocessing!r}", remedy)
-    return map
+    return calibrator
 
 
 def _document(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -103,16 +105,18 @@ def _checksum(content: Any) -> str:
     return hashlib.sha256(plain.encode()).hexdigest()
 
 
-def _state(map: Calibrator) -> dict[str, Any]:
-    if type(map).__name__ not in calibrator_types():
-        raise InputTypeError("map", f"{type(map).__name__} is no map of calibrant, and only those can be saved")
+def _state(calibrator: Calibrator) -> dict[str, Any]:
+    if type(calibrator).__name__ not in calibrator_types():
+        raise InputTypeError(
+            "calibrator", f"{type(calibrator).__name__} is no map of calibrant, and only those can be saved"
+        )
     return {
-        "type": type(map).__name__,
-        "params": {name: _encode(value) for name, value in map.get_params(deep=False).items()},
-        "classes": _encode(map.classes_),
-        "columns": int(map.n_features_in_),
-        "fitted": {name: _encode(getattr(map, name)) for name in (*map.fitted, *_beside(map))},
-        "fit": asdict(map.fit_record_),
+        "type": type(calibrator).__name__,
+        "params": {name: _encode(value) for name, value in calibrator.get_params(deep=False).items()},
+        "classes": _encode(calibrator.classes_),
+        "columns": int(calibrator.n_features_in_),
+        "fitted": {name: _encode(getattr(calibrator, name)) for name in (*calibrator.fitted, *_beside(calibrator))},
+        "fit": asdict(calibrator.fit_record_),
     }
 
 
@@ -120,47 +124,53 @@ def _from_state(content: dict[str, Any]) -> Calibrator:
     kind = calibrator_types().get(content["type"])
     if kind is None:
         raise ValueError(f"unknown type {content['type']!r}")
-    map = kind(**{name: _decode(value) for name, value in content["params"].items()})
-    map._check_params()
-    map.classes_ = _decode(content["classes"])
-    map.n_features_in_ = int(content["columns"])
+    calibrator = kind(**{name: _decode(value) for name, value in content["params"].items()})
+    calibrator._check_params()
+    calibrator.classes_ = _decode(content["classes"])
+    calibrator.n_features_in_ = int(content["columns"])
     if set(content["fitted"]) - _optional(kind) != set(kind.fitted):
         raise ValueError("the fitted values are not those of its type")
     for name, value in content["fitted"].items():
-        setattr(map, name, _decode(value))
-    map.fit_record_ = replace(FitRecord(0, 0.0, ""), **content["fit"])
-    _check_sound(map)
-    return map
+        setattr(calibrator, name, _decode(value))
+    calibrator.fit_record_ = replace(FitRecord(0, 0.0, ""), **content["fit"])
+    _check_sound(calibrator)
+    return calibrator
 
 
 def _optional(kind: type[Calibrator]) -> set[str]:
     return {"scale_"} if issubclass(kind, CountingCalibrator) else set()
 
 
-def _beside(map: Calibrator) -> list[str]:
+def _beside(calibrator: Calibrator) -> list[str]:
     """Fitted values that are saved only where they differ from the usual ones."""
-    return [name for name in _optional(type(map)) if getattr(map, name) != getattr(type(map), name)]
+    return [
+        name for name in _optional(type(calibrator)) if getattr(calibrator, name) != getattr(type(calibrator), name)
+    ]
 
 
-def _check_sound(map: Calibrator) -> None:
+def _check_sound(calibrator: Calibrator) -> None:
     """Raise where a map has no classes to tell apart, or gives no probabilities for the plainest rows."""
-    names = map.classes_.tolist() if isinstance(map.classes_, np.ndarray) and map.classes_.ndim == 1 else []
+    names = (
+        calibrator.classes_.tolist()
+        if isinstance(calibrator.classes_, np.ndarray) and calibrator.classes_.ndim == 1
+        else []
+    )
     if len(names) < 2 or len(set(names)) < len(names):
         raise ValueError("classes must be two or more different names")
-    if not 1 <= getattr(map, "scale_", 1.0) < np.inf:
+    if not 1 <= getattr(calibrator, "scale_", 1.0) < np.inf:
         raise ValueError("the scale must be a number from 1 up")
     rows = np.zeros((3, len(names)))
     rows[1, 0] = rows[2, -1] = 1
-    if map.input == "prob":
+    if calibrator.input == "prob":
         rows[0] = 1 / len(names)
-    groups = getattr(map, "groups_", np.zeros(1))
+    groups = getattr(calibrator, "groups_", np.zeros(1))
     rows, groups = np.tile(rows, (len(groups), 1)), np.repeat(groups, len(rows))
     with np.errstate(all="ignore"):
         try:
-            data = map._read(rows)
+            data = calibrator._read(rows)
             if isinstance(data, GroupedScores):
                 data.groups = groups
-            probs = map.apply(data)
+            probs = calibrator.apply(data)
         except CalibrantError:  # rows that the map refuses, and says why
             return
     if probs.shape != rows.shape or not np.isfinite(probs).all():
@@ -183,7 +193,7 @@ def _encode(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in ARRAYS:
             problem = f"holds an array of {value.dtype}, which cannot be saved"
-            raise InputTypeError("map", problem, "name classes and groups by text or numbers")
+            raise InputTypeError("calibrator", problem, "name classes and groups by text or numbers")
         if value.dtype.kind == "U" and value.size:
             value = np.array(value.tolist())  # as long as its longest text
         return {
@@ -196,15 +206,18 @@ def _encode(value: Any) -> Any:
     if isinstance(value, dict):
         return {"mapping": [[_encode(key), _encode(item)] for key, item in value.items()]}
     if isinstance(value, Calibrator):
-        return {"map": _state(value)} if hasattr(value, "fit_record_") else {"bare": _bare(value)}
+        return {"calibrator": _state(value)} if hasattr(value, "fit_record_") else {"bare": _bare(value)}
     if is_dataclass(value) and type(value).__name__ in curve_types():
         inner = {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
         return {"curve": type(value).__name__, "fields": inner}
-    raise InputTypeError("map", f"holds a {type(value).__name__}, which cannot be saved")
+    raise InputTypeError("calibrator", f"holds a {type(value).__name__}, which cannot be saved")
 
 
-def _bare(map: Calibrator) -> dict[str, Any]:
-    return {"type": type(map).__name__, "params": {k: _encode(v) for k, v in map.get_params(deep=False).items()}}
+def _bare(calibrator: Calibrator) -> dict[str, Any]:
+    return {
+        "type": type(calibrator).__name__,
+        "params": {k: _encode(v) for k, v in calibrator.get_params(deep=False).items()},
+    }
 
 
 def _decode(value: Any) -> Any:
@@ -262,7 +275,7 @@ READERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "names": _names,
     "tuple": lambda value: tuple(_decode(item) for item in value["tuple"]),
     "mapping": lambda value: {_decode(key): _decode(item) for key, item in value["mapping"]},
-    "map": lambda value: _from_state(value["map"]),
+    "calibrator": lambda value: _from_state(value["calibrator"]),
     "bare": _unfitted,
     "curve": _curve,
 }

@@ -25,7 +25,7 @@ Points = tuple[list[float], list[float]]
 class VennAbers(ScoreCalibrator):
     """Isotonic fits with the new row added as a no and as a yes, merged into the probability of least worst regret (Vovk et al. 2015).
 
-    One of the two is calibrated whatever the law of the rows; `predict_interval` gives both.
+    One of the two is calibrated whatever the distribution of the rows; `predict_interval` gives both.
 
     Parameters
     ----------

@@ -266,7 +266,7 @@ def compare_reports(
     path: str | os.PathLike[str] | None = None,
     *,
     kind: Kind = "models",
-    map: Any = None,
+    calibrator: Any = None,
     metrics: str | Metric | Iterable[str | Metric] = COMPARED,
     lens: Any = None,
     interval: float = 0.95,
@@ -289,7 +289,7 @@ def compare_reports(
     path
         Where to write it; the suffix .html, .md or .json says as what.
     kind
-        ``"models"``, ``"periods"``, or ``"before-after"``: two models, or one and a `map`.
+        ``"models"``, ``"periods"``, or ``"before-after"``: two models, or one and a `calibrator`.
     map
         A fitted map, or the file of one; then `y_prob` holds what it is applied to.
     metrics
@@ -309,19 +309,19 @@ def compare_reports(
     if interval is None:
         raise ArgumentError("interval", "is needed to compare", "for example 0.95")
     asked = read_options(title, metrics, lens, interval, n_resamples, rng, repair, accuracy, confidence_level)
-    found = compare_parts(_parts(y_true, y_prob, kind, map, words), asked, kind, given_title=title)
+    found = compare_parts(_parts(y_true, y_prob, kind, calibrator, words), asked, kind, given_title=title)
     if path is not None:
         found.write(path, format=form)
     return found
 
 
-def _parts(y_true: Any, y_prob: Any, kind: Any, map: Any, words: dict[str, Any]) -> dict[str, Predictions]:
+def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, words: dict[str, Any]) -> dict[str, Predictions]:
     """Checked predictions by name."""
-    if map is not None:
+    if calibrator is not None:
         if kind != "before-after":
-            raise ArgumentError("map", "goes with kind='before-after'")
+            raise ArgumentError("calibrator", "goes with kind='before-after'")
         before = y_true if isinstance(y_true, Predictions) else Predictions(y_true, y_prob, **words)
-        return {"before": before, "after": calibrated(before, map)}
+        return {"before": before, "after": calibrated(before, calibrator)}
     if isinstance(y_true, Mapping) and y_prob is None:
         wrong = [name for name, part in y_true.items() if not isinstance(part, Predictions)]
         if wrong:

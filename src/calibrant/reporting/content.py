@@ -54,7 +54,7 @@ class Verdict:
     alpha: float
     rejected: bool | None
     """None where there is no test."""
-    law: str
+    null_distribution: str
     """How the p-value was found."""
     detectable: float | None
     """A difference of mean score and rate, under `test_lens`, that the test notices with a probability of 0.8 or more."""

@@ -12,7 +12,7 @@ from ..evaluation.measure import Evaluation, evaluate, with_direction
 from ..evaluation.result import Header, Result, side_note
 from ..inference.intervals import OWN_INTERVALS, interval
 from ..inference.metric_tests import DEFAULT_TESTS
-from ..inference.pairdraws import resampling_seconds
+from ..inference.pair_resampling import resampling_seconds
 from ..inference.resampling import CellSampler, Draws, choose_sampler
 from ..inference.significance import assess, simulates
 from ..input.predictions import Predictions

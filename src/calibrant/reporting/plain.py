@@ -286,7 +286,14 @@ def _repairs(found: Repairs) -> list[str]:
         gain = "-" if each.method == "none" else number(each.gain)
         interval = "-" if each.method == "none" else span(each.low, each.high)
         rows.append([name, number(each.loss), gain, interval, number(each.ece), ""])
-    headings = ["map", f"{found.loss} (lower is better)", "gain", f"{level_text(found.level)} interval", "ece", ""]
+    headings = [
+        "calibrator",
+        f"{found.loss} (lower is better)",
+        "gain",
+        f"{level_text(found.level)} interval",
+        "ece",
+        "",
+    ]
     how = f"{found.folds} folds of {found.rows:,} rows; each row is judged by a map that was fitted on the other folds."
     return [line(verdict), "", how, "", *table_of(headings, rows, range(1, 5))]
 
@@ -325,7 +332,11 @@ def provenance_lines(found: Provenance, verdict: Verdict | None) -> list[str]:
     """Method and origin as a list."""
     lines = []
     if verdict is not None:
-        what = f"{verdict.law}, at level {verdict.alpha:g}" if verdict.law else f"none, for {verdict.reason}"
+        what = (
+            f"{verdict.null_distribution}, at level {verdict.alpha:g}"
+            if verdict.null_distribution
+            else f"none, for {verdict.reason}"
+        )
         lines.append(f"Test of the verdict: {what}")
     names = ", ".join(shown(name, 40) for name in found.class_names[:20])
     more = ", ..." if len(found.class_names) > 20 else ""

@@ -113,7 +113,7 @@ def _left(found: Recalibration, p: Predictions, seed: int) -> tuple[float | None
     """The error without and with the chosen map on the folds by which it was chosen, and the p-value of what is left."""
     if found.method == "none":
         return None, None, None
-    kind = METHODS[found.method](input=found.map.input)
+    kind = METHODS[found.method](input=found.calibrator.input)
     fold = fold_of_rows(TrainingData(p), FOLDS, seed)
     held = _held_out(kind, p, fold, FOLDS)
     assert not isinstance(held, str)  # it was fitted on them before
@@ -145,7 +145,7 @@ def _repair(found: Candidate, chosen: bool, share: float | None) -> Repair:
 def _description(found: Recalibration) -> str:
     """The map in words, with its temperature where it has one."""
     words = METHODS[found.method].title or found.method.replace("_", " ")
-    temperature = getattr(found.map, "temperature_", None)
+    temperature = getattr(found.calibrator, "temperature_", None)
     if temperature is None or not math.isfinite(temperature):
         return words
     return f"{words} {temperature:.3g}"

@@ -24,9 +24,9 @@ from .words import percent, percents
 __all__ = ["ALPHA", "TEST", "chance", "judge"]
 
 ALPHA, POWER = 0.05, 0.8
-# Below this variance of the number of events the normal law says nothing about how small a difference would be noticed.
+# Below this variance of the number of events the normal distribution says nothing about how small a difference would be noticed.
 LEAST_VARIANCE = 5.0
-# Sees any shape of deviation, has no bins to choose and a known law.
+# Sees any shape of deviation, has no bins to choose and a known distribution.
 TEST = "ecce_mad"
 # Its 5 % point, 2.2414: that of the largest distance of a Brownian path from 0, which is beyond x with probability 4 (1 - Phi(x)).
 LIMIT = NormalDist().inv_cdf(1 - ALPHA / 4)
@@ -66,7 +66,7 @@ class Tested:
     lens: str
     statistic: float | None = None
     pvalue: float | None = None
-    law: str = ""
+    null_distribution: str = ""
     reason: str = ""
 
 
@@ -115,7 +115,7 @@ def judge(p: Predictions, views: list[View], repairs: Repairs, seed: int, places
         pvalue=tested.pvalue,
         alpha=ALPHA,
         rejected=rejected,
-        law=tested.law,
+        null_distribution=tested.null_distribution,
         detectable=reach,
         repair=repairs.description if repairs.method != "none" else "",
         repaired=share,
@@ -133,10 +133,12 @@ def _tested(views: list[View], seed: int) -> Tested:
     except CalibrantError as error:
         return Tested(lens, reason=error.problem)
     if len(found) == 1:
-        return Tested(lens, found[0].statistic, found[0].pvalue, f"{TEST_NAME}, {_asked(lens)}: {found[0].law}")
+        return Tested(
+            lens, found[0].statistic, found[0].pvalue, f"{TEST_NAME}, {_asked(lens)}: {found[0].null_distribution}"
+        )
     pvalue = combine_pvalues([each.pvalue for each in found], "bonferroni")
-    law = f"{TEST_NAME}, for each of {len(found)} classes; the smallest p-value times their number"
-    return Tested(lens, max(each.statistic for each in found), pvalue, law)
+    null_distribution = f"{TEST_NAME}, for each of {len(found)} classes; the smallest p-value times their number"
+    return Tested(lens, max(each.statistic for each in found), pvalue, null_distribution)
 
 
 def _asked(lens: str) -> str:

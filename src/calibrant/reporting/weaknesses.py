@@ -26,12 +26,12 @@ ALPHA = 0.05
 CORRECTION = "holm"
 # As many as a reader can use; the correction counts all that were looked at.
 MOST_ENTRIES = 200
-# From this variance of the number of events on, the normal law is near enough.
+# From this variance of the number of events on, the normal distribution is near enough.
 LEAST_VARIANCE = 50.0
-NORMAL = "normal law of the sum, with the variance that the scores imply"
+NORMAL = "normal distribution of the sum, with the variance that the scores imply"
 BINOMIAL = "binomial test at the mean score, which errs on the safe side where scores differ"
 SOFT = "none: the labels are soft"
-FEW = "none: weights, and too few rows for the normal law"
+FEW = "none: weights, and too few rows for the normal distribution"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def sums_by(view: View, codes: Array | None, count: int) -> Sums:
 def gap_pvalues(sums: Sums, weight_kind: str) -> tuple[Floats, list[str]]:
     """How often chance alone gives such a difference of scores and outcomes, if the scores are right; NaN where unknown.
 
-    Where the number of events varies little the normal law is too bold. The binomial law at the mean score has heavier tails than
+    Where the number of events varies little the normal distribution is too bold. The binomial distribution at the mean score has heavier tails than
     the sum of unequal trials (Hoeffding 1956), so its p-value can be too large there but not too small.
     """
     from scipy.special import bdtr, bdtrc, ndtr

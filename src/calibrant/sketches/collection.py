@@ -82,7 +82,7 @@ class Sketches(Summary):
         *,
         lenses: Iterable[str] | None = None,
         scores: bool = True,
-        **words: Any,
+        **keywords: Any,
     ) -> Sketches:
         """The sketches of labels and probabilities.
 
@@ -96,7 +96,7 @@ class Sketches(Summary):
         scores
             Whether to add up what brier, nll and ecd need of whole rows.
         """
-        predictions = as_predictions(y_true, y_prob, words)
+        predictions = as_predictions(y_true, y_prob, keywords)
         if predictions.kind == "multilabel":
             raise LensError("y_prob", "holds many labels a row", "make one Sketch for each, with lens='class:NAME'")
         names = tuple(range(predictions.k) if predictions.classes is None else map(_plain, predictions.classes))
@@ -195,14 +195,14 @@ class Sketches(Summary):
         """
         names = self.groups or (ALL,)
         views = [self.sketch(lens, name).view() for name in names]
-        words: dict[str, Any] = {"counts": np.concatenate([view.weight for view in views])}
+        keywords: dict[str, Any] = {"counts": np.concatenate([view.weight for view in views])}
         if self.groups:
             called = names if all(map(is_number, names)) else [str(name) for name in names]
-            words["groups"] = np.repeat(np.array(called, object), [view.n for view in views])
+            keywords["groups"] = np.repeat(np.array(called, object), [view.n for view in views])
         if views[0].lens != "binary":
-            words["input"] = "confidence"
+            keywords["input"] = "confidence"
         score = np.concatenate([view.score for view in views])
-        found = Predictions.derived(np.concatenate([view.raw_outcome for view in views]), score, **words)
+        found = Predictions.derived(np.concatenate([view.raw_outcome for view in views]), score, **keywords)
         if views[0].lens == "binary" and list(self.classes) != [0, 1]:
             found.classes = self.classes
         return found
@@ -232,13 +232,13 @@ class Sketches(Summary):
 
     __add__ = merge
 
-    def update(self, y_true: Any, y_prob: Any = None, **words: Any) -> Sketches:
+    def update(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> Sketches:
         """The sketches with more rows; these stay as they are."""
-        words.setdefault("lenses", self.lenses)
-        words.setdefault("scores", self.scores is not None)
+        keywords.setdefault("lenses", self.lenses)
+        keywords.setdefault("scores", self.scores is not None)
         if self.kind == "multiclass" and not isinstance(y_true, Predictions):
-            words.setdefault("classes", list(self.classes))
-        return self.merge(Sketches.of(y_true, y_prob, **words))
+            keywords.setdefault("classes", list(self.classes))
+        return self.merge(Sketches.of(y_true, y_prob, **keywords))
 
     def to_bytes(self) -> bytes:
         """All of it as bytes: versioned, with a checksum, the same on every machine."""

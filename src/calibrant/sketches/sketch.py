@@ -85,9 +85,9 @@ class Sketch(Summary):
         return cls(cells, CellSums.of(BinSums(*(np.asarray(part[cells], np.int64) for part in sums))), lens)
 
     @classmethod
-    def of(cls, y_true: Any, y_prob: Any = None, *, lens: str | Lens = "auto", **words: Any) -> Sketch:
+    def of(cls, y_true: Any, y_prob: Any = None, *, lens: str | Lens = "auto", **keywords: Any) -> Sketch:
         """The sketch of labels and probabilities, seen through a lens that asks one question of each row."""
-        views = views_of(resolve(y_true, y_prob, words), lens)
+        views = views_of(resolve(y_true, y_prob, keywords), lens)
         if len(views) > 1 or not isinstance(views[0], View):
             raise LensError(
                 "lens", "a sketch holds one score for each row", "use 'top_label' or 'class:NAME', or Sketches for all"
@@ -108,9 +108,9 @@ class Sketch(Summary):
             return _counted(view, view.weight.astype(np.int64))
         return cls.of_sums(cell_sums(view.raw_score, view.raw_outcome), view.lens)
 
-    def update(self, y_true: Any, y_prob: Any = None, **words: Any) -> Sketch:
+    def update(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> Sketch:
         """The sketch with more rows, seen through its own lens; this one stays as it is."""
-        return self.merge(Sketch.of(y_true, y_prob, lens="auto" if isinstance(y_true, View) else self.lens, **words))
+        return self.merge(Sketch.of(y_true, y_prob, lens="auto" if isinstance(y_true, View) else self.lens, **keywords))
 
     def merge(self, other: Sketch) -> Sketch:
         """The sketch of the rows of both."""
@@ -167,8 +167,8 @@ class Sketch(Summary):
     def predictions(self) -> Predictions:
         """The cells as predictions that stand for many rows each, for what reads more than a view."""
         view = self.view()
-        words: dict[str, Any] = {} if self.lens == "binary" else {"input": "confidence"}
-        return Predictions.derived(view.raw_outcome, view.score, counts=view.weight, **words)
+        keywords: dict[str, Any] = {} if self.lens == "binary" else {"input": "confidence"}
+        return Predictions.derived(view.raw_outcome, view.score, counts=view.weight, **keywords)
 
     @cached_property
     def _view(self) -> View:

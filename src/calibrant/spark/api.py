@@ -117,7 +117,7 @@ def sketch(
 
 
 def apply(
-    map: Calibrator | Recalibration | str | os.PathLike[str],
+    calibrator: Calibrator | Recalibration | str | os.PathLike[str],
     df: Any,
     *,
     prob: str | list[str],
@@ -152,7 +152,7 @@ def apply(
     [0.369, 0.631]
     """
     _check_frame(df)
-    fitted = _fitted(map)
+    fitted = _fitted(calibrator)
     text = map_text(fitted)  # which says where it is not fitted
     columns = _columns_of(df, None, prob, by, None)
     columns = replace(columns, prob=_in_order(columns.prob, prob, fitted.classes_.tolist()))
@@ -170,7 +170,7 @@ def apply(
             shown.append(_column(df, name).alias(f"calibrant {len(shown)}"))
     plan = {
         "columns": vars(columns),
-        "map": text,
+        "calibrator": text,
         "places": tuple(places),
         "width": len(df.columns),
         "out": out,
@@ -204,7 +204,7 @@ def _task(name: str, plan: dict[str, Any]) -> Callable[[Iterator[Any]], Iterator
             "install the same calibrant on driver and executors",
             None,
         ]
-        if "map" in plan:
+        if "calibrator" in plan:
             raise ImportError(": ".join(map(str, said[1:3])) + f"; {said[3]}")
         import pyarrow as pa
 
@@ -363,25 +363,27 @@ def _check_plan(df: Any, columns: Columns, plan: dict[str, Any]) -> None:
     Sketches.of(predictions, lenses=lenses, scores=False)
 
 
-def _fitted(map: Any) -> Calibrator:
-    if isinstance(map, (str, os.PathLike)):
-        return load(map)
-    if isinstance(map, Recalibration):
-        return map.map
-    if not isinstance(map, Calibrator):
-        raise InputTypeError("map", f"must be a fitted map or the path of a saved one; got {type(map).__name__}")
-    return map
+def _fitted(calibrator: Any) -> Calibrator:
+    if isinstance(calibrator, (str, os.PathLike)):
+        return load(calibrator)
+    if isinstance(calibrator, Recalibration):
+        return calibrator.calibrator
+    if not isinstance(calibrator, Calibrator):
+        raise InputTypeError(
+            "calibrator", f"must be a fitted map or the path of a saved one; got {type(calibrator).__name__}"
+        )
+    return calibrator
 
 
-def _check_map(map: Calibrator, columns: Columns) -> None:
+def _check_map(calibrator: Calibrator, columns: Columns) -> None:
     """Raise where it is plain before any row is read that map and columns do not fit."""
-    if isinstance(map, GroupedCalibrator) != (columns.by is not None):
+    if isinstance(calibrator, GroupedCalibrator) != (columns.by is not None):
         if columns.by is None:
             raise ArgumentError(
-                "by", f"is needed: {type(map).__name__} asks for the group of each row", "name its column"
+                "by", f"is needed: {type(calibrator).__name__} asks for the group of each row", "name its column"
             )
-        raise ArgumentError("by", f"is given, and {type(map).__name__} knows no groups", "leave it out")
-    if columns.spread and len(columns.prob) != len(map.classes_):
+        raise ArgumentError("by", f"is given, and {type(calibrator).__name__} knows no groups", "leave it out")
+    if columns.spread and len(columns.prob) != len(calibrator.classes_):
         raise ShapeError(
-            "prob", f"names {len(columns.prob)} columns, and the map was fitted on {len(map.classes_)} classes"
+            "prob", f"names {len(columns.prob)} columns, and the map was fitted on {len(calibrator.classes_)} classes"
         )

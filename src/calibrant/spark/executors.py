@@ -148,10 +148,10 @@ def calibrate(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
     columns, partition, before = Columns(**plan["columns"]), _partition(), 0
-    map, width = _map_of(plan["map"]), plan["width"]
+    calibrator, width = _map_of(plan["calibrator"]), plan["width"]
     for batch in batches:
         try:
-            new = _calibrated(map, columns, [batch.column(place) for place in plan["places"]])
+            new = _calibrated(calibrator, columns, [batch.column(place) for place in plan["places"]])
         except CalibrantError as error:
             raise located(error, columns, partition, before) from None
         names = [*batch.schema.names[:width], plan["out"]]
@@ -197,13 +197,13 @@ def _sketched(plan: dict[str, Any], columns: Columns, table: Any, known: int | N
     probs = _scores(arrays["prob"], columns.spread, len(plan["classes"]) if named else known, named)
     k = 2 if probs.ndim == 1 else probs.shape[1]
     names = class_names(plan["classes"], k)
-    words, counted = dict(plan["words"]), True
+    keywords, counted = dict(plan["keywords"]), True
     if columns.counts is not None:
-        words["counts"] = _values(arrays["counts"][0], "counts", WeightError)
-        counted = bool(words["counts"].any())
+        keywords["counts"] = _values(arrays["counts"][0], "counts", WeightError)
+        counted = bool(keywords["counts"].any())
         if not counted:
-            del words["counts"]  # the rows are checked all the same
-    predictions = Predictions.derived(_labels(arrays["label"][0], names, k), probs, **words)
+            del keywords["counts"]  # the rows are checked all the same
+    predictions = Predictions.derived(_labels(arrays["label"][0], names, k), probs, **keywords)
     # Names are looked up once for each chunk, not for each row, so that Predictions sees numbers.
     predictions.classes = names
     if columns.by is not None:
@@ -292,23 +292,25 @@ def _encoded(array: Any, argument: str, kind: type[CalibrantError]) -> tuple[Arr
     return found.indices.to_numpy(), found.dictionary.to_pylist()
 
 
-def _calibrated(map: Calibrator, columns: Columns, arrays: list[Any]) -> Any:
+def _calibrated(calibrator: Calibrator, columns: Columns, arrays: list[Any]) -> Any:
     """What a map gives for each row, null where a score is."""
     import pyarrow as pa
 
     found = _by_role(arrays, columns)
     valid = np.logical_and.reduce([array.is_valid().to_numpy(zero_copy_only=False) for array in found["prob"]])
     if not valid.any():
-        return pa.nulls(len(valid), pa.float64() if len(map.classes_) == 2 else pa.list_(pa.float64()))
+        return pa.nulls(len(valid), pa.float64() if len(calibrator.classes_) == 2 else pa.list_(pa.float64()))
     mask = pa.array(valid)
     try:
-        given: Any = _scores([array.filter(mask) for array in found["prob"]], columns.spread, len(map.classes_), True)
-        if isinstance(map, GroupedCalibrator):
+        given: Any = _scores(
+            [array.filter(mask) for array in found["prob"]], columns.spread, len(calibrator.classes_), True
+        )
+        if isinstance(calibrator, GroupedCalibrator):
             given = _Rows(given, _values(found["by"][0].filter(mask), "groups", GroupError))
-        probs = map.apply(map._read(given))
+        probs = calibrator.apply(calibrator._read(given))
     except CalibrantError as error:
         raise _moved(error, int(np.flatnonzero(valid)[error.row or 0])) from None
-    if len(map.classes_) == 2:
+    if len(calibrator.classes_) == 2:
         new = pa.array(np.ascontiguousarray(probs[:, 1]))
     else:
         offsets = np.arange(len(probs) + 1, dtype=np.int32) * probs.shape[1]
@@ -345,10 +347,10 @@ def located(error: CalibrantError, columns: Columns, partition: int, before: int
     return type(error)(columns.shown(argument), problem, remedy, row=row)
 
 
-def map_text(map: Calibrator) -> str:
+def map_text(calibrator: Calibrator) -> str:
     """A fitted map as the text that `save` writes."""
     with tempfile.TemporaryDirectory() as folder:
-        return read_limited(save(map, Path(folder) / "map.json"), MOST_BYTES).decode()
+        return read_limited(save(calibrator, Path(folder) / "map.json"), MOST_BYTES).decode()
 
 
 def _map_of(text: str) -> Calibrator:

@@ -28,7 +28,7 @@ NAMES = {
         "BiasCorrectedTemperatureModule",
         "CalibratedModule",
         "DirichletModule",
-        "MapModule",
+        "CalibratorModule",
         "MatrixModule",
         "TemperatureModule",
         "VectorModule",

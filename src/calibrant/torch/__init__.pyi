@@ -19,8 +19,8 @@ from .metrics import CalibrationMetric as CalibrationMetric
 from .metrics import MulticlassCalibrationError as MulticlassCalibrationError
 from .modules import BiasCorrectedTemperatureModule as BiasCorrectedTemperatureModule
 from .modules import CalibratedModule as CalibratedModule
+from .modules import CalibratorModule as CalibratorModule
 from .modules import DirichletModule as DirichletModule
-from .modules import MapModule as MapModule
 from .modules import MatrixModule as MatrixModule
 from .modules import TemperatureModule as TemperatureModule
 from .modules import VectorModule as VectorModule

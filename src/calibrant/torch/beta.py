@@ -63,19 +63,19 @@ class BetaModule(CountingModule):
             self._set(name, values)
 
     @classmethod
-    def _like(cls, map: Any) -> Self:
-        if len(map.classes_) > 2 and map.multiclass != "one_vs_rest":
+    def _like(cls, calibrator: Any) -> Self:
+        if len(calibrator.classes_) > 2 and calibrator.multiclass != "one_vs_rest":
             raise ArgumentError(
-                "map",
-                f"has multiclass={map.multiclass!r}, and a module does one_vs_rest only",
+                "calibrator",
+                f"has multiclass={calibrator.multiclass!r}, and a module does one_vs_rest only",
                 "fit one of one_vs_rest",
             )
-        return super()._like(map)
+        return super()._like(calibrator)
 
-    def _take(self, map: Any) -> None:
-        super()._take(map)
+    def _take(self, calibrator: Any) -> None:
+        super()._take(calibrator)
         for name in "abc":
-            self._set(name, [getattr(curve, name) for curve in map.curves_])
+            self._set(name, [getattr(curve, name) for curve in calibrator.curves_])
 
     def _fitted_values(self) -> dict[str, Any]:
         values = (host(self.a), host(self.b), host(self.c))

@@ -69,16 +69,16 @@ class Collected(Result):
         features = None if self.features is None else self.features.numpy()
         return CollectedArrays(self.logits.numpy(), self.labels.numpy(), features)
 
-    def predictions(self, **words: Any) -> Predictions:
+    def predictions(self, **keywords: Any) -> Predictions:
         """What every function of the library takes in place of ``(y_true, y_prob)``; keywords as in `Predictions`.
 
         Labels are numbers of classes here, and ``classes=`` gives their names.
         """
-        arrays, words = self.numpy(), without_input(words)
+        arrays, keywords = self.numpy(), without_input(keywords)
         if arrays.features is not None:
-            words.setdefault("features", arrays.features)
-        labels = named_labels(arrays.labels, words.get("classes"), self.n_classes)
-        return Predictions(labels, arrays.logits, input="logit", **words)
+            keywords.setdefault("features", arrays.features)
+        labels = named_labels(arrays.labels, keywords.get("classes"), self.n_classes)
+        return Predictions(labels, arrays.logits, input="logit", **keywords)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -98,15 +98,15 @@ class Collected(Result):
         return f"Collected({len(self):,} rows, {self.n_classes} classes{features}, accuracy {accuracy:.4f})"
 
 
-def without_input(words: dict[str, Any]) -> dict[str, Any]:
+def without_input(keywords: dict[str, Any]) -> dict[str, Any]:
     """Keywords of `Predictions` less ``input``, which is known here."""
-    if words.get("input", "logit") != "logit":
+    if keywords.get("input", "logit") != "logit":
         raise ArgumentError(
             "input",
-            f"is {words['input']!r}, and what is collected are logits",
+            f"is {keywords['input']!r}, and what is collected are logits",
             "of a model that gives probabilities collect their logarithms: output=lambda p: p.log()",
         )
-    return {word: value for word, value in words.items() if word != "input"}
+    return {word: value for word, value in keywords.items() if word != "input"}
 
 
 def named_labels(labels: NDArray[np.int64], classes: Any, count: int) -> NDArray[Any]:

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..errors import FittedOnTheseRowsWarning, InputError, warn_caller
+from ..errors import InputError, InSampleWarning, warn_caller
 from ..evaluation.measure import Evaluation
 from ..evaluation.measure import evaluate as evaluate_arrays
 from ..recalibration.scores import fingerprint
 from .collecting import Collected, collect, evaluating, named_labels, without_input
-from .modules import MapModule
+from .modules import CalibratorModule
 from .outputs import Output, Unpack
 
 __all__ = ["COMPACT", "evaluate"]
@@ -26,7 +26,7 @@ def evaluate(
     model: Any,
     loader: Iterable[Any] | None = None,
     *,
-    map: Any = None,
+    calibrator: Any = None,
     metrics: Any = COMPACT,
     device: Any = None,
     layer: str | None = None,
@@ -35,7 +35,7 @@ def evaluate(
     unpack: Unpack = None,
     progress: bool = False,
     check: bool = True,
-    **words: Any,
+    **keywords: Any,
 ) -> Evaluation:
     """How right and how sure a model is: accuracy, mean confidence, negative log likelihood, Brier score and calibration error.
 
@@ -61,7 +61,7 @@ def evaluate(
     >>> found.header.accuracy, round(found["nll"], 4)
     (0.5, 0.7201)
     """
-    words = without_input(words)
+    keywords = without_input(keywords)
     rows = model if isinstance(model, Collected) else None
     if rows is None:
         if loader is None:
@@ -69,21 +69,21 @@ def evaluate(
         collecting: dict[str, Any] = {"device": device, "layer": layer, "output": output, "autocast": autocast}
         rows = collect(model, loader, unpack=unpack, progress=progress, check=check, **collecting)
     logits = rows.logits
-    if isinstance(map, nn.Module):
-        logits, map = _calibrated(rows, map), None
+    if isinstance(calibrator, nn.Module):
+        logits, calibrator = _calibrated(rows, calibrator), None
     if rows.features is not None:
-        words.setdefault("features", rows.features.numpy())
-    labels = named_labels(rows.labels.numpy(), words.get("classes"), rows.n_classes)
-    return evaluate_arrays(labels, logits.numpy(), input="logit", metrics=metrics, map=map, **words)
+        keywords.setdefault("features", rows.features.numpy())
+    labels = named_labels(rows.labels.numpy(), keywords.get("classes"), rows.n_classes)
+    return evaluate_arrays(labels, logits.numpy(), input="logit", metrics=metrics, calibrator=calibrator, **keywords)
 
 
 def _calibrated(rows: Collected, module: nn.Module) -> torch.Tensor:
-    known = module.fit_record if isinstance(module, MapModule) else None
+    known = module.fit_record if isinstance(module, CalibratorModule) else None
     if known is not None and known.fingerprint and known.fingerprint == fingerprint(rows.logits.double().numpy()):
         warn_caller(
             f"{type(module).__name__} was fitted on these very rows, so what it gives here looks better than it is; "
             "measure it on rows that it has not seen",
-            FittedOnTheseRowsWarning,
+            InSampleWarning,
         )
     home = next(iter([*module.parameters(), *module.buffers()]), rows.logits).device
     # No decorator: the warning above looks for the caller, and would stop at torch's own frame.

@@ -24,7 +24,7 @@ def export_program(module: nn.Module, *example: Tensor, dynamic_batch: bool = Tr
     Parameters
     ----------
     module
-        A `MapModule`, a `CalibratedModule` or any other module; exported in evaluation mode.
+        A `CalibratorModule`, a `CalibratedModule` or any other module; exported in evaluation mode.
     example
         The tensors it is called with, at least two rows of them.
     dynamic_batch

@@ -14,7 +14,7 @@ from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
 from ..sketches.sketch import cell_view
 from ..util.checks import check_choice, check_whole
-from ..views.keywords import unknown_word
+from ..views.keywords import unknown_keyword
 from ..views.view import View
 from . import sketching
 from .accumulating import SketchMetric
@@ -69,7 +69,7 @@ class CalibrationMetric(SketchMetric):
         known = (*found.options, *_CLASS_WORDS, "lens", *_WORDS)
         for word, value in options.items():  # what cannot be used is refused now, not after an epoch
             if word not in (*found.options, *_CLASS_WORDS):
-                raise unknown_word(f"CalibrationMetric({found.id!r})", word, value, known)
+                raise unknown_keyword(f"CalibrationMetric({found.id!r})", word, value, known)
         found._split(options)
         self.metric, self.lens, self.options = found, asked, options
 
@@ -168,7 +168,7 @@ def _own_words(words: dict[str, Any], owner: str, classes: bool) -> dict[str, An
                 "choose them with process_group= and sync_on_compute=",
             )
         if word not in (*_OWN_WORDS, *_NO_MATTER, *_DEFAULT_ONLY):
-            raise unknown_word(owner, word, value, known)
+            raise unknown_keyword(owner, word, value, known)
     return {word: value for word, value in words.items() if word in _OWN_WORDS}
 
 

@@ -48,15 +48,15 @@ from .softmax_regression import DeviceSoftmax, best_scale, chosen_penalty
 __all__ = [
     "BiasCorrectedTemperatureModule",
     "CalibratedModule",
+    "CalibratorModule",
     "DirichletModule",
-    "MapModule",
     "MatrixModule",
     "TemperatureModule",
     "VectorModule",
 ]
 
 Input = Literal["logit", "prob"]
-COUNTERPARTS: dict[type[Calibrator], type[MapModule]] = {}
+COUNTERPARTS: dict[type[Calibrator], type[CalibratorModule]] = {}
 
 
 class _Origin(NamedTuple):
@@ -67,7 +67,7 @@ class _Origin(NamedTuple):
     columns: int
 
 
-class MapModule(nn.Module):
+class CalibratorModule(nn.Module):
     """What the maps for tensors have in common: ``fit(logits, labels)``, then ``forward(logits) -> calibrated logits``.
 
     Parameters
@@ -126,19 +126,21 @@ class MapModule(nn.Module):
         return self
 
     @classmethod
-    def from_map(cls, map: Calibrator, *, dtype: torch.dtype = torch.float32, device: Any = None) -> MapModule:
+    def from_map(
+        cls, calibrator: Calibrator, *, dtype: torch.dtype = torch.float32, device: Any = None
+    ) -> CalibratorModule:
         """The module of a fitted map: ``predict_proba(logits)`` gives what the map gives for these logits, or for their softmax."""
-        counterpart = COUNTERPARTS.get(type(map))
+        counterpart = COUNTERPARTS.get(type(calibrator))
         if counterpart is None or not issubclass(counterpart, cls):
             known = ", ".join(sorted(kind.__name__ for kind, other in COUNTERPARTS.items() if issubclass(other, cls)))
-            raise InputTypeError("map", f"must be one of {known}; got {type(map).__name__}")
-        if not hasattr(map, "fit_record_"):
-            raise NotFittedError(type(map).__name__, "is not fitted yet", "call fit(scores, y) first")
-        module = counterpart._like(map).to(device=device, dtype=dtype)
+            raise InputTypeError("calibrator", f"must be one of {known}; got {type(calibrator).__name__}")
+        if not hasattr(calibrator, "fit_record_"):
+            raise NotFittedError(type(calibrator).__name__, "is not fitted yet", "call fit(scores, y) first")
+        module = counterpart._like(calibrator).to(device=device, dtype=dtype)
         with torch.no_grad():
-            module._take(map)
-        module.fit_record = map.fit_record_
-        module._origin = _Origin(map.get_params(deep=False), map.classes_, map.n_features_in_)
+            module._take(calibrator)
+        module.fit_record = calibrator.fit_record_
+        module._origin = _Origin(calibrator.get_params(deep=False), calibrator.classes_, calibrator.n_features_in_)
         return module
 
     def to_map(self) -> Calibrator:
@@ -146,12 +148,12 @@ class MapModule(nn.Module):
         if self.n_classes is None:
             raise ArgumentError("n_classes", "is not known yet", "fit the module, or give n_classes to its constructor")
         like = self._origin or _Origin(self._map_parameters(), np.arange(self.n_classes), self.n_classes)
-        map = self.calibrator_type(**like.parameters)
-        map.classes_, map.n_features_in_ = like.classes, like.columns
+        calibrator = self.calibrator_type(**like.parameters)
+        calibrator.classes_, calibrator.n_features_in_ = like.classes, like.columns
         for name, value in self._fitted_values().items():
-            setattr(map, name, value)
-        map.fit_record_ = self.fit_record or FitRecord(0, 0.0, "")
-        return map
+            setattr(calibrator, name, value)
+        calibrator.fit_record_ = self.fit_record or FitRecord(0, 0.0, "")
+        return calibrator
 
     def extra_repr(self) -> str:
         return f"n_classes={self.n_classes}" + ("" if self.input == "logit" else f", input={self.input!r}")
@@ -165,13 +167,13 @@ class MapModule(nn.Module):
         raise NotImplementedError
 
     @classmethod
-    def _like(cls, map: Calibrator) -> Self:
+    def _like(cls, calibrator: Calibrator) -> Self:
         """A module of the same shape, its values not set yet."""
-        return cls(len(map.classes_), input=map.input)
+        return cls(len(calibrator.classes_), input=calibrator.input)
 
-    def _take(self, map: Any) -> None:
+    def _take(self, calibrator: Any) -> None:
         for own, name in self.values.items():
-            self._set(own, getattr(map, name))
+            self._set(own, getattr(calibrator, name))
 
     def _fitted_values(self) -> dict[str, Any]:
         found = {name: host(getattr(self, own)) for own, name in self.values.items()}
@@ -194,7 +196,7 @@ class MapModule(nn.Module):
         getattr(self, name).copy_(torch.as_tensor(value, dtype=torch.float64))
 
 
-class CountingModule(MapModule):
+class CountingModule(CalibratorModule):
     """A module of log-probabilities; large log-odds of two classes are first divided by a power of two, as the map for arrays does."""
 
     values = {"scale": "scale_"}
@@ -217,7 +219,7 @@ class CountingModule(MapModule):
         raise NotImplementedError
 
 
-class TemperatureModule(MapModule):
+class TemperatureModule(CalibratorModule):
     """logits / T: one number for how sure to be (Guo et al. 2017); its parameter is ``log_temperature``.
 
     >>> import torch
@@ -249,9 +251,9 @@ class TemperatureModule(MapModule):
     def _fit(self, rows: TrainingRows) -> None:
         self._set("log_temperature", -math.log(best_scale(rows)))
 
-    def _take(self, map: Any) -> None:
-        super()._take(map)
-        self._set("log_temperature", math.log(map.temperature_))
+    def _take(self, calibrator: Any) -> None:
+        super()._take(calibrator)
+        self._set("log_temperature", math.log(calibrator.temperature_))
 
     def _fitted_values(self) -> dict[str, Any]:
         return {"temperature_": self.temperature} | super()._fitted_values()
@@ -278,7 +280,7 @@ class BiasCorrectedTemperatureModule(TemperatureModule):
         self._set("bias", bias)
 
 
-class VectorModule(MapModule):
+class VectorModule(CalibratorModule):
     """w * logits + b: one factor and one bias for each class (Guo et al. 2017)."""
 
     calibrator_type = VectorScaling
@@ -301,7 +303,7 @@ class VectorModule(MapModule):
         self._set("bias", bias)
 
 
-class MatrixModule(MapModule):
+class MatrixModule(CalibratorModule):
     """W logits + b, with a penalty on what is off the diagonal and on the bias (Guo et al. 2017; Kull et al. 2019).
 
     Parameters
@@ -352,8 +354,13 @@ class MatrixModule(MapModule):
         self._set("penalty", penalty)
 
     @classmethod
-    def _like(cls, map: Any) -> Self:
-        return cls(len(map.classes_), off_diagonal=map.off_diagonal, intercept=map.intercept, input=map.input)
+    def _like(cls, calibrator: Any) -> Self:
+        return cls(
+            len(calibrator.classes_),
+            off_diagonal=calibrator.off_diagonal,
+            intercept=calibrator.intercept,
+            input=calibrator.input,
+        )
 
     def _map_parameters(self) -> dict[str, Any]:
         return {"input": self.input, "off_diagonal": self.off_diagonal, "intercept": self.intercept}
@@ -375,30 +382,30 @@ class CalibratedModule(nn.Module):
     ----------
     model
         Any module that gives logits.
-    map_module
-        A fitted `MapModule`, or any module from logits to logits.
+    calibrator
+        A fitted `CalibratorModule`, or any module from logits to logits.
     output
         Which of several outputs of the model are the logits: an index, a key or a function.
     """
 
-    def __init__(self, model: nn.Module, map_module: nn.Module, *, output: Output = None) -> None:
+    def __init__(self, model: nn.Module, calibrator: nn.Module, *, output: Output = None) -> None:
         super().__init__()
         remedies = {
             "model": "write a function as the forward of an nn.Module",
-            "map_module": "MapModule.from_map(map) makes one of a map",
+            "calibrator": "CalibratorModule.from_map(map) makes one of a map",
         }
-        for name, value in (("model", model), ("map_module", map_module)):
+        for name, value in (("model", model), ("calibrator", calibrator)):
             if not isinstance(value, nn.Module):
                 raise InputTypeError(name, f"must be a torch module; got {type(value).__name__}", remedies[name])
         self.model = model
-        self.map_module = map_module
+        self.calibrator = calibrator
         self.output = output
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
         """Calibrated logits; dense ones, (N, classes, ...), in the shape they came in."""
         found = chosen_output(self.model(*inputs, **named), self.output)
         logits = found if found.ndim > 2 else as_classes(found, rows=row_counts(inputs, named))
-        calibrated: Tensor = self.map_module(logits)
+        calibrated: Tensor = self.calibrator(logits)
         return calibrated
 
     def predict_proba(self, *inputs: Any, **named: Any) -> Tensor:

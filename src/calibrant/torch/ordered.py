@@ -100,12 +100,12 @@ class IntraOrderPreservingModule(CountingModule):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     @classmethod
-    def _like(cls, map: Any) -> Self:
-        return cls(len(map.classes_), pieces=map.pieces, input=map.input)
+    def _like(cls, calibrator: Any) -> Self:
+        return cls(len(calibrator.classes_), pieces=calibrator.pieces, input=calibrator.input)
 
-    def _take(self, map: Any) -> None:
-        super()._take(map)
-        self._hold(map.knots_, np.diff(map.heights_) / np.diff(map.knots_))
+    def _take(self, calibrator: Any) -> None:
+        super()._take(calibrator)
+        self._hold(calibrator.knots_, np.diff(calibrator.heights_) / np.diff(calibrator.knots_))
 
     def _fitted_values(self) -> dict[str, Any]:
         knots = host(self.knots)

@@ -13,15 +13,15 @@ from ..input.predictions import Predictions
 if TYPE_CHECKING:
     from ..metrics.registry import Metric
 
-__all__ = ["PREDICTION_WORDS", "VIEW_WORDS", "check_keywords", "checks_keywords", "unknown_word"]
+__all__ = ["PREDICTION_KEYWORDS", "VIEW_KEYWORDS", "check_keywords", "checks_keywords", "unknown_keyword"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-VIEW_WORDS = ("lens", "where", "combine", "class_weight")
+VIEW_KEYWORDS = ("lens", "where", "combine", "class_weight")
 
 
-PREDICTION_WORDS = tuple(Predictions.__init__.__kwdefaults__ or {})
+PREDICTION_KEYWORDS = tuple(Predictions.__init__.__kwdefaults__ or {})
 
 
 # What users of other packages type, and the word here.
@@ -62,7 +62,7 @@ FOREIGN = {
 LEVELS = ("level", "interval", "confidence_level", "alpha")
 
 
-def unknown_word(owner: str, word: str, value: Any, known: Sequence[str]) -> UnknownArgumentError:
+def unknown_keyword(owner: str, word: str, value: Any, known: Sequence[str]) -> UnknownArgumentError:
     """The error for a keyword nobody knows, with the word that was probably meant."""
     from difflib import get_close_matches
 
@@ -86,8 +86,8 @@ def checks_keywords(
     argument: str = "",
     table: Mapping[Any, Metric] | None = None,
     *,
-    taken: Sequence[str] = PREDICTION_WORDS,
-    view: Sequence[str] = VIEW_WORDS,
+    taken: Sequence[str] = PREDICTION_KEYWORDS,
+    view: Sequence[str] = VIEW_KEYWORDS,
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Make a function answer an unknown keyword by naming those that it takes: its own, those of predictions, options of its metrics.
 
@@ -125,8 +125,8 @@ def check_keywords(
     function: Callable[..., Any],
     keywords: Mapping[str, Any],
     *metrics: Metric,
-    taken: Sequence[str] = PREDICTION_WORDS,
-    view: Sequence[str] = VIEW_WORDS,
+    taken: Sequence[str] = PREDICTION_KEYWORDS,
+    view: Sequence[str] = VIEW_KEYWORDS,
 ) -> None:
     """Raise for the first keyword that neither the function, nor predictions, nor any of its metrics take."""
     code = inspect.unwrap(function).__code__
@@ -136,4 +136,4 @@ def check_keywords(
     for word, value in keywords.items():
         if word not in known and word not in first:
             whose = [function.__name__] + ([metrics[0].id] if len(metrics) == 1 else ["its metrics"] if metrics else [])
-            raise unknown_word(" or ".join(whose), word, value, known)
+            raise unknown_keyword(" or ".join(whose), word, value, known)

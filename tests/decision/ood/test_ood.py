@@ -219,7 +219,7 @@ def test_intervals_cover() -> None:
 
 
 def test_the_bootstrap_is_that_of_rows() -> None:
-    """Places drawn at once have the law of rows drawn one by one."""
+    """Places drawn at once have the distribution of rows drawn one by one."""
     from calibrant.decision.ood.detection import _false_positives, _redrawn
 
     rng = np.random.default_rng(0)

@@ -132,9 +132,9 @@ def test_true_values_are_those_of_the_curves() -> None:
 
 
 def test_an_imitation_has_the_law_and_the_error_of_what_it_imitates() -> None:
-    drawn = cal.make_miscalibrated(40_000, warp=simulate.temperature(1.6), law=(3, 2), rng=5)
+    drawn = cal.make_miscalibrated(40_000, warp=simulate.temperature(1.6), distribution=(3, 2), rng=5)
     like = survey_bias.fitted_scenario(Rows(drawn.y_true, drawn.y_prob), "like", "")
-    assert like.law == pytest.approx((3, 2), rel=0.05)
+    assert like.distribution == pytest.approx((3, 2), rel=0.05)
     truth = cal.true_calibration_error(simulate.temperature(1.6), (3, 2))
     assert survey_bias.truth_of(like, survey_bias.MEAN_GAP, "ece") == pytest.approx(truth, abs=0.006)
 

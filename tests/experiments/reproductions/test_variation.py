@@ -43,11 +43,11 @@ def drawn(setting: variation_measure.Setting, rows: int) -> tuple[np.ndarray, np
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 def test_forecasts_follow_the_dirichlet_law_and_labels_the_forecasts(setting: variation_measure.Setting) -> None:
     labels, probs = drawn(setting, 40_000)
-    law = np.array(setting.law)
+    distribution = np.array(setting.distribution)
     assert np.abs(probs.sum(axis=0) - 1).max() < 1e-12
-    law_of_first = stats.beta(law[0], law[1:].sum())
+    law_of_first = stats.beta(distribution[0], distribution[1:].sum())
     assert stats.kstest(probs[0], law_of_first.cdf).pvalue > 1e-3
-    law_of_last = stats.beta(law[-1], law[:-1].sum())
+    law_of_last = stats.beta(distribution[-1], distribution[:-1].sum())
     assert stats.kstest(probs[-1], law_of_last.cdf).pvalue > 1e-3
     for place in range(setting.classes):
         excess = (labels == place) - probs[place]

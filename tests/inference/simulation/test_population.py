@@ -31,8 +31,8 @@ WARPS = {
     "noise": label_noise(0.1),
     "prior": prior_shift(0.5, 0.2),
 }
-LAWS = [(1, 1), (2, 2), (0.5, 0.5), (5, 1)]
-# E|mu - s| and the root of E(mu - s)^2 for each law and warp, to all the digits they were written with.
+DISTRIBUTIONS = [(1, 1), (2, 2), (0.5, 0.5), (5, 1)]
+# E|mu - s| and the root of E(mu - s)^2 for each distribution and warp, to all the digits they were written with.
 TABLE = [
     "0.05867171065 0.06463447656 0.08264503802 0.09061323089 0.02503180727 0.04210027686 .05 0.05773502692 0.2172025062 0.2394612437",
     "0.05204679451 0.05907489223 0.09882423741 0.1024430346 0.0300855913 0.04669175591 .0375 0.04472135955 0.2541266502 0.2657691688",
@@ -40,8 +40,8 @@ TABLE = [
     "0.06760971029 0.07144121412 0.05216998753 0.06322016595 0.03362127569 0.0475253824 0.06770833333 0.07237468645 0.2162865172 0.2386548304",
 ]
 CHECKED = [
-    pytest.param(law, name, norm, written, id=f"{name} {law} norm {norm}")
-    for law, line in zip(LAWS, TABLE, strict=True)
+    pytest.param(distribution, name, norm, written, id=f"{name} {distribution} norm {norm}")
+    for distribution, line in zip(DISTRIBUTIONS, TABLE, strict=True)
     for (name, norm), written in zip(((name, norm) for name in WARPS for norm in (1, 2)), line.split(), strict=True)
 ]
 
@@ -51,13 +51,15 @@ def digit(written: str) -> float:
     return 0.51 * 10.0 ** -len(written.partition(".")[2])
 
 
-@pytest.mark.parametrize(("law", "name", "norm", "written"), CHECKED)
-def test_checked_errors(law: tuple[float, float], name: str, norm: float, written: str) -> None:
-    assert true_calibration_error(WARPS[name], law, norm=norm) == pytest.approx(float(written), abs=digit(written))
+@pytest.mark.parametrize(("distribution", "name", "norm", "written"), CHECKED)
+def test_checked_errors(distribution: tuple[float, float], name: str, norm: float, written: str) -> None:
+    assert true_calibration_error(WARPS[name], distribution, norm=norm) == pytest.approx(
+        float(written), abs=digit(written)
+    )
 
 
 @pytest.mark.parametrize(
-    ("metric", "name", "law", "written"),
+    ("metric", "name", "distribution", "written"),
     [
         ("ecd", "temperature", (1, 1), "0.09373048578"),
         ("ecd", "bias", (1, 1), "0.01028773887"),
@@ -65,8 +67,8 @@ def test_checked_errors(law: tuple[float, float], name: str, norm: float, writte
         ("brier", "temperature", (1, 1), "0.2016710462"),
     ],
 )
-def test_checked_values_of_other_metrics(metric: str, name: str, law: Any, written: str) -> None:
-    assert true_value(WARPS[name], law, metric) == pytest.approx(float(written), abs=digit(written))
+def test_checked_values_of_other_metrics(metric: str, name: str, distribution: Any, written: str) -> None:
+    assert true_value(WARPS[name], distribution, metric) == pytest.approx(float(written), abs=digit(written))
 
 
 def test_checked_binned_errors() -> None:
@@ -83,7 +85,7 @@ def test_checked_shift_of_scores_and_prevalence() -> None:
     # E s = .44 and E mu = .2, the new prevalence.
     assert true_value(warp, (2, 2), "esce") == pytest.approx(0.44 - 0.2, abs=1e-13)
     assert true_value(warp, (2, 2), "expected_observed_ratio") == pytest.approx(0.44 / 0.2, abs=1e-12)
-    drawn = make_miscalibrated(200_000, warp=warp, law=(2, 2), rng=1)
+    drawn = make_miscalibrated(200_000, warp=warp, distribution=(2, 2), rng=1)
     assert drawn.y_prob.mean() == pytest.approx(0.44, abs=0.003)
     assert drawn.y_true.mean() == pytest.approx(0.2, abs=0.004)
 
@@ -108,7 +110,7 @@ def test_checked_values_of_three_classes() -> None:
     assert weight @ np.abs(report - truth).sum(axis=1) / 2 == pytest.approx(0.083839881, abs=1e-9)
     assert weight @ (report.max(axis=1) - q.max(axis=1)) == pytest.approx(0.0824512694, abs=1e-10)
     assert weight @ q.max(axis=1) == pytest.approx(11 / 18, abs=1e-12)
-    drawn = make_miscalibrated(200_000, warp=temperature(1.5), law=(1, 1, 1), rng=5)
+    drawn = make_miscalibrated(200_000, warp=temperature(1.5), distribution=(1, 1, 1), rng=5)
     assert drawn.calibration_error() == pytest.approx(0.083839881, abs=4e-4)
     assert cal.esce(drawn.y_true, drawn.y_prob) == pytest.approx(0.0824512694, abs=4e-3)
     assert drawn.truth.max(axis=1).mean() == pytest.approx(11 / 18, abs=2e-3)
@@ -144,15 +146,15 @@ def slowly(warp: str, a: float, b: float, what: str) -> float:
     return float(mp.quad(lambda s: term(s) * density(s), [0, half / 50, half, 1 - half / 50, 1]))
 
 
-@pytest.mark.parametrize("law", [(1, 1), (0.8, 3.5), (7, 4)])
+@pytest.mark.parametrize("distribution", [(1, 1), (0.8, 3.5), (7, 4)])
 @pytest.mark.parametrize("what", ["ece", "esce", "nll", "ecd", "brier"])
 @pytest.mark.parametrize("warp", ["temperature", "bias", "noise", "prior"])
-def test_quadrature_against_mpmath(law: tuple[float, float], what: str, warp: str) -> None:
-    assert true_value(WARPS[warp], law, what) == pytest.approx(slowly(warp, *law, what), abs=2e-11)
+def test_quadrature_against_mpmath(distribution: tuple[float, float], what: str, warp: str) -> None:
+    assert true_value(WARPS[warp], distribution, what) == pytest.approx(slowly(warp, *distribution, what), abs=2e-11)
 
 
 def test_clipped_bump_against_mpmath() -> None:
-    """The law Beta(1/2, 1/2) becomes uniform by s = sin(t)^2; the hill leaves [0, 1] near 1, which the tenth digit shows."""
+    """The distribution Beta(1/2, 1/2) becomes uniform by s = sin(t)^2; the hill leaves [0, 1] near 1, which the tenth digit shows."""
     mp.dps = 30
 
     def free(s: Any) -> Any:
@@ -164,39 +166,41 @@ def test_clipped_bump_against_mpmath() -> None:
     assert true_calibration_error(bump(), (0.5, 0.5)) == pytest.approx(float(slow), abs=1e-14)
 
 
-@pytest.mark.parametrize("law", [(0.05, 0.05), (0.01, 2), (400, 250), (1, 60)])
-def test_laws_that_are_steep_or_narrow(law: tuple[float, float]) -> None:
+@pytest.mark.parametrize("distribution", [(0.05, 0.05), (0.01, 2), (400, 250), (1, 60)])
+def test_laws_that_are_steep_or_narrow(distribution: tuple[float, float]) -> None:
     """Means of known closed form: of the score, and of (1 - 2 s)^2."""
-    a, b = law
+    a, b = distribution
     mean, variance = a / (a + b), a * b / ((a + b) ** 2 * (a + b + 1))
     noise = label_noise(0.25)
-    assert true_value(noise, law, "esce") == pytest.approx(-0.25 * (1 - 2 * mean), abs=1e-11)
+    assert true_value(noise, distribution, "esce") == pytest.approx(-0.25 * (1 - 2 * mean), abs=1e-11)
     expected = 0.25 * math.sqrt((1 - 2 * mean) ** 2 + 4 * variance)
-    assert true_calibration_error(noise, law, norm=2) == pytest.approx(expected, abs=1e-11)
+    assert true_calibration_error(noise, distribution, norm=2) == pytest.approx(expected, abs=1e-11)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("name", WARPS)
-def test_identities(law: tuple[float, float], name: str) -> None:
+def test_identities(distribution: tuple[float, float], name: str) -> None:
     warp = WARPS[name]
-    first, second = true_calibration_error(warp, law), true_calibration_error(warp, law, norm=2)
-    signed, largest = true_value(warp, law, "esce"), true_calibration_error(warp, law, norm=math.inf)
+    first, second = true_calibration_error(warp, distribution), true_calibration_error(warp, distribution, norm=2)
+    signed, largest = true_value(warp, distribution, "esce"), true_calibration_error(warp, distribution, norm=math.inf)
     assert abs(signed) <= first + 1e-12 <= second + 2e-12 <= largest + 3e-12
-    above, below = true_value(warp, law, "abc_above"), true_value(warp, law, "abc_below")
+    above, below = true_value(warp, distribution, "abc_above"), true_value(warp, distribution, "abc_below")
     assert above + below == pytest.approx(first, abs=1e-12)
     assert below - above == pytest.approx(signed, abs=1e-12)
-    assert true_value(warp, law, "rmsce") == second
-    assert true_value(warp, law, "mdca") == pytest.approx(abs(signed))
-    assert true_value(warp, law, "global_squared_bias") == pytest.approx(signed**2)
-    assert true_value(warp, law, "root_brier") == pytest.approx(math.sqrt(true_value(warp, law, "brier")))
-    mad, spread = true_value(warp, law, "ecce_mad"), true_value(warp, law, "ecce_r")
+    assert true_value(warp, distribution, "rmsce") == second
+    assert true_value(warp, distribution, "mdca") == pytest.approx(abs(signed))
+    assert true_value(warp, distribution, "global_squared_bias") == pytest.approx(signed**2)
+    assert true_value(warp, distribution, "root_brier") == pytest.approx(
+        math.sqrt(true_value(warp, distribution, "brier"))
+    )
+    mad, spread = true_value(warp, distribution, "ecce_mad"), true_value(warp, distribution, "ecce_r")
     assert abs(signed) - 1e-12 <= mad <= spread + 1e-12 <= first + 2e-12
     for norm in (1, 2, math.inf):
         # 1, 3, 15 and 60 bins refine each other, which never lowers the error; the limit is the error itself.
-        binned = [true_calibration_error(warp, law, norm=norm, bins=bins) for bins in (1, 3, 15, 60)]
-        finer = [*binned, true_calibration_error(warp, law, norm=norm)]
+        binned = [true_calibration_error(warp, distribution, norm=norm, bins=bins) for bins in (1, 3, 15, 60)]
+        finer = [*binned, true_calibration_error(warp, distribution, norm=norm)]
         assert all(before <= after + 1e-12 for before, after in pairwise(finer))
-    assert true_calibration_error(warp, law, bins=960) == pytest.approx(first, abs=2e-4)
+    assert true_calibration_error(warp, distribution, bins=960) == pytest.approx(first, abs=2e-4)
 
 
 def test_no_warp_no_error() -> None:

@@ -38,19 +38,23 @@ WARPS = {
 
 
 @pytest.mark.parametrize("name", WARPS)
-@pytest.mark.parametrize("law", [(1, 1), (2, 2), (5, 1)])
-def test_metrics_tend_to_the_truth(name: str, law: tuple[float, float]) -> None:
+@pytest.mark.parametrize("distribution", [(1, 1), (2, 2), (5, 1)])
+def test_metrics_tend_to_the_truth(name: str, distribution: tuple[float, float]) -> None:
     warp = WARPS[name]
-    drawn = make_miscalibrated(200_000, warp=warp, law=law, rng=12)
-    assert drawn.calibration_error() == pytest.approx(true_calibration_error(warp, law), abs=1e-3)
-    assert drawn.calibration_error(2) == pytest.approx(true_calibration_error(warp, law, norm=2), abs=1e-3)
+    drawn = make_miscalibrated(200_000, warp=warp, distribution=distribution, rng=12)
+    assert drawn.calibration_error() == pytest.approx(true_calibration_error(warp, distribution), abs=1e-3)
+    assert drawn.calibration_error(2) == pytest.approx(true_calibration_error(warp, distribution, norm=2), abs=1e-3)
     data = drawn.y_true, drawn.y_prob
-    assert cal.ece(*data, bins=15) == pytest.approx(true_calibration_error(warp, law, bins=15), abs=6e-3)
-    assert cal.rmsce(*data, bins=15) == pytest.approx(true_calibration_error(warp, law, bins=15, norm=2), abs=6e-3)
+    assert cal.ece(*data, bins=15) == pytest.approx(true_calibration_error(warp, distribution, bins=15), abs=6e-3)
+    assert cal.rmsce(*data, bins=15) == pytest.approx(
+        true_calibration_error(warp, distribution, bins=15, norm=2), abs=6e-3
+    )
     for metric in ("esce", "brier", "nll", "root_brier", "ecd", "expected_observed_ratio", "global_squared_bias"):
-        assert cal.catalogue[metric](*data) == pytest.approx(true_value(warp, law, metric), abs=0.012), metric
+        assert cal.catalogue[metric](*data) == pytest.approx(true_value(warp, distribution, metric), abs=0.012), metric
     for metric in ("abc_above", "abc_below"):
-        assert cal.catalogue[metric](*data, bins=100) == pytest.approx(true_value(warp, law, metric), abs=8e-3), metric
+        assert cal.catalogue[metric](*data, bins=100) == pytest.approx(
+            true_value(warp, distribution, metric), abs=8e-3
+        ), metric
 
 
 @pytest.mark.parametrize("alpha", [(1, 1, 1), (10, 1, 1)])
@@ -59,7 +63,7 @@ def test_calibrated_by_design(alpha: tuple[float, ...]) -> None:
     sizes = (1_000, 10_000, 100_000)
     found: dict[str, list[float]] = {"ece": [], "vce": [], "uce": []}
     for n in sizes:
-        drawn = make_calibrated(n, law=alpha, rng=7)
+        drawn = make_calibrated(n, distribution=alpha, rng=7)
         for metric, values in found.items():
             values.append(cal.catalogue[metric](drawn.y_true, drawn.y_prob, bins=10))
     for metric in ("ece", "vce"):
@@ -72,32 +76,34 @@ def test_calibrated_by_design(alpha: tuple[float, ...]) -> None:
 
 
 def test_calibrated_predictions_have_the_law_and_labels_asked_for() -> None:
-    two = make_calibrated(100_000, law=(2, 5), rng=3)
+    two = make_calibrated(100_000, distribution=(2, 5), rng=3)
     assert (two.classes, len(two)) == (2, 100_000)
     assert (two.truth == two.y_prob).all()
     assert two.y_prob.mean() == pytest.approx(2 / 7, abs=3e-3)
     assert two.y_prob.var() == pytest.approx(10 / (49 * 8), abs=1e-3)
     assert cal.ece(two.y_true, two.y_prob) < 0.01
-    many = make_calibrated(100_000, law=(3, 1, 1, 0.5), rng=3)
+    many = make_calibrated(100_000, distribution=(3, 1, 1, 0.5), rng=3)
     assert many.y_prob.shape == (100_000, 4)
     assert many.y_prob.mean(axis=0) == pytest.approx(np.array([3, 1, 1, 0.5]) / 5.5, abs=3e-3)
     assert np.bincount(many.y_true) / 100_000 == pytest.approx(np.array([3, 1, 1, 0.5]) / 5.5, abs=5e-3)
     assert cal.cwce(many.y_true, many.y_prob) < 0.01
     assert make_calibrated(10, classes=5, rng=0).y_prob.shape == (10, 5)
-    assert make_calibrated(10, law=0.3, classes=3, rng=0).y_prob.shape == (10, 3)
-    assert make_calibrated(10, law=(1, 1, 1), classes=3, rng=0).y_prob.shape == (10, 3)
-    assert make_calibrated(10, law=0.3, rng=0).y_prob.ndim == 1
+    assert make_calibrated(10, distribution=0.3, classes=3, rng=0).y_prob.shape == (10, 3)
+    assert make_calibrated(10, distribution=(1, 1, 1), classes=3, rng=0).y_prob.shape == (10, 3)
+    assert make_calibrated(10, distribution=0.3, rng=0).y_prob.ndim == 1
 
 
 def test_a_class_of_probability_0_is_never_drawn() -> None:
-    rows = make_miscalibrated(5000, warp=confusion([[0, 1, 0], [0, 0.5, 0.5], [0, 1, 0]]), law=(1, 1, 1), rng=2)
+    rows = make_miscalibrated(
+        5000, warp=confusion([[0, 1, 0], [0, 0.5, 0.5], [0, 1, 0]]), distribution=(1, 1, 1), rng=2
+    )
     assert set(rows.y_true.tolist()) == {1, 2}
     sure = make_miscalibrated(5000, warp=function(lambda s: (s > 0.5).astype(float), bends=(0.5,)), rng=2)
     assert (sure.y_true == (sure.y_prob > 0.5)).all()
 
 
 @pytest.mark.parametrize(
-    ("warp", "law"),
+    ("warp", "distribution"),
     [
         (temperature(2), (1, 1, 1)),
         (softmax_map(0.7, (0.5, 0, -0.5)), (1, 2, 3)),
@@ -106,8 +112,8 @@ def test_a_class_of_probability_0_is_never_drawn() -> None:
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_many_classes_have_the_truth_they_say(warp: Any, law: tuple[float, ...]) -> None:
-    drawn = make_miscalibrated(100_000, warp=warp, law=law, rng=9)
+def test_many_classes_have_the_truth_they_say(warp: Any, distribution: tuple[float, ...]) -> None:
+    drawn = make_miscalibrated(100_000, warp=warp, distribution=distribution, rng=9)
     for values in (drawn.y_prob, drawn.truth):
         assert values.sum(axis=1) == pytest.approx(np.ones(100_000))
     assert cal.cwce(drawn.y_true, drawn.truth) < 0.01  # labels follow the truth
@@ -140,7 +146,9 @@ def test_groups_have_their_own_warps() -> None:
     assert cal.esce(drawn.predictions, where=cal.select.group("high")) == pytest.approx(-0.5 / 6, abs=5e-3)
     assert "groups 2" in repr(drawn)
     assert drawn.calibration_error() == pytest.approx(0.5 / 6, abs=2e-3)
-    many = make_miscalibrated(100, warp=by_group({1: temperature(2), "b": label_noise(0.1)}), law=(1, 1, 1), rng=0)
+    many = make_miscalibrated(
+        100, warp=by_group({1: temperature(2), "b": label_noise(0.1)}), distribution=(1, 1, 1), rng=0
+    )
     assert many.groups is not None
     assert set(many.groups.tolist()) == {1, "b"}
     assert (many.y_prob[many.groups == "b"] != many.truth[many.groups == "b"]).any()
@@ -152,12 +160,12 @@ def test_same_seed_same_bits_and_the_global_state_is_left_alone() -> None:
     np.random.seed(0)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     cases = [
-        lambda rng: make_calibrated(100, law=(2, 3), rng=rng),
+        lambda rng: make_calibrated(100, distribution=(2, 3), rng=rng),
         lambda rng: make_calibrated(100, classes=4, rng=rng),
         lambda rng: make_miscalibrated(100, warp=bump(), rng=rng),
         lambda rng: make_miscalibrated(100, warp=prior_shift(0.5, 0.1, change_law=True), rng=rng),
         lambda rng: make_miscalibrated(100, warp=by_group({"a": bias(1), "b": bias(-1)}), rng=rng),
-        lambda rng: make_miscalibrated(100, warp=softmax_map(2), law=(1, 1, 1), rng=rng),
+        lambda rng: make_miscalibrated(100, warp=softmax_map(2), distribution=(1, 1, 1), rng=rng),
     ]
     for make in cases:
         assert make(5).to_dict() == make(5).to_dict() == make(np.random.default_rng(5)).to_dict()
@@ -170,7 +178,7 @@ def test_same_seed_same_bits_and_the_global_state_is_left_alone() -> None:
 
 def test_known_bits() -> None:
     """A seed written down today must give the same rows tomorrow."""
-    drawn = make_miscalibrated(4, warp=temperature(2), law=(2, 2), rng=2026)
+    drawn = make_miscalibrated(4, warp=temperature(2), distribution=(2, 2), rng=2026)
     generator = np.random.default_rng(2026)
     score = generator.beta(2, 2, 4)
     assert drawn.y_prob.tolist() == score.tolist()
@@ -216,24 +224,27 @@ BAD: list[tuple[str, Any]] = [
     ("n: must be a whole number from 1 up", lambda: make_calibrated(0)),
     ("n: must be a whole number from 1 up", lambda: make_miscalibrated(2.5, warp=bump())),
     ("classes: must be a whole number from 2 up", lambda: make_calibrated(5, classes=1)),
-    ("law: must be two or more positive numbers", lambda: make_calibrated(5, law=(1, 0))),
-    ("law: must be two or more positive numbers", lambda: make_calibrated(5, law=(1,))),
-    ("law: must be two or more positive numbers", lambda: make_calibrated(5, law="beta")),
-    ("law: must be two or more positive numbers", lambda: make_calibrated(5, law=(1, math.inf))),
-    ("law: has 4 numbers, and there are 3 classes", lambda: make_calibrated(5, law=(1, 1, 2, 1), classes=3)),
+    ("distribution: must be two or more positive numbers", lambda: make_calibrated(5, distribution=(1, 0))),
+    ("distribution: must be two or more positive numbers", lambda: make_calibrated(5, distribution=(1,))),
+    ("distribution: must be two or more positive numbers", lambda: make_calibrated(5, distribution="beta")),
+    ("distribution: must be two or more positive numbers", lambda: make_calibrated(5, distribution=(1, math.inf))),
+    (
+        "distribution: has 4 numbers, and there are 3 classes",
+        lambda: make_calibrated(5, distribution=(1, 1, 2, 1), classes=3),
+    ),
     ("rng: must be None, a seed or a Generator", lambda: make_calibrated(5, rng="seed")),
     (
         "warp: must be a warp or a function of the score; got temperature",
         lambda: make_miscalibrated(5, warp=temperature),
     ),
     ("warp: must be a warp or a function of the score; got 1.5", lambda: true_calibration_error(1.5)),
-    ("warp: .* is for two classes", lambda: make_miscalibrated(5, warp=bias(1), law=(1, 1, 1))),
+    ("warp: .* is for two classes", lambda: make_miscalibrated(5, warp=bias(1), distribution=(1, 1, 1))),
     ("warp: must give one number per score", lambda: make_miscalibrated(5, warp=lambda s: s[:2])),
     ("warp: must give probabilities", lambda: make_miscalibrated(5, warp=lambda s: s + 1)),
     ("k: must be a finite number above 0", lambda: temperature(0)),
     ("k: must be a finite number above 0", lambda: softmax_map(-1)),
     ("b: must be one number for each class", lambda: softmax_map(1, "ab")),
-    ("b: must be 3 numbers", lambda: make_miscalibrated(5, warp=softmax_map(1, (0, 1)), law=(1, 1, 1))),
+    ("b: must be 3 numbers", lambda: make_miscalibrated(5, warp=softmax_map(1, (0, 1)), distribution=(1, 1, 1))),
     ("d: must be a number", lambda: bias(math.nan)),
     ("h: must lie in", lambda: bump(2)),
     ("c: must lie in", lambda: bump(0.1, -1)),
@@ -242,17 +253,23 @@ BAD: list[tuple[str, Any]] = [
     ("before: must lie between 0 and 1", lambda: prior_shift(0, 0.5)),
     ("after: must lie between 0 and 1", lambda: prior_shift(0.5, 1)),
     (
-        "before: is 0.4, and scores of this law have mean 0.5",
+        "before: is 0.4, and scores of this distribution have mean 0.5",
         lambda: true_value(prior_shift(0.4, 0.2, change_law=True)),
     ),
     ("matrix: must be square", lambda: confusion([[0.5, 0.4], [0, 1]])),
     ("matrix: must be square", lambda: confusion([[1, 0]])),
     ("matrix: must be square", lambda: confusion("ab")),
-    ("matrix: must have 3 rows", lambda: make_miscalibrated(5, warp=confusion([[1, 0], [0, 1]]), law=(1, 1, 1))),
+    (
+        "matrix: must have 3 rows",
+        lambda: make_miscalibrated(5, warp=confusion([[1, 0], [0, 1]]), distribution=(1, 1, 1)),
+    ),
     ("warps: must map groups to warps", lambda: by_group({})),
     ("warps: of group 'a' must leave", lambda: by_group({"a": by_group({"b": bias(1)})})),
     ("warps: of group 'a' must leave", lambda: by_group({"a": prior_shift(0.5, 0.2, change_law=True)})),
-    ("law: has 3 classes, and the integral is over one score", lambda: true_calibration_error(bump(), (1, 1, 1))),
+    (
+        "distribution: has 3 classes, and the integral is over one score",
+        lambda: true_calibration_error(bump(), (1, 1, 1)),
+    ),
     ("norm: must be a number from 1 up or inf", lambda: true_calibration_error(bump(), norm=0.5)),
     ("bins: must be a whole number from 1 up", lambda: true_calibration_error(bump(), bins=0)),
     ("bins: edges must rise strictly from 0 to 1", lambda: true_calibration_error(bump(), bins=[0, 0.5])),

@@ -194,7 +194,7 @@ def _redrawn(kept: Floats, other: Floats, tpr: float, count: int, seed: int) -> 
     n, m = len(kept), len(other)
     rising, others = np.sort(kept), np.sort(other)
     rng = generator(seed, 0)
-    # The j-th of n draws with replacement is the row at the j-th of n uniform numbers, which has a beta law.
+    # The j-th of n draws with replacement is the row at the j-th of n uniform numbers, which has a beta distribution.
     rank = math.ceil(tpr * n - 1e-9)
     spot = rng.beta(rank, n - rank + 1, count)
     threshold = rising[np.minimum((spot * n).astype(np.intp), n - 1)]

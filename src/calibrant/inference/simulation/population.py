@@ -1,4 +1,4 @@
-"""Population values of a warp and a law by quadrature: what a metric would give with endlessly many rows."""
+"""Population values of a warp and a distribution by quadrature: what a metric would give with endlessly many rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Integrand = Callable[["Points"], Floats]
 
 TOLERANCE = 1e-12
 FEWEST, MOST = 50, 3200
-# Pieces shrink by tens towards 0 and 1 until this little of the law is left beyond the last.
+# Pieces shrink by tens towards 0 and 1 until this little of the distribution is left beyond the last.
 LEFT_OVER = 18
 
 
@@ -41,15 +41,15 @@ class Points:
 class Population:
     """Reported scores that follow Beta(a, b), and the truth of a warp."""
 
-    def __init__(self, warp: Warp, law: tuple[float, float]) -> None:
+    def __init__(self, warp: Warp, distribution: tuple[float, float]) -> None:
         self.warp = warp
-        self.parts = warp.laws(*law)
+        self.parts = warp.distributions(*distribution)
         self.crossings = sign_changes(lambda score: warp.curve(score) - score)
         spread = [mark for part in self.parts for mark in _where_it_lies(part)]
         self.marks = sorted({mark for mark in (*self.crossings, *warp.marks(), *spread) if 0 < mark < 1})
 
     def sums(self, integrand: Integrand, cuts: list[float]) -> Floats:
-        """The integral over the law between each two neighbours of `cuts`; the nodes are doubled until nothing changes."""
+        """The integral over the distribution between each two neighbours of `cuts`; the nodes are doubled until nothing changes."""
         last: Floats | None = None
         count = FEWEST
         while count <= MOST:
@@ -57,7 +57,7 @@ class Population:
             cell = np.searchsorted(cuts, points.score) - 1
             with np.errstate(invalid="ignore", over="ignore"):
                 terms = points.weight * integrand(points)
-            # A weight of 0 stands for less of the law than a double can hold.
+            # A weight of 0 stands for less of the distribution than a double can hold.
             terms = np.where(points.weight > 0, terms, 0)
             found: Floats = np.bincount(np.clip(cell, 0, len(cuts) - 2), terms, len(cuts) - 1).astype(np.float64)
             if last is not None and np.abs(found - last).max() < TOLERANCE:
@@ -66,11 +66,11 @@ class Population:
         raise ArgumentError("warp", "is too rough to integrate", "name where it bends: function(curve, bends=(0.5,))")
 
     def mean(self, integrand: Integrand) -> float:
-        """The mean over the law."""
+        """The mean over the distribution."""
         return math.fsum(self.sums(integrand, [0.0, *self.crossings, 1.0]))
 
     def norm(self, norm: float) -> float:
-        """The norm of truth minus score over the law."""
+        """The norm of truth minus score over the distribution."""
         if norm == math.inf:
             return self._largest_gap()
         return self.mean(lambda at: np.abs(at.gap) ** norm) ** (1 / norm)

@@ -52,7 +52,7 @@ __all__ = [
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-Law = float | Sequence[float]
+Distribution = float | Sequence[float]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,18 +121,18 @@ class Simulation(Record):
         return ["", ""], self._facts()
 
 
-def make_calibrated(n: int, *, law: Law = (1, 1), classes: int = 2, rng: Any = None) -> Simulation:
+def make_calibrated(n: int, *, distribution: Distribution = (1, 1), classes: int = 2, rng: Any = None) -> Simulation:
     """Predictions that are calibrated by construction, under every lens: labels are drawn from the probabilities.
 
     Parameters
     ----------
     n
         Number of rows.
-    law
-        Two classes: a and b of the Beta law of the scores. More: the parameters of a Dirichlet law, one for each class. One
+    distribution
+        Two classes: a and b of the Beta distribution of the scores. More: the parameters of a Dirichlet distribution, one for each class. One
         number serves all classes; below 1 the forecasts are sharp.
     classes
-        Number of classes; a longer `law` says it too.
+        Number of classes; a longer `distribution` says it too.
     rng
         None, a seed or a Generator; the same seed gives the same bits.
 
@@ -141,23 +141,23 @@ def make_calibrated(n: int, *, law: Law = (1, 1), classes: int = 2, rng: Any = N
     >>> import calibrant as cal
     >>> cal.make_calibrated(1000, rng=0)
     Simulation(rows 1,000, classes 2, calibration error 0)
-    >>> cal.make_calibrated(1000, law=0.3, classes=5, rng=0).y_prob.shape
+    >>> cal.make_calibrated(1000, distribution=0.3, classes=5, rng=0).y_prob.shape
     (1000, 5)
     """
-    n, law = check_whole(n, "n"), _law(law, check_whole(classes, "classes", 2))
+    n, distribution = check_whole(n, "n"), _distribution(distribution, check_whole(classes, "classes", 2))
     draw = _generator(rng)
-    if len(law) == 2:
-        score = draw.beta(law[0], law[1], n)
+    if len(distribution) == 2:
+        score = draw.beta(distribution[0], distribution[1], n)
         return Simulation(_labels(score, draw), score, score)
-    rows = draw.dirichlet(law, n)
+    rows = draw.dirichlet(distribution, n)
     return Simulation(_labels(rows, draw), rows, rows)
 
 
-def make_miscalibrated(n: int, *, warp: Any, law: Law = (1, 1), rng: Any = None) -> Simulation:
+def make_miscalibrated(n: int, *, warp: Any, distribution: Distribution = (1, 1), rng: Any = None) -> Simulation:
     """Predictions that are wrong in a known way.
 
-    Two classes: the reported score follows the law and the label is drawn from ``warp.curve(score)``, so the warp is the
-    calibration curve. More classes, by a longer `law`: rows follow the Dirichlet law, and the warp says what is reported and
+    Two classes: the reported score follows the distribution and the label is drawn from ``warp.curve(score)``, so the warp is the
+    calibration curve. More classes, by a longer `distribution`: rows follow the Dirichlet distribution, and the warp says what is reported and
     what is true.
 
     Parameters
@@ -167,8 +167,8 @@ def make_miscalibrated(n: int, *, warp: Any, law: Law = (1, 1), rng: Any = None)
     warp
         One of this module: `temperature`, `bias`, `bump`, `label_noise`, `prior_shift`, `by_group`; for many classes
         `temperature`, `softmax_map`, `label_noise`, `confusion`, `by_group`; or a function from scores to true probabilities.
-    law
-        a and b of the Beta law, or the parameters of a Dirichlet law.
+    distribution
+        a and b of the Beta distribution, or the parameters of a Dirichlet distribution.
     rng
         None, a seed or a Generator; the same seed gives the same bits.
 
@@ -180,8 +180,12 @@ def make_miscalibrated(n: int, *, warp: Any, law: Law = (1, 1), rng: Any = None)
     >>> round(cal.ece(drawn.y_true, drawn.y_prob), 2), round(cal.true_calibration_error(temperature(1.5)), 4)
     (0.06, 0.0587)
     """
-    n, law, warp, draw = check_whole(n, "n"), _law(law), as_warp(warp), _generator(rng)
-    drawn = _scores(n, law[0], law[1], warp, draw) if len(law) == 2 else draw.dirichlet(law, n)
+    n, distribution, warp, draw = check_whole(n, "n"), _distribution(distribution), as_warp(warp), _generator(rng)
+    drawn = (
+        _scores(n, distribution[0], distribution[1], warp, draw)
+        if len(distribution) == 2
+        else draw.dirichlet(distribution, n)
+    )
     if not isinstance(warp, by_group):
         report, truth = _report(warp, drawn)
         return Simulation(_labels(truth, draw), report, truth)
@@ -197,13 +201,13 @@ def make_miscalibrated(n: int, *, warp: Any, law: Law = (1, 1), rng: Any = None)
 
 
 def true_calibration_error(
-    warp: Any, law: Law = (1, 1), *, norm: float = 1, bins: int | Sequence[float] | None = None
+    warp: Any, distribution: Distribution = (1, 1), *, norm: float = 1, bins: int | Sequence[float] | None = None
 ) -> float:
-    """The calibration error that endlessly many rows of a warp and a Beta law would show, by quadrature.
+    """The calibration error that endlessly many rows of a warp and a Beta distribution would show, by quadrature.
 
     Parameters
     ----------
-    warp, law
+    warp, distribution
         As in `make_miscalibrated`, for two classes.
     norm
         Exponent: 1 for the mean of |truth - score|, 2 for the root of the mean square, ``inf`` for the largest.
@@ -217,10 +221,10 @@ def true_calibration_error(
     >>> from calibrant.inference.simulation import label_noise, temperature
     >>> round(cal.true_calibration_error(label_noise(0.1)), 10)
     0.05
-    >>> round(cal.true_calibration_error(temperature(1.5), law=(2, 2), norm=2), 10)
+    >>> round(cal.true_calibration_error(temperature(1.5), distribution=(2, 2), norm=2), 10)
     0.0590748922
     """
-    population, norm = _population(warp, law), check_norm(norm)
+    population, norm = _population(warp, distribution), check_norm(norm)
     if bins is None:
         return population.norm(norm)
     if isinstance(bins, (int, np.integer)) or not isinstance(bins, (Sequence, np.ndarray)):
@@ -229,12 +233,12 @@ def true_calibration_error(
     return population.binned_norm(norm, [float(edge) for edge in Edges(tuple(bins)).edges])
 
 
-def true_value(warp: Any, law: Law = (1, 1), metric: str = "ece") -> float:
-    """What a metric tends to for endlessly many rows of a warp and a Beta law, by quadrature.
+def true_value(warp: Any, distribution: Distribution = (1, 1), metric: str = "ece") -> float:
+    """What a metric tends to for endlessly many rows of a warp and a Beta distribution, by quadrature.
 
     Parameters
     ----------
-    warp, law
+    warp, distribution
         As in `make_miscalibrated`, for two classes.
     metric
         An id of the catalogue: ``"ece"``, ``"rmsce"``, ``"mce"``, ``"esce"``, ``"calibration_in_the_large"``,
@@ -251,31 +255,35 @@ def true_value(warp: Any, law: Law = (1, 1), metric: str = "ece") -> float:
     forms = true_values()
     if metric not in forms:
         raise ArgumentError("metric", f"{metric!r} has no known limit here", f"one of {', '.join(forms)}")
-    return forms[metric](_population(warp, law))
+    return forms[metric](_population(warp, distribution))
 
 
-def _population(warp: Any, law: Law) -> Population:
-    a, *rest = _law(law)
+def _population(warp: Any, distribution: Distribution) -> Population:
+    a, *rest = _distribution(distribution)
     if len(rest) > 1:
         raise ArgumentError(
-            "law", f"has {len(rest) + 1} classes, and the integral is over one score", "simulate instead"
+            "distribution", f"has {len(rest) + 1} classes, and the integral is over one score", "simulate instead"
         )
     return Population(as_warp(warp), (a, rest[0]))
 
 
-def _law(law: Any, classes: int = 2) -> tuple[float, ...]:
-    """Parameters of the Beta or Dirichlet law, one for each class; ones where only the number of classes was given."""
-    values = (law,) * classes if is_number(law) else law
+def _distribution(distribution: Any, classes: int = 2) -> tuple[float, ...]:
+    """Parameters of the Beta or Dirichlet distribution, one for each class; ones where only the number of classes was given."""
+    values = (distribution,) * classes if is_number(distribution) else distribution
     try:
         values = tuple(float(value) for value in values)
     except (TypeError, ValueError):
         values = ()
     if len(values) < 2 or not all(0 < value < math.inf for value in values):
-        raise ArgumentError("law", f"must be two or more positive numbers; got {law!r}", "for example (1, 1)")
+        raise ArgumentError(
+            "distribution", f"must be two or more positive numbers; got {distribution!r}", "for example (1, 1)"
+        )
     if classes > 2 and values == (1.0, 1.0):
         return (1.0,) * classes
     if classes not in (2, len(values)):
-        raise ArgumentError("law", f"has {len(values)} numbers, and there are {classes} classes", "give one per class")
+        raise ArgumentError(
+            "distribution", f"has {len(values)} numbers, and there are {classes} classes", "give one per class"
+        )
     return values
 
 
@@ -288,7 +296,7 @@ def _generator(rng: Any) -> np.random.Generator:
 
 def _scores(n: int, a: float, b: float, warp: Warp, draw: np.random.Generator) -> Floats:
     """Reported scores of two classes: from Beta(a, b), or from the mixture into which the warp turns it."""
-    parts = warp.laws(a, b)
+    parts = warp.distributions(a, b)
     if len(parts) == 1:
         return draw.beta(a, b, n)
     part = draw.choice(len(parts), n, p=[share for share, _, _ in parts])

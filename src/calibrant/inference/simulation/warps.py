@@ -31,7 +31,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Beta = tuple[float, float, float]
-"""A part of a law of scores: its share, and the a and b of Beta(a, b)."""
+"""A part of a distribution of scores: its share, and the a and b of Beta(a, b)."""
 
 
 class Warp:
@@ -45,12 +45,12 @@ class Warp:
         """Scores at which the curve is not smooth, or changes fast."""
         return ()
 
-    def laws(self, a: float, b: float) -> list[Beta]:
-        """The law of the reported scores as a mixture, where the law asked for is Beta(a, b)."""
+    def distributions(self, a: float, b: float) -> list[Beta]:
+        """The distribution of the reported scores as a mixture, where the distribution asked for is Beta(a, b)."""
         return [(1.0, a, b)]
 
     def rows(self, drawn: Floats) -> tuple[Floats, Floats]:
-        """For many classes: the report and the true probabilities, from rows drawn from a Dirichlet law."""
+        """For many classes: the report and the true probabilities, from rows drawn from a Dirichlet distribution."""
         raise ArgumentError(
             "warp", f"{self!r} is for two classes", "use temperature, softmax_map, label_noise, confusion"
         )
@@ -60,7 +60,7 @@ class Warp:
 class temperature(Warp):
     """The truth is sigmoid(logit(s) / k): for k above 1 the report is overconfident, below 1 underconfident.
 
-    For many classes the law is that of the truth q, and the report is softmax(k ln q).
+    For many classes the distribution is that of the truth q, and the report is softmax(k ln q).
     """
 
     k: float
@@ -139,7 +139,7 @@ class prior_shift(Warp):
     """Forecasts calibrated at one prevalence are used at another: the truth moves by the difference of the two in log-odds.
 
     With ``change_law=True`` the scores follow the shift too, as they do when only the mix of the classes changes; `before` is
-    then the mean of the law, or the forecasts would not have been calibrated.
+    then the mean of the distribution, or the forecasts would not have been calibrated.
     """
 
     before: float
@@ -153,13 +153,15 @@ class prior_shift(Warp):
     def curve(self, score: Any) -> Floats:
         return _sigmoid(_logit(score) + math.log(self.after / (1 - self.after) * (1 - self.before) / self.before))
 
-    def laws(self, a: float, b: float) -> list[Beta]:
+    def distributions(self, a: float, b: float) -> list[Beta]:
         if not self.change_law:
             return [(1.0, a, b)]
         mean = a / (a + b)
         if abs(mean - self.before) > 1e-9:
             raise ArgumentError(
-                "before", f"is {self.before:g}, and scores of this law have mean {mean:.6g}", "they must be the same"
+                "before",
+                f"is {self.before:g}, and scores of this distribution have mean {mean:.6g}",
+                "they must be the same",
             )
         # f(s) [s after / before + (1 - s) (1 - after) / (1 - before)] is the mix of the scores of the two classes.
         return [(self.after, a + 1, b), (1 - self.after, a, b + 1)]
@@ -167,7 +169,7 @@ class prior_shift(Warp):
 
 @dataclass(frozen=True)
 class softmax_map(Warp):
-    """For many classes: the truth q follows the law and the report is softmax(k ln q + b), one shift `b` for each class.
+    """For many classes: the truth q follows the distribution and the report is softmax(k ln q + b), one shift `b` for each class.
 
     The report determines q, so the truth given the report is known. Two classes: as `temperature`, with a shift.
     """
@@ -238,7 +240,12 @@ class by_group(Warp):
         made = {name: as_warp(warp) for name, warp in self.warps.items()}
         for name, warp in made.items():
             moves = isinstance(warp, by_group) or (isinstance(warp, prior_shift) and warp.change_law)
-            _check(not moves, "warps", f"of group {name!r} must leave groups and the law of the scores alone", warp)
+            _check(
+                not moves,
+                "warps",
+                f"of group {name!r} must leave groups and the distribution of the scores alone",
+                warp,
+            )
         object.__setattr__(self, "warps", made)
 
     def curve(self, score: Any) -> Floats:

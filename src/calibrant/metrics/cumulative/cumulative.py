@@ -26,7 +26,7 @@ def path_of(view: View) -> Floats:
 
 
 def null_scale(view: View) -> float:
-    """Standard deviation of the end of the path under calibration: the unit of its limit laws."""
+    """Standard deviation of the end of the path under calibration: the unit of its limit distributions."""
     own = view.weights if view.weight_kind != "importance" else view.weights**2
     return math.sqrt(accurate_sum(own * view.variance)) / view.total
 

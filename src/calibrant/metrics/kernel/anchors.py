@@ -35,7 +35,7 @@ class AnchorTest(NamedTuple):
     neighbours: int
     statistic: float
     degrees: int
-    p_value: float
+    pvalue: float
 
 
 def anchor_tests(

@@ -347,4 +347,4 @@ def knn_chi2(
             f"no anchor has two classes that are expected {min_expected} times among its neighbours",
             "pass more rows, or a smaller min_expected",
         )
-    return min(judged, key=lambda test: (test.p_value, -test.statistic)).statistic
+    return min(judged, key=lambda test: (test.pvalue, -test.statistic)).statistic

@@ -335,11 +335,11 @@ def _batch(batch: Any, found: Scores, lenses: tuple[str, ...], scores: bool) -> 
     label = label if label.dtype == np.uint8 else label.astype(np.int64)
     probs = [column.to_numpy(zero_copy_only=False) for column in columns[1 : 1 + len(found.probs)]]
     scored = probs[0] if len(probs) == 1 else np.column_stack(probs)
-    words: dict[str, Any] = {"sum_tolerance": found.tolerance} if len(probs) > 1 else {}
+    keywords: dict[str, Any] = {"sum_tolerance": found.tolerance} if len(probs) > 1 else {}
     if found.group is not None:
-        words["groups"] = columns[-1].to_numpy(zero_copy_only=False)
+        keywords["groups"] = columns[-1].to_numpy(zero_copy_only=False)
     coded = _coded(lenses, found.classes)
-    made = Sketches.of(label, scored, lenses=coded, scores=scores, **words)
+    made = Sketches.of(label, scored, lenses=coded, scores=scores, **keywords)
     return made.renamed(found.classes, dict(zip(coded, lenses, strict=True)))
 
 

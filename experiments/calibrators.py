@@ -2,7 +2,7 @@
 
 Each set of predictions is split in half; a map is fitted to one half, and its loss measured on the other. Run it in the environment
 that `make bench` sets up, with betacal and venn-abers added (packages that are missing are left out, and named); the losses go to
-maps.json, which maps_page.py makes a page of. The predictions lie outside the repository, in the folder that CALIBRANT_DATA names.
+calibrators.json, which calibrators_page.py makes a page of. The predictions lie outside the repository, in the folder that CALIBRANT_DATA names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from experiments.published import data_folder
 Floats = NDArray[np.float64]
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "maps.json"
+RESULTS = HERE / "calibrators.json"
 SEED, MOST_ROWS, MANY_CLASSES, FLOOR = 20_241, 20_000, 20, 1e-12
 # Too slow for many classes: parameters grow with their square, or every row is compared with every other.
 FEW_CLASSES = {"matrix", "dirichlet", "kernel", "consistency", "miscalibration_aware_temperature"}
@@ -119,18 +119,18 @@ def ours(problem: Problem) -> Iterator[dict[str, Any]]:
         try:
             probs = predicted(name, problem)
         except CalibrantError as error:
-            yield {"map": name, "undefined": str(error)}
+            yield {"calibrator": name, "undefined": str(error)}
             continue
         assert probs.shape == problem.test.probs.shape
         assert np.abs(probs.sum(axis=1) - 1).max() <= 1e-12
-        yield {"map": name, "loss": loss(probs, problem.test.labels), "seconds": time.perf_counter() - start}
+        yield {"calibrator": name, "loss": loss(probs, problem.test.labels), "seconds": time.perf_counter() - start}
 
 
 def theirs(problem: Problem) -> Iterator[dict[str, Any]]:
     """The same of the other packages."""
-    from experiments import maps_peers
+    from experiments import calibrators_peers
 
-    for name, package, predict in maps_peers.available(problem.k):
+    for name, package, predict in calibrators_peers.available(problem.k):
         start = time.perf_counter()
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -140,16 +140,16 @@ def theirs(problem: Problem) -> Iterator[dict[str, Any]]:
             value: dict[str, Any] = {"loss": loss(probs, problem.test.labels)}
         except Exception as error:  # another package may fail in any way
             value = {"undefined": f"{type(error).__name__}: {error}"[:200]}
-        yield {"map": name, "package": package, "seconds": time.perf_counter() - start, **value}
+        yield {"calibrator": name, "package": package, "seconds": time.perf_counter() - start, **value}
 
 
 def main(names: list[str]) -> None:
     """Losses of the sets named, or of all."""
-    from experiments import maps_peers
+    from experiments import calibrators_peers
 
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    results["versions"] = maps_peers.versions()
-    print("not installed:", ", ".join(maps_peers.MODULES.keys() - results["versions"].keys()) or "none")
+    results["versions"] = calibrators_peers.versions()
+    print("not installed:", ", ".join(calibrators_peers.MODULES.keys() - results["versions"].keys()) or "none")
     for problem in problems(data_folder(), set(names) or None):
         facts = {"rows": [len(problem.fit.labels), len(problem.test.labels)], "classes": problem.k}
         entry = {**facts, "ours": list(ours(problem)), "theirs": list(theirs(problem))}

@@ -34,7 +34,7 @@ WARM_UP = 10
 EVERY_ROW, GROWTH = 200, 1.02
 # Step of the online Newton method for bets (Cutkosky and Orabona 2018).
 NEWTON_STEP = 2 / (2 - math.log(3))
-# The fit of a beta law by maximum likelihood.
+# The fit of a beta distribution by maximum likelihood.
 TOLERANCE, MOST_STEPS = 1e-6, 20
 SMALLEST, LARGEST = 1e-3, 1e4
 
@@ -69,7 +69,7 @@ def online_bets(outcome: Floats, score: Floats) -> Floats:
 
 
 def beta_fits(point: Floats) -> tuple[Floats, Floats]:
-    """Both parameters of the beta law most likely for the points before each one: all fits at once, by Newton steps."""
+    """Both parameters of the beta distribution most likely for the points before each one: all fits at once, by Newton steps."""
     from scipy.special import digamma, polygamma
 
     count = np.arange(1, len(point))
@@ -98,7 +98,7 @@ def beta_fits(point: Floats) -> tuple[Floats, Floats]:
 
 
 def beta_gains(point: Floats) -> Floats:
-    """Logarithm of the density of each point under the law learnt before it, drawn towards 1 so that a bet is never lost."""
+    """Logarithm of the density of each point under the distribution learnt before it, drawn towards 1 so that a bet is never lost."""
     from scipy.special import betaln
 
     row = np.arange(1, len(point) + 1)

@@ -1,4 +1,4 @@
-"""The page on maps and real predictions, from the numbers in maps.json."""
+"""The page on maps and real predictions, from the numbers in calibrators.json."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "maps.md"
+PAGE = HERE.parent / "docs" / "calibrators.md"
 CLOSE = 1.01
 
 # Why calibrant's loss can be higher than another package's, map by map.
@@ -43,11 +43,11 @@ class Pair(NamedTuple):
 def pairs(losses: dict[str, Any]) -> Iterator[Pair]:
     """Every map on every set where somebody else has it too."""
     for title, entry in losses.items():
-        ours = {row["map"]: row["loss"] for row in entry["ours"] if "loss" in row}
+        ours = {row["calibrator"]: row["loss"] for row in entry["ours"] if "loss" in row}
         theirs: dict[str, list[tuple[float, str]]] = {}
         for row in entry["theirs"]:
             if "loss" in row:
-                theirs.setdefault(row["map"], []).append((row["loss"], row["package"]))
+                theirs.setdefault(row["calibrator"], []).append((row["loss"], row["package"]))
         for name, found in theirs.items():
             if name in ours:
                 yield Pair(name, title, ours[name], *min(found))
@@ -69,7 +69,7 @@ def by_map(found: list[Pair]) -> str:
         within = sum(ratio <= CLOSE for ratio in ratios)
         numbers = [f"{value:.4f}" for value in (min(ratios), statistics.median(ratios), max(ratios))]
         rows.append([f"`{name}`", packages, str(len(of)), str(within), *numbers])
-    return table(["map", "best elsewhere", "sets", "within 1 %", "least ratio", "median", "greatest"], rows)
+    return table(["calibrator", "best elsewhere", "sets", "within 1 %", "least ratio", "median", "greatest"], rows)
 
 
 def exceptions(found: list[Pair]) -> str:
@@ -82,7 +82,7 @@ def exceptions(found: list[Pair]) -> str:
     if not rows:
         return "None."
     reasons = [f"- `{name}`: {REASONS[name]}" for name in dict.fromkeys(p.name for p in found if p.ratio > CLOSE)]
-    head = ["predictions", "map", "calibrant", "best elsewhere", "which", "ratio"]
+    head = ["predictions", "calibrator", "calibrant", "best elsewhere", "which", "ratio"]
     return table(head, rows) + "\n\n" + "\n".join(reasons)
 
 
@@ -94,7 +94,7 @@ def undefined(losses: dict[str, Any]) -> str:
         for row in [*entry["ours"], *entry["theirs"]]
         if "undefined" in row
     ]
-    return table(["predictions", "map", "package", "what it says"], rows) if rows else "None."
+    return table(["predictions", "calibrator", "package", "what it says"], rows) if rows else "None."
 
 
 def times(measured: dict[str, Any]) -> str:
@@ -108,23 +108,25 @@ def times(measured: dict[str, Any]) -> str:
         rows.append(
             [case, f"{own:.2f}", f"{others[fastest]:.2f}", fastest, f"{others[fastest] / own:.1f}", rest or "-"]
         )
-    return table(["map", "calibrant, s", "fastest elsewhere, s", "which", "times as fast", "others, s"], rows)
+    return table(["calibrator", "calibrant, s", "fastest elsewhere, s", "which", "times as fast", "others, s"], rows)
 
 
 def own_losses(losses: dict[str, Any]) -> str:
     """What every map does to the loss of the predictions as they are, in per cent."""
-    names = dict.fromkeys(row["map"] for entry in losses.values() for row in entry["ours"] if row["map"] != "none")
+    names = dict.fromkeys(
+        row["calibrator"] for entry in losses.values() for row in entry["ours"] if row["calibrator"] != "none"
+    )
     rows = []
     for name in names:
         change = []
         for entry in losses.values():
-            of = {row["map"]: row["loss"] for row in entry["ours"] if "loss" in row}
+            of = {row["calibrator"]: row["loss"] for row in entry["ours"] if "loss" in row}
             if name in of:
                 change.append(100 * (of[name] / of["none"] - 1))
         better = sum(value < 0 for value in change)
         numbers = [f"{value:+.1f} %" for value in (min(change), statistics.median(change), max(change))]
         rows.append([f"`{name}`", f"{better} of {len(change)}", *numbers])
-    return table(["map", "lower loss", "best", "median", "worst"], rows)
+    return table(["calibrator", "lower loss", "best", "median", "worst"], rows)
 
 
 def every_pair(found: list[Pair]) -> str:
@@ -133,7 +135,7 @@ def every_pair(found: list[Pair]) -> str:
         [pair.set, f"`{pair.name}`", f"{pair.ours:.5f}", f"{pair.best:.5f}", pair.package, f"{pair.ratio:.4f}"]
         for pair in found
     ]
-    return table(["predictions", "map", "calibrant", "best elsewhere", "which", "ratio"], rows)
+    return table(["predictions", "calibrator", "calibrant", "best elsewhere", "which", "ratio"], rows)
 
 
 def page(results: dict[str, Any]) -> str:
@@ -171,7 +173,7 @@ probabilities. Maps of one score are fitted to each class against the rest, and 
 
 Beside calibrant: {packages}.
 
-`experiments/maps.py` computes the losses, `experiments/maps_times.py` the times, and `experiments/maps_page.py` writes this page.
+`experiments/calibrators.py` computes the losses, `experiments/calibrators_times.py` the times, and `experiments/calibrators_page.py` writes this page.
 
 ## The same map elsewhere
 
@@ -215,7 +217,7 @@ Seconds to fit one half of the rows and to predict the other, median of three tu
 
 def main() -> None:
     """Write the page."""
-    PAGE.write_text(page(json.loads((HERE / "maps.json").read_text())), encoding="utf-8")
+    PAGE.write_text(page(json.loads((HERE / "calibrators.json").read_text())), encoding="utf-8")
 
 
 if __name__ == "__main__":

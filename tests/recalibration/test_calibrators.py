@@ -55,11 +55,11 @@ D = (
 )
 
 
-def at(map, scores):
+def at(calibrator, scores):
     """Probabilities, on the rows fitted on too."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrantWarning)
-        rows = map.predict_proba(np.asarray(scores))
+        rows = calibrator.predict_proba(np.asarray(scores))
     return rows[:, 1] if rows.shape[1] == 2 else rows
 
 
@@ -117,8 +117,8 @@ def test_beta():
 
 def test_quadratic_is_where_the_likelihood_has_no_slope():
     score, y = many(300)
-    map = QuadraticLogit().fit(score, y)
-    rate = at(map, score)
+    calibrator = QuadraticLogit().fit(score, y)
+    rate = at(calibrator, score)
     z = np.log(score / (1 - score))
     assert [(rate - y) @ z**power for power in range(3)] == pytest.approx([0, 0, 0], abs=1e-6)
     with pytest.raises(UndefinedMetricError):
@@ -179,9 +179,11 @@ def test_with_top_shares_in_proportion_and_fills():
 
 
 def test_histogram():
-    map = HistogramBinning(bins=5, binning="equal_width").fit(*B)
-    assert at(map, [0.1, 0.3, 0.5, 0.7, 0.9]) == pytest.approx([0.5, 0, 0.5, 1, 1])
-    assert at(map, [0.2, 0.2 + 1e-12, 0, 1]) == pytest.approx([0.5, 0, 0.5, 1])  # an edge belongs to the bin below
+    calibrator = HistogramBinning(bins=5, binning="equal_width").fit(*B)
+    assert at(calibrator, [0.1, 0.3, 0.5, 0.7, 0.9]) == pytest.approx([0.5, 0, 0.5, 1, 1])
+    assert at(calibrator, [0.2, 0.2 + 1e-12, 0, 1]) == pytest.approx(
+        [0.5, 0, 0.5, 1]
+    )  # an edge belongs to the bin below
     equal_mass = HistogramBinning(bins=5).fit(*B)
     assert at(equal_mass, B[0]) == pytest.approx(np.repeat([0.5, 0, 0.5, 1, 1], 2))
     assert at(equal_mass, [0.2, 0.2 + 1e-12]) == pytest.approx([0.5, 0])
@@ -202,8 +204,8 @@ def test_bins_of_scores_that_are_neighbours_in_floating_point():
     score, y = np.array([0.5]), np.array([0, 1, 0, 1])
     for _ in range(3):
         score = np.append(score, np.nextafter(score[-1], 1))
-    for map in (HistogramBinning(bins=4), VennAbers(), IsotonicCalibration()):
-        rate = at(map.fit(score, y), score)
+    for calibrator in (HistogramBinning(bins=4), VennAbers(), IsotonicCalibration()):
+        rate = at(calibrator.fit(score, y), score)
         assert np.isfinite(rate).all()
     assert at(HistogramBinning(bins=4).fit(score, y), score) == pytest.approx(y)
     low, high = VennAbers().fit(score, y).predict_interval(score)
@@ -215,8 +217,8 @@ def test_top_label_histogram():
     rng = np.random.default_rng(3)
     probs = rng.dirichlet(np.ones(3), 600)
     y = np.array([rng.choice(3, p=row) for row in probs])
-    map = TopLabelHistogramBinning().fit(probs, y)
-    out = at(map, probs)
+    calibrator = TopLabelHistogramBinning().fit(probs, y)
+    out = at(calibrator, probs)
     top = probs.argmax(axis=1)
     for c in range(3):
         rows = np.flatnonzero(top == c)
@@ -271,14 +273,14 @@ def test_near_isotonic_path_solves_its_problem():
 
 
 def test_near_isotonic_ensemble_weighs_by_bic():
-    map = NearIsotonicEnsemble().fit(*B)
+    calibrator = NearIsotonicEnsemble().fit(*B)
     _, fits, bic = near_isotonic_path(np.ones(10), B[1].astype(float))
     for fit, value in zip(fits, bic, strict=True):
         rate = np.clip(fit, 1e-12, 1 - 1e-12)
         loss = -2 * (B[1] @ np.log(rate) + (1 - B[1]) @ np.log(1 - rate))
         assert value == pytest.approx(loss + (1 + (np.diff(fit) != 0).sum()) * math.log(10))
     share = np.exp(-bic / 2)
-    assert at(map, B[0]) == pytest.approx(share @ fits / share.sum(), abs=1e-12)
+    assert at(calibrator, B[0]) == pytest.approx(share @ fits / share.sum(), abs=1e-12)
 
 
 def test_near_isotonic_ensemble_of_many_scores_is_near_the_truth():
@@ -287,8 +289,10 @@ def test_near_isotonic_ensemble_of_many_scores_is_near_the_truth():
 
 
 def test_scaling_binning():
-    map = ScalingBinning(bins=2).fit(*B)
-    assert at(map, [0.1, 0.45, 0.55, 0.9]) == pytest.approx(np.repeat([0.3615045281, 0.8384954719], 2), abs=5e-11)
+    calibrator = ScalingBinning(bins=2).fit(*B)
+    assert at(calibrator, [0.1, 0.45, 0.55, 0.9]) == pytest.approx(
+        np.repeat([0.3615045281, 0.8384954719], 2), abs=5e-11
+    )
     score, y = many(500)
     line = PlattScaling(targets="plain").fit(score, y).curves_[0]
     out = at(ScalingBinning(bins=10).fit(score, y), score)
@@ -301,11 +305,11 @@ def test_scaling_binning():
 
 
 def test_venn_abers():
-    map = VennAbers().fit(*B)
-    low, high = map.predict_interval([0.5, 0.2])
+    calibrator = VennAbers().fit(*B)
+    low, high = calibrator.predict_interval([0.5, 0.2])
     assert low == pytest.approx([1 / 3, 0.25])
     assert high == pytest.approx([2 / 3, 0.5])
-    assert at(map, [0.5, 0.2]) == pytest.approx([0.5, 0.4])
+    assert at(calibrator, [0.5, 0.2]) == pytest.approx([0.5, 0.4])
     brier = VennAbers(rule="brier").fit(*B)
     assert at(brier, [0.5, 0.2]) == pytest.approx([2 / 3 + 1 / 18 - 2 / 9, 0.5 + 1 / 32 - 1 / 8])
 
@@ -343,8 +347,8 @@ def test_venn_abers_of_many_rows():
 
 
 def test_venn_abers_intervals_of_several_classes():
-    map = VennAbers().fit(*D)
-    low, high = map.predict_interval(D[0])
+    calibrator = VennAbers().fit(*D)
+    low, high = calibrator.predict_interval(D[0])
     assert low.shape == high.shape == (8, 3)
     assert (low < high).all()
     single = VennAbers().fit(D[0][:, 1], (D[1] == 1).astype(int)).predict_interval(D[0][:, 1])
@@ -357,10 +361,10 @@ def test_venn_abers_intervals_of_several_classes():
 
 
 def test_prior_shift():
-    map = PriorShift((0.5, 0.3, 0.2), (0.2, 0.3, 0.5)).fit(D[0])
-    assert at(map, D[0][:1])[0] == pytest.approx([0.3835616438, 0.2739726027, 0.3424657534], abs=5e-11)
+    calibrator = PriorShift((0.5, 0.3, 0.2), (0.2, 0.3, 0.5)).fit(D[0])
+    assert at(calibrator, D[0][:1])[0] == pytest.approx([0.3835616438, 0.2739726027, 0.3424657534], abs=5e-11)
     back = PriorShift((0.2, 0.3, 0.5), (0.5, 0.3, 0.2)).fit(D[0])
-    assert at(back, at(map, D[0])) == pytest.approx(D[0], abs=1e-12)
+    assert at(back, at(calibrator, D[0])) == pytest.approx(D[0], abs=1e-12)
     assert at(PriorShift(0.3, 0.6).fit(B[0]), [0.05, 0.55]) == pytest.approx([0.1555555556, 0.8105263158], abs=5e-11)
     assert PriorShift(0.3, "labels").fit(*B).after_[1] == pytest.approx(0.6)
     with pytest.raises(ArgumentError, match="labels"):
@@ -373,7 +377,7 @@ def test_prior_shift_em():
     found = prior_shift_em(D[0], (0.4, 0.3, 0.3))
     assert found.prior == pytest.approx((0.1343505336, 0.3540910475, 0.511558419), abs=5e-10)
     assert found.likelihood_ratio == pytest.approx(0.6795549176, abs=5e-11)
-    assert found.p_value == pytest.approx(0.7119287386, abs=5e-11)
+    assert found.pvalue == pytest.approx(0.7119287386, abs=5e-11)
     edge = prior_shift_em(D[0], (0.5, 0.3, 0.2))
     assert edge.prior == pytest.approx((0, 0.2039539689, 0.7960460311), abs=5e-10)
     assert edge.likelihood_ratio == pytest.approx(4.844687341, abs=5e-10)
@@ -394,7 +398,7 @@ def test_the_test_of_a_prior_knows_weights_by_their_shape_alone():
     plain = prior_shift_em(p, 0.45)
     for scale in (1, 100, 1e-6):
         even = prior_shift_em(p, 0.45, np.full(300, scale))
-        assert even.p_value == pytest.approx(plain.p_value, rel=1e-6)
+        assert even.pvalue == pytest.approx(plain.pvalue, rel=1e-6)
         uneven = prior_shift_em(p, 0.45, scale * weight)
         assert uneven.likelihood_ratio == pytest.approx(prior_shift_em(p, 0.45, weight).likelihood_ratio)
     share = weight / weight.sum()
@@ -403,14 +407,14 @@ def test_the_test_of_a_prior_knows_weights_by_their_shape_alone():
     assert prior_shift_em(p, 0.45, weight).likelihood_ratio == pytest.approx(2 * gain / (share @ share))
     assert prior_shift_em(p, 0.45, counts=np.full(300, 3)).likelihood_ratio == pytest.approx(3 * plain.likelihood_ratio)
     some = np.where(np.arange(300) < 200, weight, 0)
-    assert prior_shift_em(p, 0.45, some).p_value == pytest.approx(prior_shift_em(p[:200], 0.45, weight[:200]).p_value)
+    assert prior_shift_em(p, 0.45, some).pvalue == pytest.approx(prior_shift_em(p[:200], 0.45, weight[:200]).pvalue)
 
 
 def test_offset():
     assert OffsetAdjustment(target=0.5).fit(A[0]).offset_[1] == pytest.approx(-0.3402275803, abs=5e-11)
-    map = OffsetAdjustment(target=0.3).fit(B[0])
-    assert map.offset_[1] == pytest.approx(-1.254310855, abs=5e-10)
-    assert at(map, B[0]).mean() == pytest.approx(0.3, abs=1e-12)
+    calibrator = OffsetAdjustment(target=0.3).fit(B[0])
+    assert calibrator.offset_[1] == pytest.approx(-1.254310855, abs=5e-10)
+    assert at(calibrator, B[0]).mean() == pytest.approx(0.3, abs=1e-12)
     assert at(OffsetAdjustment().fit(*B), B[0]).sum() == pytest.approx(6, abs=1e-10)
     assert at(OffsetAdjustment(offset=math.log(2)).fit(B[0]), [0.5]) == pytest.approx([2 / 3])
     assert at(OffsetAdjustment().fit(*D), D[0]).mean(axis=0) == pytest.approx(np.array([2, 3, 3]) / 8, abs=1e-8)
@@ -432,10 +436,10 @@ def test_offset():
     ],
 )
 def test_miscalibration_aware_temperature(centre, factor, temperatures):
-    map = MiscalibrationAwareTemperature(centre=centre).fit(*D)
-    assert map.factor_ == factor
-    assert map.miscalibration_ == pytest.approx([-0.0235766667, 0.1613887797, -0.1632230491], abs=5e-11)
-    assert map.temperature_ == pytest.approx(temperatures, abs=5e-11)
+    calibrator = MiscalibrationAwareTemperature(centre=centre).fit(*D)
+    assert calibrator.factor_ == factor
+    assert calibrator.miscalibration_ == pytest.approx([-0.0235766667, 0.1613887797, -0.1632230491], abs=5e-11)
+    assert calibrator.temperature_ == pytest.approx(temperatures, abs=5e-11)
 
 
 def test_intra_order_preserving_of_one_piece_is_temperature_scaling():
@@ -477,14 +481,14 @@ def test_consistency_strength_is_likeliest(noise):
     rng = np.random.default_rng(6)
     probs = rng.dirichlet(np.ones(3), 300)
     y = np.array([rng.choice(3, p=row) for row in probs])
-    map = ConsistencyCalibration(noise=noise).fit(probs, y)
+    calibrator = ConsistencyCalibration(noise=noise).fit(probs, y)
 
     def loss(strength):
         shares = winning_shares(np.log(probs), strength, noise)
         return -np.log(np.maximum(shares[np.arange(300), y], 1e-12)).mean()
 
-    around = map.strength_ * np.exp(np.linspace(-0.3, 0.3, 61))
-    assert loss(map.strength_) <= min(loss(s) for s in around) + 1e-9
+    around = calibrator.strength_ * np.exp(np.linspace(-0.3, 0.3, 61))
+    assert loss(calibrator.strength_) <= min(loss(s) for s in around) + 1e-9
     assert at(ConsistencyCalibration(noise=noise, strength=0.5).fit(probs, y), probs) == pytest.approx(
         winning_shares(np.log(probs), 0.5, noise)
     )
@@ -496,58 +500,60 @@ def test_consistency_strength_is_likeliest(noise):
 def test_group_calibration_is_a_map_for_each_group():
     score, y = many(400)
     groups = np.where(np.arange(400) % 3 == 0, "a", "b")
-    map = GroupCalibration(PlattScaling()).fit(score, y, groups=groups)
-    assert "groups_=[" in repr(map)
+    calibrator = GroupCalibration(PlattScaling()).fit(score, y, groups=groups)
+    assert "groups_=[" in repr(calibrator)
     new = np.linspace(0.05, 0.95, 10)
     for name in "ab":
         alone = PlattScaling().fit(score[groups == name], y[groups == name])
-        assert map.predict_proba(new, np.full(10, name)) == pytest.approx(alone.predict_proba(new), abs=1e-12)
+        assert calibrator.predict_proba(new, np.full(10, name)) == pytest.approx(alone.predict_proba(new), abs=1e-12)
     with pytest.raises(GroupError, match="'c'"):
-        map.predict_proba(new, np.full(10, "c"))
+        calibrator.predict_proba(new, np.full(10, "c"))
     with pytest.raises(GroupError, match="needed"):
-        map.predict_proba(new)
+        calibrator.predict_proba(new)
     together = GroupCalibration(PlattScaling(), unseen="together").fit(score, y, groups=groups)
     whole = PlattScaling().fit(score, y)
     assert together.predict_proba(new, np.full(10, "c")) == pytest.approx(whole.predict_proba(new))
-    assert (map.predict(new, np.full(10, "a")) == map.predict_proba(new, np.full(10, "a")).argmax(axis=1)).all()
+    assert (
+        calibrator.predict(new, np.full(10, "a")) == calibrator.predict_proba(new, np.full(10, "a")).argmax(axis=1)
+    ).all()
 
 
 def test_group_calibration_names_the_group_that_fails():
     score, y = many(100)
     groups = np.where(y == 1, "all", "none")
-    map = GroupCalibration(BetaCalibration())
+    calibrator = GroupCalibration(BetaCalibration())
     with pytest.raises(GroupError, match=r"'all'.*class 0 has no rows"):
-        map.fit(score, y, groups=groups)
+        calibrator.fit(score, y, groups=groups)
 
 
 def test_multicalibration_leaves_chance_alone():
     groups = np.arange(10) % 2
-    map = MultiCalibration(levels=1, min_size=1, held_out=0).fit(*B, groups=groups)
-    assert len(map.shifts_) == 0
-    assert map.predict_proba([0.3, 0.6], [0, 1])[:, 1] == pytest.approx([0.3, 0.6])
+    calibrator = MultiCalibration(levels=1, min_size=1, held_out=0).fit(*B, groups=groups)
+    assert len(calibrator.shifts_) == 0
+    assert calibrator.predict_proba([0.3, 0.6], [0, 1])[:, 1] == pytest.approx([0.3, 0.6])
 
 
 def test_multicalibration_step_solves_its_equation():
     # Twenty copies of each row make the deviation of the even rows too large for chance.
     score, y = np.repeat(B[0], 20), np.repeat(B[1], 20)
     groups = np.repeat(np.arange(10) % 2, 20)
-    map = MultiCalibration(levels=1, min_size=1, held_out=0, max_rounds=1).fit(score, y, groups=groups)
-    _, group, level = map.steps_[0]
+    calibrator = MultiCalibration(levels=1, min_size=1, held_out=0, max_rounds=1).fit(score, y, groups=groups)
+    _, group, level = calibrator.steps_[0]
     assert (group, level) == (1, 0)  # column 0 is all rows
     even = B[0][::2]
-    moved = map.predict_proba(even, np.zeros(5, int))[:, 1]
+    moved = calibrator.predict_proba(even, np.zeros(5, int))[:, 1]
     wanted = (100 * B[1][::2].mean() + even.mean()) / 101
     assert moved.mean() == pytest.approx(wanted, abs=1e-12)
-    assert map.predict_proba([0.3, 0.6], [1, 1])[:, 1] == pytest.approx([0.3, 0.6])
+    assert calibrator.predict_proba([0.3, 0.6], [1, 1])[:, 1] == pytest.approx([0.3, 0.6])
 
 
 def test_multicalibration_step_without_the_extra_row():
     for rows, shift in ((slice(0, None, 2), 0.9171678997), (slice(1, None, 2), 0.2995826343)):
         copies = 200_000  # one row more among so many does not show
         counts = np.full(5, copies)
-        map = MultiCalibration(levels=1, min_size=1, held_out=0, max_rounds=1, alpha=0.5)
-        map.fit(B[0][rows], B[1][rows], counts=counts, groups=np.zeros(5, int))
-        assert map.shifts_[0] == pytest.approx(shift, abs=1e-5)
+        calibrator = MultiCalibration(levels=1, min_size=1, held_out=0, max_rounds=1, alpha=0.5)
+        calibrator.fit(B[0][rows], B[1][rows], counts=counts, groups=np.zeros(5, int))
+        assert calibrator.shifts_[0] == pytest.approx(shift, abs=1e-5)
 
 
 def test_multicalibration_repairs_a_group():
@@ -556,8 +562,8 @@ def test_multicalibration_repairs_a_group():
     groups = rng.integers(0, 3, 6000)
     odds = np.log(score / (1 - score)) + np.array([-1.0, 0.0, 1.0])[groups]
     y = (rng.random(6000) < 1 / (1 + np.exp(-odds))).astype(int)
-    map = MultiCalibration().fit(score[:4000], y[:4000], groups=groups[:4000])
-    rate = map.predict_proba(score[4000:], groups[4000:])[:, 1]
+    calibrator = MultiCalibration().fit(score[:4000], y[:4000], groups=groups[:4000])
+    rate = calibrator.predict_proba(score[4000:], groups[4000:])[:, 1]
     before, after = ([abs((p - y[4000:])[groups[4000:] == g].mean()) for g in range(3)] for p in (score[4000:], rate))
     assert max(after) < 0.06 < 0.12 < max(before)
     masks = groups[:, None] == np.arange(3)

@@ -1,4 +1,4 @@
-"""Seconds to fit a map and to predict with it, here and in other packages that fit the same one; added to maps.json.
+"""Seconds to fit a map and to predict with it, here and in other packages that fit the same one; added to calibrators.json.
 
 Contenders take turns in one process, and the median of the turns counts, so that what else runs on the machine meets all alike.
 """
@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
-from experiments import maps_peers as peers
-from experiments.maps import RESULTS
+from experiments import calibrators_peers as peers
+from experiments.calibrators import RESULTS
 
 Array = NDArray[Any]
 Call = Callable[[Array, Array], Any]
