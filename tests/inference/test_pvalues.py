@@ -307,7 +307,9 @@ def test_the_smallest_p_value_keeps_its_level_by_exchangeability() -> None:
         for own in range(draws + 1):
             null = np.delete(table, own, axis=0)
             asked = [
-                metric_tests.TestInput(m, {}, [], table[own, i], alpha, "two-sided" if m.signed else "greater", draws, 0)
+                metric_tests.TestInput(
+                    m, {}, [], table[own, i], alpha, "two-sided" if m.signed else "greater", draws, 0
+                )
                 for i, m in enumerate(asked_of)
             ]
             pvalues = np.array([compared_with_draws(a, null[:, i]).pvalue for i, a in enumerate(asked)])

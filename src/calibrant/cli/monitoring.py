@@ -331,6 +331,6 @@ def _show(found: MonitorStatus) -> None:
     told = [note for note in (found.waiting, *found.notes) if note]
     newest = found.last_closed
     if newest is not None:
-        told += [] if newest.scores.reading is None else [f"{newest.window}: {newest.scores.reading.keywords}"]
+        told += [] if newest.scores.reading is None else [f"{newest.window}: {newest.scores.reading.words}"]
         told += [f"{newest.window}: {newest.accuracy_words}"] if newest.accuracy_words else []
     print_lines(["", *told] if told else [])

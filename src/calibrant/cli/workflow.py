@@ -32,7 +32,7 @@ from ..reporting.content import BeforeAfter, Change
 from ..reporting.plain import changes_table
 from ..reporting.repairs import repairs_of
 from ..reporting.thresholding import with_choice
-from ..reporting.keywords import level_text, percent
+from ..reporting.words import level_text, percent
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
 from ..util.version import __version__

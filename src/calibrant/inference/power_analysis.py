@@ -283,7 +283,7 @@ def _analytic(
         note = "a lower bound: the formula counts one way of crossing"
     note = "; ".join(filter(None, [note, not_used(unused, "a formula gives the power")]))
     high = 1.0 if plan.is_bound else found
-    return PowerResult(case.name, n, found, found, high, case.alpha, case.words, "analytic", target, note=note)
+    return PowerResult(case.name, n, found, found, high, case.alpha, case.keywords, "analytic", target, note=note)
 
 
 class _Draws:
@@ -360,7 +360,9 @@ class _Draws:
         case = self.case
         note = "" if self.own[n] or case.metric is None else "against values drawn with right scores"
         share = hits / repeats
-        return PowerResult(case.name, n, share, low, high, case.alpha, case.words, "simulated", target, repeats, note)
+        return PowerResult(
+            case.name, n, share, low, high, case.alpha, case.keywords, "simulated", target, repeats, note
+        )
 
 
 def _search(draws: _Draws, target: float, repeats: int) -> PowerResult:

@@ -1,4 +1,4 @@
-"""Keywords that functions share, and the decorator that answers an unknown one."""
+"""Keywords that functions share: their documentation, and the decorators that insert it and answer an unknown keyword."""
 
 from __future__ import annotations
 
@@ -13,15 +13,174 @@ from ..input.predictions import Predictions
 if TYPE_CHECKING:
     from ..metrics.registry import Metric
 
-__all__ = ["PREDICTION_KEYWORDS", "VIEW_KEYWORDS", "check_keywords", "checks_keywords", "unknown_keyword"]
+__all__ = [
+    "PREDICTION_KEYWORDS",
+    "SHARED",
+    "VIEW_KEYWORDS",
+    "check_keywords",
+    "checks_keywords",
+    "documents_keywords",
+    "shared_entry",
+    "unknown_keyword",
+]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 VIEW_KEYWORDS = ("lens", "where", "combine", "class_weight")
-
-
 PREDICTION_KEYWORDS = tuple(Predictions.__init__.__kwdefaults__ or {})
+
+# Parameters that many functions share: type and description as they stand in every docstring. A docstring that names one of them
+# on a line of its own, without type or text, gets the entry from here; ``**keywords`` becomes all keywords of `Predictions`.
+SHARED = {
+    "y_true": (
+        "array-like of shape (N,), frame, Predictions, View or Sketch",
+        """Observed labels: class indices, booleans, -1 and 1, class names, or one-hot rows. A frame whose columns `label` and
+`prob` name, or an object that already holds labels and probabilities; `y_prob` is then left out.""",
+    ),
+    "y_prob": (
+        "array-like of shape (N,) or (N, K), optional",
+        """Predicted probabilities: of the positive class, or one column per class. Lists, NumPy arrays, pandas, polars, pyarrow and
+torch objects are accepted and matched by position.""",
+    ),
+    "label": ("str, optional", "Column of the frame `y_true` that holds the labels."),
+    "prob": (
+        "str or list of str, optional",
+        """Columns of the frame `y_true` that hold the probabilities; a pattern such as ``"p_*"`` is allowed.""",
+    ),
+    "sample_weight": (
+        "array-like of shape (N,) or str, optional",
+        "Importance weight of each row, or its column in the frame; only ratios matter.",
+    ),
+    "counts": (
+        "array-like of shape (N,) or str, optional",
+        "Number of identical rows that each row represents; excludes `sample_weight`.",
+    ),
+    "groups": ("array-like of shape (N,) or str, optional", "Group of each row, or its column in the frame."),
+    "features": (
+        "array-like of shape (N, d) or list of str, optional",
+        "Numeric features of each row, for metrics that use them.",
+    ),
+    "classes": ("sequence, optional", "Class names in the order of the columns of `y_prob`."),
+    "pos_label": ("object, optional", "Label of the positive class of a binary problem."),
+    "input": (
+        '{"prob", "logit", "confidence"}, default "prob"',
+        """What `y_prob` holds: probabilities, logits, or the confidence of the predicted class (`y_true` then states whether the
+prediction was correct). It is never inferred.""",
+    ),
+    "soft": ("bool, default False", "Whether `y_true` holds class probabilities instead of classes."),
+    "multilabel": ("bool, default False", "Whether each column of `y_prob` is an independent binary problem."),
+    "normalize": ("bool, default False", "Whether to rescale each row of `y_prob` to sum to 1."),
+    "clip": ("bool, default False", "Whether to clip probabilities to [0, 1]."),
+    "sum_tolerance": (
+        "float, optional",
+        "Largest accepted deviation of a row sum from 1; by default it follows the precision of the data.",
+    ),
+    "lens": (
+        'str or Lens, default "auto"',
+        """Which binary event of the predictions is evaluated: ``"binary"``, ``"top_label"``, ``"classwise"``, ``"class:NAME"``,
+``"rank:2"``, or a lens such as ``top_k(5)``. ``"auto"`` takes the positive class of two, else the top label.""",
+    ),
+    "where": (
+        "array-like of bool or Selection, optional",
+        "Rows to use: a boolean mask, or a selection such as ``select.output(low=0.9)``.",
+    ),
+    "combine": (
+        '{"mean", "sum", "max", "prevalence"}, optional',
+        "How the values of several classes are combined.",
+    ),
+    "class_weight": (
+        "array-like of shape (K,), optional",
+        """Weight of each class, for ``combine="mean"`` or ``"sum"``.""",
+    ),
+    "metric": (
+        "str or Metric",
+        "Identifier or alias of a metric; its options, such as ``bins=``, are accepted as keywords.",
+    ),
+    "level": ("float, default 0.95", "Confidence level of the interval."),
+    "alpha": ("float, default 0.05", "Significance level of the test."),
+    "n_resamples": ("int", "Number of resamples."),
+    "rng": (
+        "None, int or numpy.random.Generator, optional",
+        "Seed or random generator. The same seed gives the same result with any number of workers.",
+    ),
+    "workers": ("int, optional", "Number of threads; by default one per processor."),
+    "ax": ("matplotlib.axes.Axes, optional", "Axes to draw into; by default a new figure."),
+}
+
+
+def shared_entry(name: str) -> list[str]:
+    """The lines of a shared parameter in a docstring."""
+    kind, text = SHARED[name]
+    return [f"{name} : {kind}", *(f"    {line}" for line in text.split("\n"))]
+
+
+def documents_keywords(
+    *, taken: Sequence[str] = PREDICTION_KEYWORDS, view: Sequence[str] = ()
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Make the signature and the docstring of a function show the keywords that it passes on.
+
+    Parameters
+    ----------
+    taken : sequence of str
+        Keywords of `Predictions` that ``**keywords`` accepts.
+    view : sequence of str
+        Keywords of views that it accepts.
+
+    Returns
+    -------
+    callable
+        The decorator.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        inner = inspect.unwrap(function)
+        own = inspect.signature(inner)
+        passed = [word for word in (*view, *taken) if word not in own.parameters]
+        variable = [each for each in own.parameters.values() if each.kind is each.VAR_KEYWORD]
+        if variable:
+            given = inspect.signature(Predictions.__init__).parameters
+            more = [
+                given[word].replace(kind=inspect.Parameter.KEYWORD_ONLY)
+                if word in given
+                else inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any")
+                for word in passed
+            ]
+            rest = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
+            options = variable if _has_options(inner.__doc__, variable[0].name) else []
+            function.__signature__ = own.replace(parameters=[*rest, *more, *options])  # type: ignore[attr-defined]
+        if function.__doc__:
+            function.__doc__ = _filled(function.__doc__, variable[0].name if variable else "", passed)
+        return function
+
+    return decorate
+
+
+def _has_options(doc: str | None, variable: str) -> bool:
+    """Whether the docstring describes ``**keywords`` as more than the keywords of predictions: options of a metric."""
+    lines = [line.strip() for line in (doc or "").split("\n")]
+    place = lines.index(f"**{variable}") if f"**{variable}" in lines else -1
+    return 0 <= place < len(lines) - 1 and bool(lines[place + 1])
+
+
+def _filled(doc: str, variable: str, passed: Sequence[str]) -> str:
+    """A docstring in which bare names of shared parameters have their type and text."""
+    lines = inspect.cleandoc(doc).split("\n")
+    if "Parameters" not in lines:
+        return doc
+    start = lines.index("Parameters") + 2
+    end = next((i - 1 for i in range(start, len(lines)) if lines[i] and set(lines[i]) == {"-"}), len(lines))
+    filled: list[str] = []
+    for line in lines[start:end]:
+        if line in SHARED:
+            filled += shared_entry(line)
+        elif variable and line == f"**{variable}":
+            filled += [each for word in passed for each in shared_entry(word)]
+            if _has_options(doc, variable):
+                filled.append(line)
+        else:
+            filled.append(line)
+    return "\n".join([*lines[:start], *filled, *lines[end:]])
 
 
 # What users of other packages type, and the word here.
@@ -116,7 +275,7 @@ def checks_keywords(
                 check_keywords(function, keywords, *metrics, taken=taken, view=view)
             return function(*args, **keywords)
 
-        return call
+        return documents_keywords(taken=taken, view=view if table is not None else ())(call)
 
     return decorate
 
