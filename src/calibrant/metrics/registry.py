@@ -406,11 +406,6 @@ class Metric(Facts):
         fill("tests of metrics")
         return tuple(OWN_TESTS.get(self.id, ()))
 
-    @property
-    def has_test(self) -> bool:
-        """Whether `assess` knows a test of this metric beside simulation."""
-        return bool(self.tests)
-
     def _above(self, options: Mapping[str, Any]) -> Above:
         """Which deviation a value above the ideal shows under these options."""
         if all(
@@ -448,7 +443,7 @@ class Metric(Facts):
     def to_dict(self) -> dict[str, Any]:
         """The catalogue entry as plain values."""
         facts = [fact.name for fact in fields(Facts)]
-        further = ("has_test", "tests", "recommended", "reference", "summary", "base")
+        further = ("tests", "recommended", "reference", "summary", "base")
         return {name: getattr(self, name) for name in ("id", "name", "aliases", *facts, *further)}
 
     def __repr__(self) -> str:
@@ -528,7 +523,9 @@ class Catalogue(Mapping[str, Metric]):
         return len(self._metrics)
 
     def find(self, text: str = "", **criteria: Any) -> list[Metric]:
-        """Metrics whose entry has these values; a tuple field matches if it holds the value, `text` is searched everywhere.
+        """Metrics whose entry has these values; a tuple field matches if it holds the value, or with a bool if it holds any.
+
+        `text` is searched everywhere.
 
         >>> import calibrant as cal
         >>> [m.id for m in cal.catalogue.find(proper="strictly")]
@@ -542,6 +539,8 @@ class Catalogue(Mapping[str, Metric]):
         def fits(entry: dict[str, Any]) -> bool:
             for name, wanted in criteria.items():
                 value = entry[name]
+                if isinstance(value, tuple) and isinstance(wanted, bool):
+                    value = bool(value)
                 if value != wanted and not (isinstance(value, tuple) and name != "range" and wanted in value):
                     return False
             return text.lower() in " ".join(map(str, entry.values())).lower()
