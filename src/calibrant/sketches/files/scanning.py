@@ -1,4 +1,4 @@
-"""scan: from files of any size to Sketches, in bounded memory."""
+"""Sketches from files of any size, in bounded memory."""
 
 from __future__ import annotations
 
@@ -57,33 +57,61 @@ def scan(
     engine: Engine = "auto",
     progress: Callable[[int], None] | None = None,
 ) -> Sketches:
-    """Read files of any size once and keep what every score metric needs.
+    """Summarize prediction files of any size in one pass.
+
+    The files are read once in bounded memory; the result replaces labels and probabilities in the metrics of scores, `evaluate`,
+    `assess`, `interval`, the figures and the report.
 
     Parameters
     ----------
-    source
-        A path, a pattern such as ``"preds/*.parquet"``, or a list of them: CSV, TSV, Parquet, JSON lines, or a DuckDB database. A file
-        that is named twice is read once.
-    label, prob
-        Names of the columns; found by their usual names where not given. `prob` is the probability of the positive class, a list of
-        columns with one probability for each class, a pattern such as ``"p_*"``, or one column that holds a list. Of two columns the
-        second is of the positive class, unless their names tell it, as ``p_yes, p_no`` and ``p_1, p_0`` do.
-    by
-        Column of groups, each of which gets sketches of its own.
-    where
-        Which rows, as one SQL expression.
-    classes
-        The classes, in the order of the columns; the negative one first where there are two. Otherwise as the columns are named, where
-        labels are text (``p_cat, p_dog``), else 0, 1, ...
-    lenses, scores
-        As for `Sketches.of`.
-    format, table
-        Kind of the files where their names do not say; table of a database.
-    engine
-        ``"arrow"`` streams batches to compiled loops (needs pyarrow), ``"sql"`` lets DuckDB do all of it; ``"auto"`` takes the first
-        where it can. Both give the same bits.
-    progress
+    source : path-like, str or sequence of these
+        Path, pattern such as ``"preds/*.parquet"``, or a list of them: CSV, TSV, Parquet, JSON lines, or a DuckDB database. A file that
+        matches twice is read once.
+    label : str, optional
+        Column of the labels; by default recognized by its name.
+    prob : str or sequence of str, optional
+        Column of the probability of the positive class, columns of one probability per class, a pattern such as ``"p_*"``, or a column
+        of lists; by default recognized by name. Of two columns the second belongs to the positive class, unless the names indicate
+        otherwise, as in ``p_yes, p_no`` and ``p_1, p_0``.
+    by : str, optional
+        Column of groups; each group has sketches of its own.
+    where : str, optional
+        SQL expression that selects rows.
+    classes : sequence, optional
+        Class names in the order of the columns, for two classes the negative one first. By default taken from the names of the columns
+        if labels are text (``p_cat, p_dog``), else 0, 1, ...
+    lenses : iterable of str, optional
+        Lenses to keep a sketch of; see `Sketches.of`.
+    scores : bool, default True
+        Whether to keep the sums over whole rows that `brier`, `nll` and `ecd` need.
+    format : str, optional
+        Format of the files, if their names do not indicate it.
+    table : str, optional
+        Table of a database.
+    engine : {"auto", "arrow", "sql"}, default "auto"
+        ``"arrow"`` streams batches into compiled loops and needs pyarrow; ``"sql"`` computes the sums in DuckDB. Both give identical results.
+        ``"auto"`` uses ``"arrow"`` if pyarrow is installed.
+    progress : callable, optional
         Called with the number of rows read so far.
+
+    Returns
+    -------
+    Sketches
+        Sketches of all rows, and of each group.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read or holds no rows.
+    ArgumentError
+        If a column, class or option is invalid; invalid values are reported with their file and row.
+    MissingDependencyError
+        If DuckDB, or pyarrow for ``engine="arrow"``, is not installed.
+
+    See Also
+    --------
+    Sketches.of : Sketches of data in memory.
+    calibrant.spark.sketch : Sketches of a Spark DataFrame.
 
     Examples
     --------
