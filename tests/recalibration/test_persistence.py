@@ -305,4 +305,4 @@ def test_the_map_of_every_group_is_looked_at(tmp_path: Path) -> None:
         each.predict_proba(NEW[2], np.arange(60) % 3).tobytes()
     )
     with pytest.raises(cal.FileError, match="no valid map"):
-        load(changed(path, lambda d: d["content"]["fitted"]["maps_"]["tuple"].__setitem__(2, True)))
+        load(changed(path, lambda d: d["content"]["fitted"]["calibrators_"]["tuple"].__setitem__(2, True)))
