@@ -259,7 +259,7 @@ def _asked(
 ) -> TestInput:
     views = metric.views(source, **view_words(metric, options))
     if any(view.is_soft for view in views):
-        raise UndefinedMetricError("assess", "needs hard labels, and these are soft")
+        raise UndefinedMetricError("assess", "is not defined for soft labels")
     words = {word: value for word, value in options.items() if word != "lens"}
     value = metric.of_views(views, **words)
     side = alternative or ("two-sided" if metric.proper == "strictly" else metric.alternative)
