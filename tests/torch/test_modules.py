@@ -514,7 +514,7 @@ def test_what_is_no_module_or_no_map_is_named() -> None:
         ct.VectorModule(1)
     with pytest.raises(ArgumentError, match="input: must be 'prob' or 'logit'"):
         ct.VectorModule(3, input="logits")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="temperature: must be a finite number above 0"):
+    with pytest.raises(ArgumentError, match="temperature: must be a positive finite number"):
         ct.TemperatureModule(temperature=0)
     with pytest.raises(ArgumentError, match="off_diagonal"):
         ct.MatrixModule(3, off_diagonal=-1)

@@ -333,5 +333,5 @@ def test_labels_of_answers_are_checked() -> None:
 def test_numbers_of_numpy_are_numbers() -> None:
     assert ct.TemperatureModule(temperature=np.float32(2)).temperature == pytest.approx(2)
     assert ct.MatrixModule(3, off_diagonal=np.float32(0.5)).off_diagonal == 0.5
-    with pytest.raises(ArgumentError, match="temperature: must be a finite number above 0; got True"):
+    with pytest.raises(ArgumentError, match="temperature: must be a positive finite number; got True"):
         ct.TemperatureModule(temperature=True)

@@ -80,10 +80,10 @@ class KDTree:
 
     def __post_init__(self) -> None:
         if not (is_number(self.gamma) and 0 < self.gamma <= 1):
-            raise ArgumentError("gamma", f"must lie above 0 and at most at 1; got {self.gamma!r}", "for example 0.1")
+            raise ArgumentError("gamma", f"must be in (0, 1]; got {self.gamma!r}", "for example 0.1")
         if isinstance(self.min_size, bool) or not isinstance(self.min_size, (int, np.integer)) or self.min_size < 1:
             raise ArgumentError(
-                "min_size", f"must be a whole number from 1 up; got {self.min_size!r}", "for example 10"
+                "min_size", f"must be an integer of at least 1; got {self.min_size!r}", "for example 10"
             )
 
     def cells(self, view: VectorView) -> tuple[NDArray[np.intp], int]:

@@ -190,9 +190,9 @@ def check_bins(bins: Any, edges: bool = True) -> int:
     """A number of bins, as an int from 1 up; `edges` says whether edges could have stood in its place."""
     if isinstance(bins, (bool, np.bool_)) or not isinstance(bins, (int, np.integer)):
         instead = ", or rising edges from 0 to 1" if edges else ""
-        raise ArgumentError("bins", f"must be a whole number from 1 up{instead}; got {bins!r}")
+        raise ArgumentError("bins", f"must be an integer of at least 1{instead}; got {bins!r}")
     if bins < 1:
-        raise ArgumentError("bins", f"must be a whole number from 1 up; got {bins}")
+        raise ArgumentError("bins", f"must be an integer of at least 1; got {bins}")
     if bins > 10_000_000:
         raise ArgumentError("bins", f"must be at most 10 000 000; got {bins}")
     return int(bins)

@@ -362,7 +362,7 @@ def knots_of(groups: Groups, knots: int | Sequence[float], x: Floats, ends: tupl
     except (TypeError, ValueError):
         given = np.empty(0)
     if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
-        raise ArgumentError("knots", f"must be a whole number from 0 up, or rising numbers; got {knots!r}")
+        raise ArgumentError("knots", f"must be a non-negative integer, or rising numbers; got {knots!r}")
     return given
 
 

@@ -203,7 +203,7 @@ def check_share(value: Any, argument: str) -> float:
 def check_cost(value: Any, argument: str) -> float:
     """A finite number from 0 up."""
     if not (is_number(value) and 0 <= value < np.inf):
-        raise ArgumentError(argument, f"must be a finite number from 0 up; got {value!r}")
+        raise ArgumentError(argument, f"must be a finite non-negative number; got {value!r}")
     return float(value)
 
 

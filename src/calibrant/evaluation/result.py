@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ..errors import ArgumentError, CalibrantError
+from ..errors import ArgumentError, CalibrantError, InPython
 from ..metrics.registry import Metric, catalogue
 from ..util.results import Result as Base
 from ..util.results import html_table, number, percent, text_table
@@ -109,6 +109,8 @@ class Result:
     """How often chance alone gives such a value, where that was asked for."""
     note: str = ""
     """What to know about the interval or the p-value, or why there is none."""
+    error: CalibrantError | None = field(default=None, repr=False, compare=False)
+    """The error that `reason` is the text of."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,9 @@ class Evaluation(Base):
                 if result.value is None:
                     raise CalibrantError(wanted, result.reason)
                 return result.value
-        raise ArgumentError("metric", f"{wanted!r} was not evaluated", f"evaluate(..., metrics=[{wanted!r}])")
+        raise ArgumentError(
+            "metric", f"{wanted!r} was not evaluated", InPython(f"call evaluate(..., metrics=[{wanted!r}])")
+        )
 
     def _fields(self) -> dict[str, Any]:
         header = {**vars(self.header), "direction": self.header.direction, "event": self.header.event}
@@ -147,7 +151,8 @@ class Evaluation(Base):
         """One row for each metric and group; all rows are the group `name_of_all`."""
         parts = [(str(name), part) for name, part in [(self.name_of_all, self), *self.groups.items()]]
         rows = [{"group": name, "n": part.header.n, **vars(result)} for name, part in parts for result in part.results]
-        return {key: [row[key] for row in rows] for key in ("group", "n", *Result.__dataclass_fields__)}
+        columns = [column.name for column in fields(Result) if column.repr]
+        return {key: [row[key] for row in rows] for key in ("group", "n", *columns)}
 
     @property
     def name_of_all(self) -> str:

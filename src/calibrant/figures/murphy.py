@@ -196,7 +196,7 @@ def _view(source: Source, lens: str | Lens) -> View:
     if len(views) > 1 or isinstance(view, VectorView):
         raise LensError("lens", f"{view.lens!r} is more than one yes-or-no question", "use 'top_label' or 'class:NAME'")
     if view.is_soft:
-        raise UndefinedMetricError("murphy_diagram", "needs hard labels, and these are soft")
+        raise UndefinedMetricError("murphy_diagram", "is not defined for soft labels")
     return view
 
 

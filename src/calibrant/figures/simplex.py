@@ -318,7 +318,7 @@ def _single(view: VectorView, most: int) -> tuple[Floats, Floats, Floats]:
 def _cells(view: VectorView, bins: int, least: Any) -> tuple[Floats, Floats, Floats]:
     """Mean probabilities, outcome rates and weight of each cell that has enough rows."""
     if isinstance(least, bool) or not isinstance(least, (int, float, np.integer, np.floating)) or not least >= 0:
-        raise ArgumentError("least", f"must be a number from 0 up; got {least!r}")
+        raise ArgumentError("least", f"must be a non-negative number; got {least!r}")
     cell, count = SimplexGrid(bins).cells(view)
     block = view.block(0, view.n)
     each = row_weights(view)

@@ -290,7 +290,7 @@ def _settings(metric: Metric, over: Any, values: Any, options: dict[str, Any]) -
         raise ArgumentError("values", f"must be the settings of {over}, one or more; got {values!r}")
     settings = values.tolist() if isinstance(values, np.ndarray) else list(values)
     if over == "fraction" and not all(is_number(value) and 0 < value <= 1 for value in settings):
-        raise ArgumentError("values", f"must lie above 0 and at most at 1 for over='fraction'; got {settings!r}")
+        raise ArgumentError("values", f"must be in (0, 1] for over='fraction'; got {settings!r}")
     return tuple(sorted(set(settings)) if all(is_number(value) for value in settings) else settings)
 
 

@@ -120,7 +120,7 @@ def _ecd(asked: TestInput) -> TestOutcome:
     variance = accurate_sum(_squares(view) * view.each_row(_log_variance))
     unit = math.sqrt(variance) / view.total
     if unit == 0:
-        raise UndefinedMetricError("ecd", "every forecast is sure or uniform, so nothing could vary by chance")
+        raise UndefinedMetricError("ecd", "every forecast is sure or uniform, so the statistic has no variance")
     return normal_found(asked, asked.statistic / unit, in_units_of(unit), NORMAL)
 
 
@@ -139,7 +139,7 @@ def _mean_calibration(asked: TestInput) -> TestOutcome:
     spread = math.sqrt(accurate_sum(_squares(view) * view.score * (1 - view.score)))
     total = accurate_sum(view.weights * (view.score - view.outcome))
     if spread == 0:
-        raise UndefinedMetricError(asked.metric.id, "every score is 0 or 1, so nothing could vary by chance")
+        raise UndefinedMetricError(asked.metric.id, "every score is 0 or 1, so the statistic has no variance")
     is_shift = asked.options.get("form") == "logit"
     sign = -1 if is_shift else 1  # a shift up is needed where scores are too low
     at = in_units_of(spread / view.total)

@@ -213,7 +213,7 @@ def view_to_test(name: str, y_true: Any, y_prob: Any, lens: Any, where: Any, key
     if len(views) > 1 or isinstance(views[0], VectorView):
         raise LensError("lens", f"{name} tests one question at a time", one_question(source))
     if views[0].is_soft:
-        raise UndefinedMetricError(name, "needs hard labels, and these are soft")
+        raise UndefinedMetricError(name, "is not defined for soft labels")
     refuse_importance(views[0], name, "drop them, or use assess(metric='cox_slope', method='sandwich')")
     return views[0]
 

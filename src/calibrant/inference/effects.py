@@ -158,7 +158,7 @@ def plan_of(case: Case, method: str) -> Plan | None:
     if KNOWN_PLANS[case.name] is not _linear_plan and case.alternative != "greater":
         raise ArgumentError("alternative", f"of {case.name} is 'greater'; got {case.alternative!r}", "drop it")
     if not (case.at.share * case.at.score * (1 - case.at.score)).any():
-        raise UndefinedMetricError(case.name, "every score is 0 or 1, so nothing could vary by chance")
+        raise UndefinedMetricError(case.name, "every score is 0 or 1, so the statistic has no variance")
     return KNOWN_PLANS[case.name](case)
 
 

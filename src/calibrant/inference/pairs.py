@@ -383,5 +383,5 @@ def _mean_embedding_sample(asked: TestInput) -> TestOutcome:
 def _embedding_found(asked: TestInput, drift: Floats, spread: Floats) -> TestOutcome:
     statistic, rank = quadratic_form(drift, spread)
     if rank == 0 or not np.diag(spread).max() > 0:
-        raise UndefinedMetricError("ucme", "every prediction is sure, so nothing could vary by chance")
+        raise UndefinedMetricError("ucme", "every prediction is sure, so the statistic has no variance")
     return chi_square_found(asked, statistic, rank, is_the_metric=False)

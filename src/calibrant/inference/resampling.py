@@ -73,7 +73,7 @@ def seed_of(rng: Any) -> int:
         return int(rng.integers(2**63))
     if is_number(rng) and int(rng) == rng and rng >= 0:
         return int(rng)
-    raise ArgumentError("rng", f"must be None, a whole number from 0 up, or a numpy Generator; got {rng!r}")
+    raise ArgumentError("rng", f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}")
 
 
 def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]:

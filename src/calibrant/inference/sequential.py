@@ -437,7 +437,7 @@ def one_view(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: d
     if len(views) > 1:
         raise LensError("lens", f"gives {len(views)} views, and {who} reads one", "use 'class:NAME' or 'top_label'")
     if views[0].is_soft:
-        raise UndefinedMetricError(who, "needs hard labels, and these are soft")
+        raise UndefinedMetricError(who, "is not defined for soft labels")
     return views[0]
 
 

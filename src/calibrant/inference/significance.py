@@ -364,7 +364,7 @@ def _asked(
 ) -> TestInput:
     views = metric.views(source, **view_keywords(metric, options))
     if any(view.is_soft for view in views):
-        raise UndefinedMetricError("assess", "needs hard labels, and these are soft")
+        raise UndefinedMetricError("assess", "is not defined for soft labels")
     keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
     value = metric.of_views(views, **keywords)
     side = alternative or ("two-sided" if metric.proper == "strictly" else metric.alternative)

@@ -105,7 +105,7 @@ def _floats(value: Any, argument: str, finite: bool = True) -> Floats:
     bad = ~np.isfinite(array) if finite else np.isnan(array) | (array == np.inf)
     if bad.any():
         row = int(np.argwhere(np.atleast_1d(bad))[0][0])
-        raise InputError(argument, f"row {row} holds a value that is not finite", "drop or repair the row", row=row)
+        raise InputError(argument, f"row {row} holds a value that is not finite", "drop or correct the row", row=row)
     return array
 
 
@@ -136,7 +136,7 @@ def _squared_errors(x: Any, mean: Any, cov: Any) -> tuple[Floats, int]:
         root = np.linalg.cholesky(spread)
     except np.linalg.LinAlgError:
         bad = next(row for row, matrix in enumerate(spread) if not _is_positive_definite(matrix))
-        raise InputError("cov", f"row {bad} is not positive definite", "drop or repair the row", row=bad) from None
+        raise InputError("cov", f"row {bad} is not positive definite", "drop or correct the row", row=bad) from None
     with np.errstate(over="ignore"):
         whitened = np.linalg.solve(root, (truth - estimate)[..., None])[..., 0]
         return np.square(whitened).sum(axis=1), d

@@ -184,7 +184,7 @@ def _filled(doc: str, variable: str, passed: Sequence[str]) -> str:
 
 
 # What users of other packages type, and the word here.
-FOREIGN = {
+OTHER_SPELLINGS = {
     "n_bins": "bins",
     "num_bins": "bins",
     "nbins": "bins",
@@ -208,7 +208,7 @@ FOREIGN = {
     "from_logits": 'input="logit"',
     "logits": 'input="logit"',
     "average": "combine",
-    "num_classes": "nothing: the number of classes is read from y_prob",
+    "num_classes": "drop it; the number of classes is inferred from y_prob",
     "seed": "rng",
     "cv": "folds",
     "n_splits": "folds",
@@ -228,17 +228,19 @@ def unknown_keyword(owner: str, word: str, value: Any, known: Sequence[str]) -> 
     near = get_close_matches(word, known, 1)
     level = next((other for other in LEVELS if word in LEVELS and other in known), "")
     if level:
-        hint = f"here it is {level}" + (f" = 1 - {word}" if "alpha" in (word, level) else "")
-    elif word in FOREIGN and (FOREIGN[word].split()[0] in known or " " in FOREIGN[word] or "=" in FOREIGN[word]):
-        hint = f"here it is {FOREIGN[word]}"
+        hint = f"use {level}" + (f" = 1 - {word}" if "alpha" in (word, level) else "")
+    elif word in OTHER_SPELLINGS and (
+        OTHER_SPELLINGS[word].split()[0] in known or " " in OTHER_SPELLINGS[word] or "=" in OTHER_SPELLINGS[word]
+    ):
+        hint = OTHER_SPELLINGS[word] if OTHER_SPELLINGS[word].startswith("drop it") else f"use {OTHER_SPELLINGS[word]}"
         swaps = {"uniform": "'equal_width'", "quantile": "'equal_mass'", "equal-mass": "'equal_mass'"}
-        if FOREIGN[word] == "binning" and value in swaps:
-            hint = f"here it is binning={swaps[value]}"
+        if OTHER_SPELLINGS[word] == "binning" and value in swaps:
+            hint = f"use binning={swaps[value]}"
     elif near:
         hint = f"did you mean {near[0]!r}?"
     else:
-        hint = f"{owner} takes {', '.join(known)}"
-    return UnknownArgumentError(word, f"is no argument of {owner}", hint)
+        hint = f"{owner} accepts {', '.join(known)}"
+    return UnknownArgumentError(word, f"unexpected keyword of {owner}", hint)
 
 
 def checks_keywords(

@@ -387,7 +387,7 @@ def _whole(value: Any, lens: str) -> int:
         number = 0
     if isinstance(value, bool) or number < 1 or number != float(value):
         raise LensError(
-            "lens", f"{lens!r} needs a whole number from 1 up; got {value!r}", f"for example {_EXAMPLES[lens]!r}"
+            "lens", f"{lens!r} needs an integer of at least 1; got {value!r}", f"for example {_EXAMPLES[lens]!r}"
         )
     return number
 

@@ -150,7 +150,7 @@ def mce(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_co
 def gaps_of_full_bins(table: BinTable, min_count: float) -> Floats:
     """Distances between confidence and accuracy of the bins that hold at least `min_count` rows, and any at all."""
     if not (is_number(min_count) and min_count >= 0):
-        raise ArgumentError("min_count", f"must be a number from 0 up; got {min_count!r}")
+        raise ArgumentError("min_count", f"must be a non-negative number; got {min_count!r}")
     # Importance has no unit (scaling it changes nothing), so only counts can say that a row stands for several.
     size = table.rows if table.weight_kind == "importance" else table.weight
     kept = ~table.empty & (size >= min_count)

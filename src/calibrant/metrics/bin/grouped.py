@@ -91,7 +91,7 @@ def pce(
     weight = np.ones(len(cells)) if partition_weight is None else np.asarray(partition_weight, dtype=np.float64)
     if weight.shape != (len(cells),) or not (weight >= 0).all() or not 0 < weight.sum() < math.inf:
         raise ArgumentError(
-            "partition_weight", f"must be {len(cells)} numbers from 0 up, not all zero", "one per partition"
+            "partition_weight", f"must be {len(cells)} non-negative numbers, not all zero", "one per partition"
         )
     return math.fsum(w * cell_error(view, cell) for w, cell in zip(weight.tolist(), cells, strict=True)) / float(
         weight.sum()

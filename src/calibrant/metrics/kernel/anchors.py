@@ -53,7 +53,7 @@ def anchor_tests(
             raise ArgumentError(name, f"must lie between 0 and 1; got {value!r}")
     check_positive(eps, "eps")
     if not 0 <= min_expected < math.inf:
-        raise ArgumentError("min_expected", f"must be a finite number from 0 up; got {min_expected!r}")
+        raise ArgumentError("min_expected", f"must be a finite non-negative number; got {min_expected!r}")
     assert view.labels is not None
     place, code = distinct_rows(np.concatenate([block.probs for _, block in view.blocks()]))
     size: Floats = np.bincount(code, view.weights).astype(np.float64)

@@ -115,7 +115,7 @@ def bkde(
     if debiased is not None and exponent != 2:
         raise ArgumentError("debiased", "is an estimator of squared distances", "pass norm=2")
     if debiased is not None and view.is_soft:
-        raise UndefinedMetricError("debiased", "needs hard labels, and these are soft")
+        raise UndefinedMetricError("debiased", "is not defined for soft labels")
     check_company(view, 2 if debiased is None else 3)
     score, ties = tie_groups(view)
     probs = np.column_stack([1 - score, score])

@@ -90,7 +90,7 @@ def klce(
         features = standardised(features, weights)
     if isinstance(bandwidth, str):
         if bandwidth not in ("median", "kite"):
-            raise ArgumentError("bandwidth", f"must be 'median', 'kite' or a number above 0; got {bandwidth!r}")
+            raise ArgumentError("bandwidth", f"must be 'median', 'kite' or a positive number; got {bandwidth!r}")
         width = median_distance(features, weights, importance) if bandwidth == "median" else 0.1
         score_bandwidth = 0.1 if bandwidth == "kite" else score_bandwidth
     else:

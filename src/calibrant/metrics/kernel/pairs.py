@@ -186,7 +186,7 @@ def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any
     scale = (1.0 if two else 0.5) if distance == "tv" else (math.sqrt(2) if two else 1.0)
     if isinstance(bandwidth, str):
         if bandwidth != "median":
-            raise ArgumentError("bandwidth", f"must be 'median' or a number above 0; got {bandwidth!r}")
+            raise ArgumentError("bandwidth", f"must be 'median' or a positive number; got {bandwidth!r}")
         return Kernel(shape, metric, scale, _median_distance(cloud, metric, scale))
     return Kernel(shape, metric, scale, check_positive(bandwidth, "bandwidth"))
 
