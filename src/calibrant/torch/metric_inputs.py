@@ -1,4 +1,4 @@
-"""What metric objects are given: arguments and tensors, checked by shape and kind and laid out as rows, and how rows are refused."""
+"""Arguments and tensors of metric objects: checked by shape and type, arranged as rows; the errors for invalid rows."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ..errors import (
 from ..util.checks import check_whole
 from .sketching import NEVER, Block, Plan
 
-__all__ = ["as_rows", "check_arguments", "check_lenses", "refusal_of"]
+__all__ = ["as_rows", "check_arguments", "check_lenses", "fault_error"]
 
 
 def as_rows(preds: Any, target: Any, groups: Any, plan: Plan) -> Block:
-    """Tensors as rows, without a copy where their strides allow; nothing is read from the device."""
+    """Tensors as rows, without copying where their strides allow it and without reading from the device."""
     _check_tensors(preds, target)
     if plan.classes is None:
         shape = tuple(preds.shape)
@@ -81,7 +81,7 @@ def _groups(groups: Any, target: Tensor, plan: Plan, shape: tuple[int, int]) -> 
 def check_arguments(
     num_classes: Any, input: Any, ignore_index: Any, num_groups: Any
 ) -> tuple[int | None, int | None, int | None]:
-    """Numbers of classes, the label to ignore and number of groups, as plain integers."""
+    """Number of classes, label to ignore and number of groups, as plain integers."""
     if input not in ("prob", "logit"):
         raise ArgumentError("input", f"must be 'prob' or 'logit'; got {input!r}", "the scale is said, never guessed")
     if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, (int, np.integer))):
@@ -94,7 +94,7 @@ def check_arguments(
 
 
 def check_lenses(lenses: Iterable[str] | str | None, num_classes: int | None) -> tuple[str, ...]:
-    """Names of the lenses that are asked for."""
+    """Names of the requested lenses."""
     known: tuple[str, ...] = ("binary",) if num_classes is None else ("top_label", "classwise")
     if num_classes == 2:
         known = ("binary", *known)
@@ -110,8 +110,8 @@ def check_lenses(lenses: Iterable[str] | str | None, num_classes: int | None) ->
     return names
 
 
-def refusal_of(faults: list[int], first: int, input: str) -> CalibrantError:
-    """The error for rows that could not be counted."""
+def fault_error(faults: list[int], first: int, input: str) -> CalibrantError:
+    """The error for invalid rows."""
     _, nan, outside, wrong_sum, label, group = faults
     found = {
         "hold NaN": nan,

@@ -1,4 +1,4 @@
-"""What goes into a model and what comes out of it: batches taken apart, one of several outputs chosen."""
+"""Inputs and outputs of models: unpacking of batches, and the choice among several outputs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LABEL_KEYS = ("labels", "label", "targets", "target", "y")
 
 
 def chosen_output(given: Any, output: Output) -> Tensor:
-    """The logits among what a model returned; nothing is guessed where several could be meant."""
+    """The logits among the outputs of a model; ambiguous outputs raise."""
     if output is None:
         found = _only(given)
     elif callable(output):
@@ -86,7 +86,7 @@ def _kind(value: Any) -> str:
 
 
 def unpacked(batch: Any, unpack: Unpack, number: int) -> tuple[Any, Any]:
-    """What the model gets, and the labels."""
+    """Inputs of the model, and labels."""
     if unpack is not None:
         return unpack(batch)
     if isinstance(batch, Mapping):
@@ -105,7 +105,7 @@ def unpacked(batch: Any, unpack: Unpack, number: int) -> tuple[Any, Any]:
 
 
 def label_tensor(labels: Any, number: int) -> Tensor:
-    """The labels of a batch as a tensor of their own."""
+    """The labels of a batch as a copied tensor."""
     if not isinstance(labels, Tensor):
         try:
             labels = torch.as_tensor(np.asarray(labels))
@@ -128,12 +128,12 @@ def _described(labels: Any) -> str:
 
 
 def own_copy(tensor: Tensor) -> Tensor:
-    """The numbers on the CPU, in memory that nobody else writes to."""
+    """A copy on the CPU."""
     return tensor.detach().to("cpu", copy=True)
 
 
 def arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """How a model is called: a mapping gives keywords, a tuple or list several arguments, anything else one."""
+    """Arguments of a model: keywords from a mapping, several from a tuple or list, else one."""
     if isinstance(inputs, Mapping):
         return (), dict(inputs)
     if isinstance(inputs, (tuple, list)):
@@ -142,14 +142,14 @@ def arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def row_counts(positional: tuple[Any, ...], named: Mapping[str, Any]) -> list[int]:
-    """How many rows each tensor has that a model is called with; one dimension of fractions is the features of a single row."""
+    """Number of rows of each input tensor; a floating-point tensor of one dimension is a single row."""
     given = [one for one in (*positional, *named.values()) if isinstance(one, Tensor) and one.ndim]
     rows = [one.shape[0] for one in given if one.ndim > 1 or not one.is_floating_point()]
     return rows if rows or not given else [1]
 
 
 def moved(value: Any, device: torch.device | None) -> Any:
-    """The same structure with its tensors on a device."""
+    """The same structure with its tensors moved to a device."""
     if device is None:
         return value
     if isinstance(value, Tensor):

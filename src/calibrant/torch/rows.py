@@ -1,4 +1,4 @@
-"""Tensors checked and read as calibrators for arrays read arrays: logits, labels, weights, in no less than single precision."""
+"""Logits, labels and weights as checked tensors, read as the calibrators for arrays read theirs; in single precision or better."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ __all__ = [
     "without_autocast",
 ]
 
-# Numbers in a block: large enough to fill a device, small enough for several copies of it.
+# Entries per block: enough to occupy a device, few enough for several copies.
 BLOCK = 1 << 24
 LOG_SMALLEST = math.log(SMALLEST)
 
 
 def wide(device: torch.device) -> torch.dtype:
-    """The widest float of a device: double, where it has one."""
+    """The widest floating-point type of a device: double where supported."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 def at_least_single(tensor: Tensor) -> Tensor:
-    """Half precision as float32; what is wider stays."""
+    """Half precision converted to float32; wider types unchanged."""
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
@@ -61,7 +61,7 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
 
 
 def check_logits(logits: Any, classes: int | None = None, argument: str = "logits") -> None:
-    """Raise unless this is a floating tensor whose last dimension is the classes; nothing is read from the device."""
+    """Raise unless this is a floating-point tensor whose last axis is the classes; nothing is read from the device."""
     if not isinstance(logits, Tensor):
         raise InputTypeError(
             argument, f"must be a torch tensor; got {type(logits).__name__}", "use torch.as_tensor(...)"
@@ -97,7 +97,7 @@ def classes_last(logits: Tensor, classes: int | None) -> Tensor:
 
 
 def as_given(calibrated: Tensor) -> Tensor:
-    """The classes back on axis 1, where they came from."""
+    """Move the classes back to axis 1."""
     return calibrated if calibrated.ndim <= 2 else calibrated.movedim(-1, 1)
 
 
@@ -107,9 +107,9 @@ def softmax_of_classes(logits: Tensor) -> Tensor:
 
 
 def as_classes(output: Tensor, argument: str = "output", *, rows: Sequence[int] = ()) -> Tensor:
-    """(N, K) logits; a single output z of each row is the log-odds of the second class, and gives the columns 0 and z.
+    """(N, K) logits; a single output z per row is the log odds of the second class, and becomes the columns 0 and z.
 
-    Where it is known how many rows went in, as many single outputs must come out: the logits of one row are no rows.
+    If `rows` gives the numbers of input rows, a vector must have one of these lengths; otherwise it would be the logits of one row.
     """
     if output.ndim == 1 and rows and not any(output.shape[0] == count for count in rows):
         raise ShapeError(
@@ -137,7 +137,7 @@ def as_classes(output: Tensor, argument: str = "output", *, rows: Sequence[int] 
 
 
 def as_numbers(labels: Any, argument: str) -> Tensor:
-    """Class numbers in any common form as a tensor; names are refused."""
+    """Class indices in any common form as a tensor; class names raise."""
     remedy = "number the classes from 0 up, in the order of the columns"
     if isinstance(labels, Tensor):
         if labels.is_complex():
@@ -156,7 +156,7 @@ def as_numbers(labels: Any, argument: str) -> Tensor:
 
 
 def read_labels(labels: Any, rows: int, classes: int, *, argument: str = "labels") -> Tensor:
-    """Class numbers as int64, one for each row."""
+    """Class indices as int64, one per row."""
     labels = as_numbers(labels, argument)
     if labels.ndim > 1 and labels.shape == (rows, classes):
         raise ShapeError(
@@ -182,14 +182,14 @@ def read_labels(labels: Any, rows: int, classes: int, *, argument: str = "labels
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """What a module is fitted on: finite logits in the widest float of their device, labels, and weights that sum to 1."""
+    """Training data of a module: finite logits in the widest type of their device, labels, and weights that sum to 1."""
 
     logits: Tensor
     labels: Tensor
     weight: Tensor
     kind: WeightKind
     effective_size: float
-    """How many rows the weights are worth."""
+    """Effective number of rows of the weights."""
     total: float
 
     @classmethod
@@ -218,7 +218,7 @@ class TrainingRows:
         total = float(weight.sum())
         size = total if kind == "counts" else total**2 / float(np.square(weight).sum())
         given = torch.as_tensor(weight, device=z.device).to(z.dtype)
-        kept = given > 0  # a row without weight is no row
+        kept = given > 0  # rows of weight 0 are left out
         return cls(z[kept], codes[kept], given[kept] / given.sum(), kind, size, total)
 
 
@@ -227,7 +227,7 @@ def _on_host(weight: Any) -> Any:
 
 
 def check_flat(logits: Any) -> None:
-    """Raise for dense outputs where rows are needed: of these the last axis is a width, and no row of classes."""
+    """Raise for dense outputs where (N, K) is needed: their last axis is not the classes."""
     if isinstance(logits, Tensor) and logits.ndim > 2:
         raise ShapeError(
             "logits",
@@ -237,20 +237,20 @@ def check_flat(logits: Any) -> None:
 
 
 def of_probabilities(rows: TrainingRows) -> TrainingRows:
-    """The same rows as logarithms of their probabilities, as a map of probabilities reads them."""
+    """The same rows with log-probabilities as logits, as calibrators with ``input="prob"`` read them."""
     logs = torch.log_softmax(rows.logits, dim=1).clamp(min=LOG_SMALLEST)
     return replace(rows, logits=logs)
 
 
 def absent_classes(rows: TrainingRows) -> str:
-    """Which classes have no rows, in words; empty where all have some."""
+    """The classes without rows as text; empty if there are none."""
     k = rows.logits.shape[1]
     absent = torch.nonzero(torch.bincount(rows.labels, minlength=k) == 0)[:, 0]
     return scores.absent_classes(absent.tolist())
 
 
 def warn_of_absent(rows: TrainingRows) -> None:
-    """As a map does whose classes each have parameters of their own."""
+    """Warn of classes without rows, whose parameters cannot be estimated."""
     absent = absent_classes(rows)
     if absent:
         warn_caller(
@@ -260,12 +260,12 @@ def warn_of_absent(rows: TrainingRows) -> None:
 
 
 def ruled_out_read(z: Tensor) -> Tensor:
-    """Logits of -inf as maps read them: as those of a probability of 0, which is taken for 1e-16 of the largest."""
+    """Replace logits of -inf as the calibrators for arrays do: a probability of 0 becomes 1e-16 of the largest."""
     return torch.where(z == -math.inf, z.amax(dim=-1, keepdim=True) + LOG_SMALLEST, z)
 
 
 def without_autocast(z: Tensor) -> AbstractContextManager[Any]:
-    """Mixed precision would multiply matrices in half; what is calibrated to the fourth digit needs more."""
+    """Disable autocast, whose matrix products in half precision are too inaccurate for calibration."""
     on = torch.is_autocast_enabled(z.device.type)
     return torch.autocast(z.device.type, enabled=False) if on else nullcontext()
 
