@@ -591,7 +591,7 @@ class Metric(Facts):
             else:
                 value = float(self.formula(_as_vector(view), **options))
             if not keep and isinstance(view, View):
-                view.forget()
+                view.clear_cache()
             return value
         except UndefinedMetricError as error:
             if error.argument == self.id:

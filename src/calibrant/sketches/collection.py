@@ -309,7 +309,7 @@ def _sketched(p: Predictions, lenses: tuple[str, ...], scores: bool) -> GroupSke
             if not isinstance(view, View):
                 raise LensError("lenses", f"{lens!r} keeps whole vectors", "name lenses of one score a row")
             found[view.lens] = Sketch.of_view(view)
-            view.forget()
+            view.clear_cache()
     if not found:
         raise ArgumentError("lenses", "is empty", "name at least one, for example 'top_label'")
     p.views.clear()  # views and predictions know each other, which would keep a batch until the collector comes round
