@@ -311,7 +311,7 @@ NAMES = [
     metric("misspelt metric", lambda: cal.catalogue["eec"], "no metric 'eec'", "'ece'"),
     metric("unknown metric", lambda: cal.catalogue["qqqqqqq"], "no metric 'qqqqqqq'", "lists them all"),
     metric("a number as metric", lambda: cal.catalogue[3], "a name", "int", "'ece'"),
-    ambiguous("MCE", lambda: cal.catalogue["MCE"], "'MCE' names", "ce_p (Kumar", "mce (Naeini"),
+    ambiguous("MCE", lambda: cal.catalogue["MCE"], "'MCE' names", "rmsce (Kumar", "mce (Naeini"),
     ambiguous("ABC", lambda: cal.catalogue["abc"], "'abc' names", "abc_above", "abc_below"),
     option("metric", "an id twice", lambda: cal.catalogue.add(cal.ece), "'ece' is taken", "another id"),
     kind(UnknownArgumentError, TypeError, "famly")(

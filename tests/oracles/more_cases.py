@@ -331,7 +331,6 @@ MORE_OPTIONS = {
     "smbs": scalar,
     "dce": distance,
     "ece_lb": normed_equal_mass,
-    "ece_fott": searched,
     "rice": width,
     "sice": levels,
     "cce": plain_lens,

@@ -74,7 +74,7 @@ TOLERANCES = {
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "number" in metafunc.fixturenames:
-        metafunc.parametrize("number", range(200 if metafunc.config.getoption("--deep") else 12))
+        metafunc.parametrize("number", range(200 if metafunc.config.getoption("--deep") else 6))
 
 
 def definition_of(name: str) -> Any:

@@ -41,8 +41,6 @@ BLOCK_ROWS = 1 << 16
 # A score has 62 bits: sums of bins keep 20 high and 42 low bits, sums of cells all of them with the integer part separate.
 REST_BITS, WHOLE_BITS = 62, 62 - LOW_BITS
 REST_MASK, WHOLE_MASK = (1 << REST_BITS) - 1, (1 << WHOLE_BITS) - 1
-# So few rows do not justify the import of numba; it is used for them if it is already loaded.
-FEW_ROWS = 1 << 11
 # Large enough to amortise a call of the compiled loop; its sums overflow beyond 2^19 rows.
 COMPILED_ROWS = 1 << 19
 
@@ -148,7 +146,7 @@ def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) ->
     """Compute sums over bins of equal width, with compiled code where it is faster."""
     count = len(edges) - 1
     kernel = None
-    few = len(score) <= FEW_ROWS and kernels._cache.get("fill_bins") is None
+    few = len(score) <= kernels.FEW_ROWS and kernels.loaded.get("fill_bins") is None
     if not few and _fits(score, count, closed) and outcome.dtype in (np.uint8, np.int64):
         kernel = compiled(fill_bins, len(score))
     if kernel is None:

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-DISTRIBUTION_WORDS = ("input", "normalize", "clip", "sum_tolerance")
+DISTRIBUTION_KEYWORDS = ("input", "normalize", "clip", "sum_tolerance")
 
 
 @dataclass(frozen=True)
@@ -148,9 +148,9 @@ def read_distributions(who: str, y_prob: Any, keywords: Mapping[str, Any], own: 
 
     `own` are the words that `who` takes beside.
     """
-    for word, value in keywords.items():
-        if word not in DISTRIBUTION_WORDS:
-            raise unknown_keyword(who, word, value, [*own, *DISTRIBUTION_WORDS])
+    for keyword, value in keywords.items():
+        if keyword not in DISTRIBUTION_KEYWORDS:
+            raise unknown_keyword(who, keyword, value, [*own, *DISTRIBUTION_KEYWORDS])
     if isinstance(y_prob, Predictions):
         source = as_predictions(y_prob, None, keywords)
     else:

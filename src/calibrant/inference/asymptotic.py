@@ -177,8 +177,8 @@ def _few_in_bins(asked: TestInput) -> str:
 
 
 def _chi_square_of_bins(asked: TestInput, used_up: int) -> TestOutcome:
-    words = asked.options
-    _, variance = group_moments(asked.view, words["binning"], words["bins"], words["variance"])
+    options = asked.options
+    _, variance = group_moments(asked.view, options["binning"], options["bins"], options["variance"])
     if math.isinf(asked.statistic):
         return TestOutcome(0.0, None, "an outcome of probability 0 occurred", {"chi_square": math.inf})
     return chi_square_found(asked, asked.statistic, int((variance > 0).sum()) - used_up)

@@ -141,7 +141,7 @@ def _cox_found(
 ) -> TestOutcome:
     found = chi_square_found(asked, statistic, df, is_the_metric=False)
     line = {} if fit is None else _line_detail(fit, fit.covariance if covariance is None else covariance)
-    return replace(found, detail={**found.detail, **line}, hypothesis="the intercept is 0 and the slope 1")
+    return replace(found, detail={**found.detail, **line}, null_hypothesis="the intercept is 0 and the slope is 1")
 
 
 def _gain_of_line(groups: Groups) -> tuple[float, LogisticFit | None]:
@@ -186,9 +186,11 @@ def _cox_profile(asked: TestInput) -> TestOutcome:
     if side and place == 1:  # the likeliest slope has no end, whatever a penalty makes of it
         value = -side.first * math.inf
     z = math.copysign(math.sqrt(max(0.0, 2 * (gain - less))), value - place)
-    found = normal_found(asked, z, None, f"standard normal for the signed root of the likelihood ratio, any {what[2]}")
+    found = normal_found(
+        asked, z, None, f"standard normal for the signed root of the likelihood ratio, {what[2]} unrestricted"
+    )
     detail = {**found.detail, **({} if fit is None else _line_detail(fit, fit.covariance))}
-    return replace(found, detail=detail, hypothesis=f"the {what[0]} is {what[1]} whatever the {what[2]}")
+    return replace(found, detail=detail, null_hypothesis=f"the {what[0]} is {what[1]}, with the {what[2]} unrestricted")
 
 
 @own_test("cox_intercept", "cox_slope", method="lr", sides=("two-sided",), off=LINE)

@@ -75,7 +75,7 @@ class TestOutcome:
     null_distribution: str = ""
     """The distribution of the statistic if the scores are right, in words."""
     detail: Mapping[str, float] = field(default_factory=dict)
-    hypothesis: str = ""
+    null_hypothesis: str = ""
     """What is tested, where that is not all of the scores."""
     lower_critical_value: float | None = None
 
@@ -105,7 +105,7 @@ class OwnTest:
             )
         found = self.run(asked)
         why = self.off(asked)
-        return replace(found, null_distribution=f"{found.null_distribution}, which is rough: {why}") if why else found
+        return replace(found, null_distribution=f"{found.null_distribution} (approximate: {why})") if why else found
 
     def off(self, asked: TestInput) -> str:
         """Why the null distribution does not hold for these rows; empty where it does."""

@@ -59,14 +59,14 @@ class Question(NamedTuple):
 
 
 def _question(asked: TestInput) -> Question:
-    view, words = vector_view(asked), asked.options
-    if not words["derandomised"]:
+    view, options = vector_view(asked), asked.options
+    if not options["derandomised"]:
         raise UndefinedMetricError("ecmmd", "has this test for derandomised=True", "or use method='consistency'")
     size = int(view.total)
-    wanted = max(5, round(math.sqrt(size))) if words["neighbours"] is None else words["neighbours"]
+    wanted = max(5, round(math.sqrt(size))) if options["neighbours"] is None else options["neighbours"]
     probs, gaps = _vectors(view)
     position = probs
-    if words["space"] == "features":
+    if options["space"] == "features":
         assert view.rows is not None
         assert view.rows.features is not None
         position = view.rows.features
@@ -349,11 +349,11 @@ def _permutation(asked: TestInput) -> TestOutcome:
 
 def _kernel_places(asked: TestInput, view: VectorView) -> tuple[Floats, Floats]:
     """Points whose distance d gives the kernel exp(-d^2) of `klce`, and the residuals."""
-    words = asked.options
+    options = asked.options
     assert view.rows is not None
     assert view.rows.features is not None
-    features, width, score_width = view.rows.features, words["bandwidth"], words["score_bandwidth"]
-    if words["standardise"] or (words["standardise"] is None and width == "median"):
+    features, width, score_width = view.rows.features, options["bandwidth"], options["score_bandwidth"]
+    if options["standardise"] or (options["standardise"] is None and width == "median"):
         features = standardised(features, view.weights)
     if width == "kite":
         width = score_width = 0.1

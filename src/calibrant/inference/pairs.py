@@ -161,8 +161,8 @@ def _bootstrap(asked: TestInput) -> TestOutcome:
 
 
 def _kernel_of(asked: TestInput, view: VectorView) -> Kernel:
-    words = asked.options
-    return choose_kernel(cloud_of(view), words["kernel"], words["distance"], words["bandwidth"])
+    options = asked.options
+    return choose_kernel(cloud_of(view), options["kernel"], options["distance"], options["bandwidth"])
 
 
 def _few_products(asked: TestInput) -> str:
@@ -208,9 +208,9 @@ class PairsInBlocks(NamedTuple):
 
 
 def _pairs_in_blocks(asked: TestInput) -> PairsInBlocks:
-    view, words = one_column(vector_view(asked)), asked.options
-    size = words["block"]
-    order = np.arange(view.n) if words["rng"] is None else np.random.default_rng(words["rng"]).permutation(view.n)
+    view, options = one_column(vector_view(asked)), asked.options
+    size = options["block"]
+    order = np.arange(view.n) if options["rng"] is None else np.random.default_rng(options["rng"]).permutation(view.n)
     order = order[: view.n // size * size]
     near_by = _kernel_of(asked, view)
     block = view.block(0, view.n)

@@ -79,8 +79,10 @@ def critical_value(values: Floats, alpha: float, weight: Floats | None = None) -
 
 def compared_with_every_outcome(asked: TestInput, view: AnyView) -> tuple[TestOutcome, Floats]:
     """The probability of all outcomes at least as extreme, and the values of all that have one."""
-    words = dict(asked.options)
-    outcomes = [(one_view(drawn).value(asked.metric, words), chance) for drawn, chance in every_outcome(view) if chance]
+    options = dict(asked.options)
+    outcomes = [
+        (one_view(drawn).value(asked.metric, options), chance) for drawn, chance in every_outcome(view) if chance
+    ]
     null, weight = np.array(outcomes).T
     known = ~np.isnan(null)
     missing = float(weight[~known].sum())

@@ -39,7 +39,7 @@ __all__ = [
     "progress",
     "refuse_options_of_rows",
     "seed_of",
-    "view_words",
+    "view_keywords",
 ]
 
 Array = NDArray[Any]
@@ -79,15 +79,17 @@ def seed_of(rng: Any) -> int:
 def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]:
     """The arguments of a function that differ from their defaults, where none of them made a difference."""
     defaults = unwrap(function).__kwdefaults__ or {}
-    return tuple(word for word, value in given.items() if value is not defaults[word] and value != defaults[word])
+    return tuple(
+        keyword for keyword, value in given.items() if value is not defaults[keyword] and value != defaults[keyword]
+    )
 
 
-def not_used(words: tuple[str, ...], why: str) -> str:
+def not_used(names: tuple[str, ...], why: str) -> str:
     """That arguments made no difference, as a sentence; empty where all of them did."""
-    if not words:
+    if not names:
         return ""
-    listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-    return f"{listed} {'was' if len(words) == 1 else 'were'} not used: {why}"
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{listed} {'was' if len(names) == 1 else 'were'} not used: {why}"
 
 
 def generator(seed: int, number: int) -> Generator:
@@ -251,7 +253,7 @@ class PredictionSampler:
 
     def _drawn(self, p: Predictions) -> Drawn:
         def views(metric: Metric, keywords: dict[str, Any]) -> list[AnyView]:
-            return metric.views(p, **view_words(metric, keywords))
+            return metric.views(p, **view_keywords(metric, keywords))
 
         return Drawn(views)
 
@@ -309,7 +311,7 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
 
     `draws` says what will be drawn.
     """
-    views = [metric.views(source, **view_words(metric, keywords)) for metric, keywords in metrics]
+    views = [metric.views(source, **view_keywords(metric, keywords)) for metric, keywords in metrics]
     first = views[0][0]
     one = all(len(v) == 1 and v[0] is first for v in views) and isinstance(first, View)
     scores = all(m.takes == "View" and not m.needs and not m.order_dependent for m, _ in metrics)
@@ -329,16 +331,16 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
     return cells_that_tell(first, metrics, draw, draws) or rows
 
 
-def view_words(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:
+def view_keywords(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:
     """The keywords that a metric's views ask for: which question, which rows, and what stands in for something it needs."""
-    return {word: keywords[word] for word in ("lens", "where", *metric.instead) if word in keywords}
+    return {keyword: keywords[keyword] for keyword in ("lens", "where", *metric.instead) if keyword in keywords}
 
 
 def refuse_options_of_rows(metric: Metric, keywords: Mapping[str, Any]) -> None:
     """Options that hold a value for each row stay behind when rows are drawn, and would meet other rows than their own."""
-    for word, remedy in OPTIONS_OF_ROWS.items():
-        if word in metric.options and keywords.get(word) is not None:
-            raise ArgumentError(word, f"{metric.id} with {word}= cannot be resampled", remedy)
+    for keyword, remedy in OPTIONS_OF_ROWS.items():
+        if keyword in metric.options and keywords.get(keyword) is not None:
+            raise ArgumentError(keyword, f"{metric.id} with {keyword}= cannot be resampled", remedy)
 
 
 def every_outcome(view: AnyView) -> Iterator[tuple[AnyView, float]]:

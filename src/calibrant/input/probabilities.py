@@ -19,8 +19,6 @@ Array = NDArray[Any]
 
 # Up to this many classes a plain loop over a row beats vector loops.
 NARROW = 24
-# So few rows do not count towards the import of numba; they are looked at with it where it is already there.
-FEW_ROWS = 1 << 11
 # How much one call of a compiled loop goes over: enough to make the call cheap, little enough for threads to share.
 COMPILED_ENTRIES = 1 << 19
 # The same for NumPy, where a block is gone over several times and has to stay in cache.
@@ -46,8 +44,8 @@ def quick_vector(probs: Array, labels: Array) -> bool:
     """Whether labels are all 0 or 1 and scores all in [0, 1], told in one pass; False where a closer look is needed."""
     if not _plain(probs, labels):
         return False
-    few = len(labels) <= FEW_ROWS
-    kernel = kernels._cache.get("scan_pairs") if few else compiled(scan_pairs, len(labels))
+    few = len(labels) <= kernels.FEW_ROWS
+    kernel = kernels.loaded.get("scan_pairs") if few else compiled(scan_pairs, len(labels))
     if few and kernel is None:
         return bool(probs.min() >= 0 and probs.max() <= 1 and labels.min() >= 0 and labels.max() <= 1)  # NaN fails
     if kernel is None:

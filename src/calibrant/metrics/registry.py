@@ -614,11 +614,6 @@ class Metric(Facts):
         fill("tests of metrics")
         return tuple(OWN_TESTS.get(self.id, ()))
 
-    @property
-    def has_test(self) -> bool:
-        """Whether `assess` has a test of this metric other than simulation."""
-        return bool(self.tests)
-
     def _above(self, options: Mapping[str, Any]) -> Above:
         """Which deviation a value above the ideal indicates with these options."""
         if all(
@@ -695,7 +690,7 @@ class Metric(Facts):
             Facts of the metric by name.
         """
         facts = [fact.name for fact in fields(Facts)]
-        further = ("has_test", "tests", "recommended", "reference", "summary", "base")
+        further = ("tests", "recommended", "reference", "summary", "base")
         return {name: getattr(self, name) for name in ("id", "name", "aliases", *facts, *further)}
 
     def __repr__(self) -> str:
@@ -796,7 +791,7 @@ class Catalogue(Mapping[str, Metric]):
         text : str, default ""
             Text that must occur in the entry, in any field; case is ignored.
         **criteria
-            Values of fields; a field that is a tuple matches if it contains the value.
+            Values of fields; a field that is a tuple matches if it contains the value, and a bool matches if it is non-empty.
 
         Returns
         -------
@@ -822,6 +817,8 @@ class Catalogue(Mapping[str, Metric]):
         def fits(entry: dict[str, Any]) -> bool:
             for name, wanted in criteria.items():
                 value = entry[name]
+                if isinstance(value, tuple) and isinstance(wanted, bool):
+                    value = bool(value)
                 if value != wanted and not (isinstance(value, tuple) and name != "range" and wanted in value):
                     return False
             return text.lower() in " ".join(map(str, entry.values())).lower()

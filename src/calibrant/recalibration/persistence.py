@@ -1,4 +1,4 @@
-"""Maps as JSON files: a closed table of types, a checksum, floats bit for bit; nothing that is read can run."""
+"""Calibrators as JSON files: a fixed set of types, a checksum, floats preserved bit for bit; no code is executed when reading."""
 
 from __future__ import annotations
 
@@ -29,22 +29,60 @@ SCHEMA = 1
 ARRAYS = "biufU"
 MOST_BYTES = 64 << 20
 MOST_CHARACTERS = 64 << 20
-# What a file that was changed by hand can raise on its way to a map.
+# Exceptions that a file edited by hand can raise while it is read.
 INVALID = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, MemoryError, RuntimeError)
+# Parameters and fitted values of `GroupCalibration` in files of earlier development versions.
+EARLIER_NAMES = {"map": "calibrator", "maps_": "calibrators_"}
 
 
 @cache
 def curve_types() -> dict[str, type[Any]]:
-    """Every curve that can be saved, by name."""
+    """All curves that can be saved, by name."""
     return {name: value for name, value in vars(curves).items() if isinstance(value, type) and is_dataclass(value)}
 
 
 def save(
     calibrator: Calibrator | Recalibration, path: str | os.PathLike[str], *, preprocessing: str | None = None
 ) -> Path:
-    """Write a fitted map to a JSON file; the old file or the new one is there at any moment, never a part.
+    """Write a fitted calibrator to a JSON file.
 
-    `preprocessing` says how the scores came to be; `load` compares it with what it is given. Of what `recalibrate` found, the map is saved.
+    The file contains numbers only, no code, and is replaced atomically.
+
+    Parameters
+    ----------
+    calibrator : Calibrator or Recalibration
+        Fitted calibrator, or the result of `recalibrate`, whose calibrator is saved.
+    path : path-like
+        File to write.
+    preprocessing : str, optional
+        Description of how the scores are computed; `load` compares it with its own argument.
+
+    Returns
+    -------
+    pathlib.Path
+        Path of the file.
+
+    Raises
+    ------
+    NotFittedError
+        If the calibrator is not fitted.
+    InputTypeError
+        If it is not a registered calibrator or holds values that cannot be saved.
+
+    See Also
+    --------
+    load : Read the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import calibrant as cal
+    >>> calibrator = cal.TemperatureScaling().fit([0.1, 0.2, 0.9, 0.8], [0, 1, 1, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = cal.save(calibrator, Path(folder) / "calibrator.json", preprocessing="resize 224")
+    ...     cal.load(path).temperature_ == calibrator.temperature_
+    True
     """
     calibrator = calibrator.calibrator if isinstance(calibrator, Recalibration) else calibrator
     if not isinstance(calibrator, Calibrator):
@@ -59,7 +97,40 @@ def save(
 
 
 def load(path: str | os.PathLike[str], *, preprocessing: str | None = None) -> Calibrator:
-    """Read a map written by `save`; a `preprocessing` that differs from the one it was saved with is an error."""
+    """Read a calibrator written by `save`.
+
+    Parameters
+    ----------
+    path : path-like
+        File written by `save`.
+    preprocessing : str, optional
+        Description of how the scores are computed. It must agree with the description in the file, if there is one.
+
+    Returns
+    -------
+    Calibrator
+        The fitted calibrator; its predictions agree bit for bit with those of the calibrator that was saved.
+
+    Raises
+    ------
+    FileError
+        If the file is damaged, is not a calibrator, or describes another preprocessing.
+
+    See Also
+    --------
+    save : Write the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import calibrant as cal
+    >>> calibrator = cal.PlattScaling().fit([0.1, 0.2, 0.9, 0.8], [0, 1, 1, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = cal.save(calibrator, Path(folder) / "calibrator.json")
+    ...     type(cal.load(path)).__name__
+    'PlattScaling'
+    """
     document = _document(path)
     try:
         sealed = document.get("checksum") == _checksum(document["content"])
@@ -78,7 +149,7 @@ def load(path: str | os.PathLike[str], *, preprocessing: str | None = None) -> C
 def _document(path: str | os.PathLike[str]) -> dict[str, Any]:
     raw = read_limited(path, MOST_BYTES)
     try:
-        document = json.loads(raw.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_unique)
+        document = json.loads(raw.decode("utf-8"), parse_constant=_reject, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise FileError(str(path), f"is no readable JSON ({error})", "pass a file written by save") from None
     if not isinstance(document, dict) or "calibrant_map" not in document or "content" not in document:
@@ -89,7 +160,7 @@ def _document(path: str | os.PathLike[str]) -> dict[str, Any]:
     return document
 
 
-def _refuse(text: str) -> Any:
+def _reject(text: str) -> Any:
     raise ValueError(f"{text} is no number")
 
 
@@ -124,13 +195,14 @@ def _from_state(content: dict[str, Any]) -> Calibrator:
     kind = calibrator_types().get(content["type"])
     if kind is None:
         raise ValueError(f"unknown type {content['type']!r}")
-    calibrator = kind(**{name: _decode(value) for name, value in content["params"].items()})
+    calibrator = kind(**{EARLIER_NAMES.get(name, name): _decode(value) for name, value in content["params"].items()})
     calibrator._check_params()
     calibrator.classes_ = _decode(content["classes"])
     calibrator.n_features_in_ = int(content["columns"])
-    if set(content["fitted"]) - _optional(kind) != set(kind.fitted):
+    fitted = {EARLIER_NAMES.get(name, name): value for name, value in content["fitted"].items()}
+    if set(fitted) - _optional(kind) != set(kind.fitted):
         raise ValueError("the fitted values are not those of its type")
-    for name, value in content["fitted"].items():
+    for name, value in fitted.items():
         setattr(calibrator, name, _decode(value))
     calibrator.fit_record_ = replace(FitRecord(0, 0.0, ""), **content["fit"])
     _check_sound(calibrator)
@@ -142,14 +214,14 @@ def _optional(kind: type[Calibrator]) -> set[str]:
 
 
 def _beside(calibrator: Calibrator) -> list[str]:
-    """Fitted values that are saved only where they differ from the usual ones."""
+    """Fitted values that are saved only if they differ from their defaults."""
     return [
         name for name in _optional(type(calibrator)) if getattr(calibrator, name) != getattr(type(calibrator), name)
     ]
 
 
 def _check_sound(calibrator: Calibrator) -> None:
-    """Raise where a map has no classes to tell apart, or gives no probabilities for the plainest rows."""
+    """Raise if a calibrator has fewer than two classes, or does not return probabilities for simple rows."""
     names = (
         calibrator.classes_.tolist()
         if isinstance(calibrator.classes_, np.ndarray) and calibrator.classes_.ndim == 1
@@ -171,7 +243,7 @@ def _check_sound(calibrator: Calibrator) -> None:
             if isinstance(data, GroupedScores):
                 data.groups = groups
             probs = calibrator.apply(data)
-        except CalibrantError:  # rows that the map refuses, and says why
+        except CalibrantError:  # the calibrator rejects these rows with an error of its own
             return
     if probs.shape != rows.shape or not np.isfinite(probs).all():
         raise ValueError("it gives no probabilities")
@@ -235,7 +307,7 @@ def _array(value: dict[str, Any]) -> Any:
     kind, items = np.dtype(value["dtype"]), [_decode(item) for item in value["array"]]
     if kind.kind not in ARRAYS:
         raise ValueError(f"arrays of type {value['dtype']!r} are not read")
-    if kind.kind == "U":  # as long as its longest text, whatever is said: a length costs memory
+    if kind.kind == "U":  # as long as its longest text, whatever the file states: the length costs memory
         longest = max(map(len, items), default=1)
         if longest * len(items) > MOST_CHARACTERS:
             raise ValueError("a text that is too long")

@@ -1,4 +1,4 @@
-"""Numbers as bytes: a version, a readable head, compressed little-endian integers and a checksum; nothing that is read can run."""
+"""Serialization: a version, a JSON header, compressed little-endian integers and a checksum; no code is executed when reading."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..errors import CalibrantError, FileError, InputTypeError
 __all__ = ["pack", "unpack", "well_formed"]
 
 MAGIC, VERSION = b"CALIBRANT\0", 2
-_HEAD = struct.Struct("<10sHIQ")  # magic, version, length of the head, length of the integers before compression
+_HEAD = struct.Struct("<10sHIQ")  # magic, version, length of the header, length of the integers before compression
 _CHECK = 32
 MOST_BYTES = 4 << 30
 
@@ -26,7 +26,7 @@ Integers = NDArray[np.int64]
 
 
 def pack(kind: str, head: dict[str, Any], arrays: Sequence[Integers], version: int = 1) -> bytes:
-    """One message; the same content gives the same bytes on every machine. Readers refuse a version that they do not know."""
+    """Serialize a header and arrays; the bytes are identical on every platform. Readers reject unknown versions."""
     lengths = [len(array) for array in arrays]
     text = json.dumps({**head, "kind": kind, "lengths": lengths}, sort_keys=True, ensure_ascii=True).encode()
     body = b"".join(np.ascontiguousarray(array, "<i8").tobytes() for array in arrays)
@@ -35,7 +35,7 @@ def pack(kind: str, head: dict[str, Any], arrays: Sequence[Integers], version: i
 
 
 def unpack(kind: str, content: bytes, name: str = "content") -> tuple[dict[str, Any], list[Integers]]:
-    """What `pack` was given; anything damaged, cut short, of another kind or from a later version is refused."""
+    """Read the output of `pack`; raise if it is damaged, truncated, of another kind or of a later version."""
     if not isinstance(content, (bytes, bytearray, memoryview)):
         raise InputTypeError(name, f"must be bytes; got {type(content).__name__}")
     content = bytes(content)
@@ -63,7 +63,7 @@ def unpack(kind: str, content: bytes, name: str = "content") -> tuple[dict[str, 
 
 @contextmanager
 def well_formed(name: str) -> Iterator[None]:
-    """Bytes with a true checksum may still have been written by something else."""
+    """Report malformed content: a valid checksum does not imply valid content."""
     try:
         yield
     except CalibrantError as error:

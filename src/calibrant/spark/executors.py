@@ -1,4 +1,4 @@
-"""What runs on Spark's executors: a partition's rows as sketches, sketches added up, and a map applied; nothing of Spark but the number of the partition."""
+"""Functions that run on Spark executors: sketch a partition, merge sketches, apply a calibrator. They use Spark only for the partition number."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from ..recalibration.persistence import MOST_BYTES, load, save
 from ..sketches.collection import Sketches
 from ..util.files import read_limited, write_atomic
 
-__all__ = ["Columns", "Partial", "added", "calibrate", "fill", "map_text", "merge"]
+__all__ = ["Columns", "Partial", "added", "calibrate", "calibrator_text", "fill", "merge"]
 
 Array = NDArray[Any]
 
-# Batches are gathered to so many probabilities, so that sketches are added seldom, and memory stays the same for any partition.
+# Batches are combined up to this number of probabilities, so that few sketches are merged and memory is bounded.
 CHUNK_ENTRIES = 1 << 20
 OTHER_WORDS = ("soft=", "multilabel=", "pos_label", "y_prob")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column holds what."""
+    """Names of the columns and their roles."""
 
     label: str | None
     prob: tuple[str, ...]
@@ -45,7 +45,7 @@ class Columns:
 
     @property
     def roles(self) -> list[tuple[str, str]]:
-        """The argument and the name of each column, in the order in which they travel."""
+        """The argument and the name of each column, in the order in which they are sent."""
         found = [
             ("label", self.label),
             *(("prob", name) for name in self.prob),
@@ -64,14 +64,14 @@ class Columns:
 
 @dataclass(frozen=True)
 class Partial:
-    """What one or more partitions left: sketches, or what was wrong; under the lowest number of these partitions."""
+    """Result of one or more partitions: sketches or an error, with the lowest partition number."""
 
     partition: int
     sketches: Sketches | None = None
     error: CalibrantError | None = None
 
     def plus(self, other: Partial) -> Partial:
-        """Both together; an error stays, the one of the lowest partition where there are two."""
+        """Merge two results; an error is kept, of two errors that of the lowest partition."""
         first, second = sorted((self, other), key=lambda part: part.partition)
         if first.error is not None or second.error is not None:
             return first if first.error is not None else second
@@ -84,7 +84,7 @@ class Partial:
         return Partial(first.partition, first.sketches.merge(second.sketches))
 
     def batch(self) -> Any:
-        """One row, as an Arrow batch."""
+        """The result as an Arrow batch of one row."""
         import pyarrow as pa
 
         state = None if self.sketches is None else self.sketches.to_bytes()
@@ -101,7 +101,7 @@ class Partial:
 
     @classmethod
     def of_row(cls, row: dict[str, Any]) -> Self:
-        """What `batch` wrote."""
+        """Read a row written by `batch`."""
         if row["error"] is None:
             return cls(row["partition"], Sketches.from_bytes(bytes(row["state"]), f"partition {row['partition']}"))
         kind, argument, problem, remedy, place = json.loads(row["error"])
@@ -109,7 +109,7 @@ class Partial:
 
 
 def added(parts: Iterable[Partial]) -> Partial | None:
-    """All of them together; None where there are none."""
+    """Merge all results; None if there are none."""
     total = None
     for part in parts:
         total = part if total is None else total.plus(part)
@@ -117,12 +117,12 @@ def added(parts: Iterable[Partial]) -> Partial | None:
 
 
 def fill(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
-    """One row for a partition with rows, none for an empty one."""
+    """Sketch a partition: one row, or none if the partition is empty."""
     columns, partition = Columns(**plan["columns"]), _partition()
     total, before = None, 0
     for table in _chunks(batches):
         if total is not None and total.error is not None:
-            continue  # Spark expects that a task reads all it is sent
+            continue  # Spark expects a task to read all its input
         try:
             known = None if total is None or total.sketches is None else len(total.sketches.classes)
             part = _sketched(plan, columns, table, known)
@@ -137,18 +137,18 @@ def fill(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def merge(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
-    """One row for any number of rows."""
+    """Merge the results of partitions into one row."""
     total = added(Partial.of_row(row) for batch in batches for row in batch.to_pylist())
     if total is not None:
         yield total.batch()
 
 
 def calibrate(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
-    """Batches with one column more."""
+    """Add the column of calibrated probabilities to each batch."""
     import pyarrow as pa
 
     columns, partition, before = Columns(**plan["columns"]), _partition(), 0
-    calibrator, width = _map_of(plan["calibrator"]), plan["width"]
+    calibrator, width = _calibrator_of(plan["calibrator"]), plan["width"]
     for batch in batches:
         try:
             new = _calibrated(calibrator, columns, [batch.column(place) for place in plan["places"]])
@@ -191,7 +191,7 @@ def _by_role(arrays: Iterable[Any], columns: Columns) -> dict[str, list[Any]]:
 
 
 def _sketched(plan: dict[str, Any], columns: Columns, table: Any, known: int | None) -> Sketches | None:
-    """The sketches of some rows, of `known` classes where rows came before; None where none of them counts."""
+    """The sketches of a table, with `known` classes if rows came before; None if all counts are 0."""
     arrays = _by_role((column.combine_chunks() for column in table.columns), columns)
     named = plan["classes"] is not None
     probs = _scores(arrays["prob"], columns.spread, len(plan["classes"]) if named else known, named)
@@ -202,7 +202,7 @@ def _sketched(plan: dict[str, Any], columns: Columns, table: Any, known: int | N
         keywords["counts"] = _values(arrays["counts"][0], "counts", WeightError)
         counted = bool(keywords["counts"].any())
         if not counted:
-            del keywords["counts"]  # the rows are checked all the same
+            del keywords["counts"]  # the rows are still validated
     predictions = Predictions.derived(_labels(arrays["label"][0], names, k), probs, **keywords)
     # Names are looked up once for each chunk, not for each row, so that Predictions sees numbers.
     predictions.classes = names
@@ -273,7 +273,7 @@ def _labels(array: Any, names: tuple[Any, ...] | None, k: int) -> Array:
 
 
 def _groups(array: Any) -> tuple[Array, tuple[Any, ...]]:
-    """The group of each row as a code, and the names of the groups."""
+    """The group index of each row, and the names of the groups."""
     codes, values = _encoded(array, "groups", GroupError)
     names: dict[Any, int] = {}
     for place, value in enumerate(values):
@@ -285,7 +285,7 @@ def _groups(array: Any) -> tuple[Array, tuple[Any, ...]]:
 
 
 def _encoded(array: Any, argument: str, kind: type[CalibrantError]) -> tuple[Array, list[Any]]:
-    """The distinct values in the order in which they come, and which of them each row has."""
+    """The index of the value of each row, and the distinct values in order of appearance."""
     if array.null_count:
         _values(array, argument, kind)
     found = array.dictionary_encode()
@@ -293,7 +293,7 @@ def _encoded(array: Any, argument: str, kind: type[CalibrantError]) -> tuple[Arr
 
 
 def _calibrated(calibrator: Calibrator, columns: Columns, arrays: list[Any]) -> Any:
-    """What a map gives for each row, null where a score is."""
+    """The calibrated probabilities of each row, null where a score is null."""
     import pyarrow as pa
 
     found = _by_role(arrays, columns)
@@ -319,7 +319,7 @@ def _calibrated(calibrator: Calibrator, columns: Columns, arrays: list[Any]) -> 
 
 
 def _moved(error: CalibrantError, row: int) -> CalibrantError:
-    """The same error for another row; errors of no row stay as they are."""
+    """The same error for another row; errors without a row are unchanged."""
     if error.row is None:
         return error
     problem = re.sub(rf"\brow {error.row}\b", f"row {row}", error.problem, count=1)
@@ -327,7 +327,7 @@ def _moved(error: CalibrantError, row: int) -> CalibrantError:
 
 
 def located(error: CalibrantError, columns: Columns, partition: int, before: int) -> CalibrantError:
-    """The same error with the words of a DataFrame: its columns, and the row within its partition."""
+    """The same error in terms of the DataFrame: its columns, and the row within the partition."""
     arguments = {"y_true": "label", "y_prob": "prob", "scores": "prob", "groups": "by"}
     argument = arguments.get(error.argument, error.argument)
     problem, row = error.problem, None if error.row is None else before + error.row
@@ -347,12 +347,12 @@ def located(error: CalibrantError, columns: Columns, partition: int, before: int
     return type(error)(columns.shown(argument), problem, remedy, row=row)
 
 
-def map_text(calibrator: Calibrator) -> str:
-    """A fitted map as the text that `save` writes."""
+def calibrator_text(calibrator: Calibrator) -> str:
+    """A fitted calibrator as the text that `save` writes."""
     with tempfile.TemporaryDirectory() as folder:
-        return read_limited(save(calibrator, Path(folder) / "map.json"), MOST_BYTES).decode()
+        return read_limited(save(calibrator, Path(folder) / "calibrator.json"), MOST_BYTES).decode()
 
 
-def _map_of(text: str) -> Calibrator:
+def _calibrator_of(text: str) -> Calibrator:
     with tempfile.TemporaryDirectory() as folder:
-        return load(write_atomic(Path(folder) / "map.json", text.encode()))
+        return load(write_atomic(Path(folder) / "calibrator.json", text.encode()))

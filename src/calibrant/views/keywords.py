@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -247,16 +247,19 @@ def checks_keywords(
     *,
     taken: Sequence[str] = PREDICTION_KEYWORDS,
     view: Sequence[str] = VIEW_KEYWORDS,
+    unlisted: Collection[str] = (),
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Make a function answer an unknown keyword by naming those that it takes: its own, those of predictions, options of its metrics.
 
-    Its metrics are given by its keyword `argument`, as entries of `table`; with their options they take those in `view`.
+    Its metrics are given by its keyword `argument`, as entries of `table`; with their options they take those in `view`. Keywords in
+    `unlisted` are passed on, for the function to raise its own error, and are neither documented nor suggested.
     """
+    taken = tuple(word for word in taken if word not in unlisted)
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         code = function.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        known = {*names, *taken}
+        known = {*names, *taken, *unlisted}
 
         @wraps(function)
         def call(*args: P.args, **keywords: P.kwargs) -> T:
@@ -272,7 +275,8 @@ def checks_keywords(
                     if not (isinstance(given, str) or callable(given)):
                         keywords[argument] = given = list(given)
                     metrics = [table[m] for m in (given if isinstance(given, list) else [given])]
-                check_keywords(function, keywords, *metrics, taken=taken, view=view)
+                listed = {word: value for word, value in keywords.items() if word not in unlisted}
+                check_keywords(function, listed, *metrics, taken=taken, view=view)
             return function(*args, **keywords)
 
         return documents_keywords(taken=taken, view=view if table is not None else ())(call)

@@ -163,7 +163,7 @@ def test_same_seed_same_bits_and_the_global_state_is_left_alone() -> None:
         lambda rng: make_calibrated(100, distribution=(2, 3), rng=rng),
         lambda rng: make_calibrated(100, classes=4, rng=rng),
         lambda rng: make_miscalibrated(100, warp=bump(), rng=rng),
-        lambda rng: make_miscalibrated(100, warp=prior_shift(0.5, 0.1, change_law=True), rng=rng),
+        lambda rng: make_miscalibrated(100, warp=prior_shift(0.5, 0.1, shift_scores=True), rng=rng),
         lambda rng: make_miscalibrated(100, warp=by_group({"a": bias(1), "b": bias(-1)}), rng=rng),
         lambda rng: make_miscalibrated(100, warp=softmax_map(2), distribution=(1, 1, 1), rng=rng),
     ]
@@ -254,7 +254,7 @@ BAD: list[tuple[str, Any]] = [
     ("after: must lie between 0 and 1", lambda: prior_shift(0.5, 1)),
     (
         "before: is 0.4, and scores of this distribution have mean 0.5",
-        lambda: true_value(prior_shift(0.4, 0.2, change_law=True)),
+        lambda: true_value(prior_shift(0.4, 0.2, shift_scores=True)),
     ),
     ("matrix: must be square", lambda: confusion([[0.5, 0.4], [0, 1]])),
     ("matrix: must be square", lambda: confusion([[1, 0]])),
@@ -265,7 +265,7 @@ BAD: list[tuple[str, Any]] = [
     ),
     ("warps: must map groups to warps", lambda: by_group({})),
     ("warps: of group 'a' must leave", lambda: by_group({"a": by_group({"b": bias(1)})})),
-    ("warps: of group 'a' must leave", lambda: by_group({"a": prior_shift(0.5, 0.2, change_law=True)})),
+    ("warps: of group 'a' must leave", lambda: by_group({"a": prior_shift(0.5, 0.2, shift_scores=True)})),
     (
         "distribution: has 3 classes, and the integral is over one score",
         lambda: true_calibration_error(bump(), (1, 1, 1)),
