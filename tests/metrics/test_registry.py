@@ -277,11 +277,13 @@ class TestEveryEntry:
         assert list(signature.parameters)[:2] == ["y_true", "y_prob"]
         for word in m.options:
             assert signature.parameters[word].default == m.options[word]
-            explained = (m.__doc__ or "").split(f"{word} : default")[1].split("\n")[1]
-            assert explained.strip()
+            explained = (m.__doc__ or "").split(f"\n{word} : ")[1].split("\n")
+            assert explained[0].endswith("optional" if m.options[word] is None else f"default {m.options[word]!r}")
+            assert explained[1].strip()
         for section in ("Parameters", "Returns", "References", "Examples"):
             assert f"\n{section}\n{'-' * len(section)}\n" in (m.__doc__ or "")
-        assert (m.__doc__ or "").startswith(m.summary)
+        assert (m.__doc__ or "").startswith(f"{m.id}(y_true, y_prob=None, *, ")
+        assert f"\n\n{m.summary}\n\n" in (m.__doc__ or "")
 
     def test_survives_pickling_and_copying(self, m: Metric) -> None:
         assert pickle.loads(pickle.dumps(m)) is m

@@ -556,7 +556,7 @@ def _sketched(p: Predictions, lenses: tuple[str, ...], scores: bool) -> GroupSke
                     "lenses", f"{lens!r} has several scores per row", "choose lenses with one score per row"
                 )
             found[view.lens] = Sketch.of_view(view)
-            view.forget()
+            view.clear_cache()
     if not found:
         raise ArgumentError("lenses", "is empty", "name at least one, for example 'top_label'")
     p.views.clear()  # break the reference cycle between views and predictions, so that the batch is freed at once

@@ -1,4 +1,4 @@
-"""Selections: which rows are looked at, for ``where=``."""
+"""Selections of rows, for ``where=``."""
 
 from __future__ import annotations
 
@@ -15,19 +15,37 @@ from ..input.predictions import Predictions
 from .lenses import class_, parse_lens
 from .view import View
 
-__all__ = ["Selection", "parse_selection", "select"]
+__all__ = ["Selection", "Selections", "parse_selection", "select"]
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Selection:
-    """A choice of rows; combine with ``&``, ``|`` and ``~``."""
+    """A selection of rows, to be combined with ``&``, ``|`` and ``~``.
+
+    Selections are made by the methods of `select` and passed as ``where=``.
+
+    Parameters
+    ----------
+    name : str
+        Description, shown in messages.
+    mask : callable
+        Function that returns a boolean array for checked `Predictions`.
+    reads_labels : bool, default False
+        Whether the selection depends on the true class. Calibration given the true class is not expected even of a calibrated
+        model.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.select.output(low=0.9) & ~cal.select.predicted(0)
+    Selection((output from 0.9 to 1.0 & ~predicted in [0]))
+    """
 
     name: str
     mask: Callable[[Predictions], Array]
     reads_labels: bool = False
-    """Whether the true class decides which rows are chosen."""
 
     def __and__(self, other: Selection) -> Selection:
         _check_selection(other)
@@ -54,12 +72,41 @@ def _check_selection(other: Any) -> None:
         )
 
 
-class select:
-    """Ways to choose rows, for ``where=``."""
+class Selections:
+    """Constructors of selections of rows, for ``where=``; available as ``calibrant.select``.
+
+    See Also
+    --------
+    Selection : The object that they return.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]
+    >>> round(cal.ece(y_true, y_prob, where=cal.select.output(low=0.5)), 4)
+    0.15
+    """
 
     @staticmethod
     def label(*names: Any) -> Selection:
-        """Rows whose true class is one of `names` (several make a class group)."""
+        """Select rows by their true class.
+
+        Parameters
+        ----------
+        *names : object
+            Names or indices of classes; rows of any of them are selected.
+
+        Returns
+        -------
+        Selection
+            The selection.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> cal.select.label("cat", "dog")
+        Selection(label in ['cat', 'dog'])
+        """
 
         def mask(p: Predictions) -> Array:
             if p.labels is None or p.labels.ndim == 2 or p.kind == "confidence":
@@ -74,7 +121,25 @@ class select:
 
     @staticmethod
     def predicted(*names: Any) -> Selection:
-        """Rows whose predicted class is one of `names`."""
+        """Select rows by their predicted class, the one with the largest probability.
+
+        Parameters
+        ----------
+        *names : object
+            Names or indices of classes; rows of any of them are selected.
+
+        Returns
+        -------
+        Selection
+            The selection.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> y_true, y_prob = [0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]
+        >>> round(cal.ece(y_true, y_prob, where=cal.select.predicted(1)), 4)
+        0.15
+        """
 
         def mask(p: Predictions) -> Array:
             if p.kind in ("multilabel", "confidence"):
@@ -95,10 +160,35 @@ class select:
         of: Any = None,
         closed: Literal["both", "left", "right", "neither"] = "both",
     ) -> Selection:
-        """Rows whose predicted probability lies between the bounds.
+        """Select rows by their predicted probability.
 
-        The probability is that of the class `of`, or the largest with ``of="top"``. By default it is the one that the lens
-        ``"auto"`` reads: that of the positive class for two classes, the largest for more.
+        Parameters
+        ----------
+        low : float, default 0.0
+            Lower bound.
+        high : float, default 1.0
+            Upper bound.
+        of : object, optional
+            Class whose probability is compared, or ``"top"`` for the largest probability. By default the probability that the
+            lens ``"auto"`` evaluates: that of the positive class for two classes, the largest for more.
+        closed : {"both", "left", "right", "neither"}, default "both"
+            Which of the bounds belong to the interval.
+
+        Returns
+        -------
+        Selection
+            The selection.
+
+        Raises
+        ------
+        ArgumentError
+            If the bounds do not satisfy ``0 <= low <= high <= 1``, or `closed` is unknown.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> cal.select.output(low=0.9, of="top")
+        Selection(output from 0.9 to 1.0 of top)
         """
         if closed not in ("both", "left", "right", "neither"):
             raise ArgumentError("closed", f"must be 'both', 'left', 'right' or 'neither'; got {closed!r}")
@@ -132,7 +222,25 @@ class select:
 
     @staticmethod
     def group(*names: Any) -> Selection:
-        """Rows of one of these row groups."""
+        """Select rows by their group.
+
+        Parameters
+        ----------
+        *names : object
+            Groups, as passed in ``groups=``.
+
+        Returns
+        -------
+        Selection
+            The selection.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> y_true, y_prob = [0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]
+        >>> round(cal.ece(y_true, y_prob, groups=["a", "a", "b", "b"], where=cal.select.group("a")), 4)
+        0.35
+        """
 
         def mask(p: Predictions) -> Array:
             if p.groups is None:
@@ -148,7 +256,31 @@ class select:
 
     @staticmethod
     def mask(rows: Any) -> Selection:
-        """Rows where `rows` is true."""
+        """Select rows by a boolean mask.
+
+        Parameters
+        ----------
+        rows : array-like of bool of shape (N,)
+            Mask, one entry per row.
+
+        Returns
+        -------
+        Selection
+            The selection.
+
+        Raises
+        ------
+        LensError
+            If `rows` is not a one-dimensional boolean array.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> y_true, y_prob = [0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]
+        >>> mask = cal.select.mask([True, True, False, False])
+        >>> round(cal.ece(y_true, y_prob, where=~mask), 4)
+        0.15
+        """
         try:
             chosen = np.asarray(rows)
         except ValueError:  # ragged
@@ -171,8 +303,36 @@ class select:
         return Selection("mask", mask)
 
 
+select = Selections
+
+
 def parse_selection(where: Any, predictions: Predictions) -> Predictions:
-    """The rows that `where` keeps: a Selection, a boolean mask, or None for all."""
+    """Return the predictions of the selected rows.
+
+    Parameters
+    ----------
+    where : Selection, array-like of bool or None
+        Rows to keep; None keeps all.
+    predictions : Predictions
+        Checked labels and probabilities.
+
+    Returns
+    -------
+    Predictions
+        Predictions of these rows.
+
+    Raises
+    ------
+    LensError
+        If no row is selected.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.views.selections import parse_selection
+    >>> parse_selection([True, False], cal.Predictions([0, 1], [0.2, 0.7])).n
+    1
+    """
     if where is None:
         return predictions
     selection = where if isinstance(where, Selection) else select.mask(where)
