@@ -11,7 +11,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, CalibrantError, CalibrantWarning, InputWarning, UndefinedMetricError
+from ..errors import (
+    ArgumentError,
+    CalibrantError,
+    CalibrantWarning,
+    Drop,
+    InputWarning,
+    InPython,
+    UndefinedMetricError,
+)
 from ..input.convert import is_number, summing_to_one
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
@@ -31,8 +39,8 @@ FLOOR = 1e-12
 OWN_KEYWORDS = ("method", "loss", "folds", "level", "rng")
 # Words of `Predictions` that the choice of one map for all rows does not look at, and what does.
 NOT_TAKEN = {
-    "groups": "for one map per group, use GroupCalibration(map).fit(scores, y, groups=groups)",
-    "features": "drop it",
+    "groups": InPython("use GroupCalibration(calibrator).fit(scores, y, groups) for one calibrator per group"),
+    "features": Drop("features"),
 }
 
 
@@ -166,14 +174,14 @@ def _read(y_true: Any, y_prob: Any, words: Mapping[str, Any], folds: int) -> tup
             known = [*OWN_KEYWORDS, *(own for own in PREDICTION_KEYWORDS if own not in NOT_TAKEN)]
             raise unknown_keyword("recalibrate", word, value, known)
         if word in NOT_TAKEN and value is not None:
-            raise ArgumentError(word, "is not looked at: one map serves all rows", NOT_TAKEN[word])
+            raise ArgumentError(word, "is not supported: one calibrator is fitted to all rows", NOT_TAKEN[word])
     p = as_predictions(y_true, y_prob, words)
     if p.labels is None or p.kind not in ("binary", "multiclass"):
-        raise UndefinedMetricError("recalibrate", "needs one class for each row", _remedy(p))
+        raise UndefinedMetricError("y_true", "recalibration requires one class for each row", _remedy(p))
     if (p.labels == p.labels[0]).all():
-        raise UndefinedMetricError("recalibrate", "needs rows of two classes, and all labels are the same")
+        raise UndefinedMetricError("y_true", "recalibration requires rows of two classes; all labels are equal")
     if p.n < 2 * folds:
-        raise UndefinedMetricError("recalibrate", f"needs at least {2 * folds} rows for {folds} folds; there are {p.n}")
+        raise UndefinedMetricError("y_true", f"{folds} folds require at least {2 * folds} rows; got {p.n}")
     return rows_summing_to_one(p), p.classes
 
 
@@ -203,8 +211,8 @@ def _rows(p: Predictions) -> int:
 def _named(method: Any, p: Predictions, input: Input) -> dict[str, Calibrator]:
     if isinstance(method, Calibrator):
         if method.input != input:
-            problem = f"{method!r} reads {method.input}s, and y_prob holds {input}s"
-            raise ArgumentError("method", problem, "say the same input= to both")
+            problem = f"{method!r} expects {method.input}s, and the scores are {input}s"
+            raise ArgumentError("method", problem, InPython("use the same input for both"))
         return {type(method).__name__: method}
     listed = [method] if isinstance(method, str) else list(method)
     names = _automatic(p) if method == "auto" else listed

@@ -52,7 +52,7 @@ class Warp:
     def rows(self, drawn: Floats) -> tuple[Floats, Floats]:
         """For many classes: the report and the true probabilities, from rows drawn from a Dirichlet distribution."""
         raise ArgumentError(
-            "warp", f"{self!r} is for two classes", "use temperature, softmax_map, label_noise, confusion"
+            "warp", f"{self!r} is defined for two classes only", "use temperature, softmax_map, label_noise, confusion"
         )
 
 
@@ -160,8 +160,7 @@ class prior_shift(Warp):
         if abs(mean - self.before) > 1e-9:
             raise ArgumentError(
                 "before",
-                f"is {self.before:g}, and scores of this distribution have mean {mean:.6g}",
-                "they must be the same",
+                f"must be the mean of the scores, {mean:.6g}; got {self.before:g}",
             )
         # f(s) [s after / before + (1 - s) (1 - after) / (1 - before)] is the mix of the scores of the two classes.
         return [(self.after, a + 1, b), (1 - self.after, a, b + 1)]
