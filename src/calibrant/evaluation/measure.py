@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation", "Header", "Result", "Skipped", "evaluate"]
 
-SPENT = "the budget was spent before its turn"
-NO_TIME = "resampling does not fit into the budget"
+SPENT = "the time budget was exhausted"
+NO_TIME = "resampling would exceed the time budget"
 
 
 @checks_keywords()
@@ -371,7 +371,7 @@ class Inference(NamedTuple):
         from ..inference.significance import assess
 
         if isinstance(p, Sketches) and result.lens not in p.lenses:
-            return replace(result, note="drawing samples for it needs the rows")
+            return replace(result, note="resampling requires the rows")
         rows = min(p.n, CELLS) if isinstance(p, Sketches) else p.n
         if resampling_seconds(m, rows, p.k, self.n_resamples) > max(deadline - perf_counter(), 0):
             return replace(result, note=NO_TIME)

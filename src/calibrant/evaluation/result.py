@@ -119,7 +119,7 @@ class Skipped:
 
     metric: str
     seconds: float
-    reason: str = "its time does not fit into the budget"
+    reason: str = "exceeding the time budget"
 
 
 @dataclass(frozen=True, repr=False)

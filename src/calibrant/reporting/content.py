@@ -138,7 +138,7 @@ class Metrics:
         for row in self.rows:
             if row.id == id:
                 return row
-        raise ArgumentError("metric", f"{id!r} is not in the report", f"it holds {[row.id for row in self.rows]}")
+        raise ArgumentError("metric", f"{id!r} is not in the report", f"choose one of {[row.id for row in self.rows]}")
 
 
 @dataclass(frozen=True)

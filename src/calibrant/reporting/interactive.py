@@ -195,7 +195,7 @@ def _main_views(source: Predictions, lens: str | Lens) -> list[View]:
     """The views whose cells open the page: one, or those of a classwise lens within limits."""
     views = [view for view in views_of(source, lens) if isinstance(view, View)]
     if not views:
-        raise LensError("lens", f"{lens!r} asks no yes-or-no question", "use 'top_label' or 'class:NAME'")
+        raise LensError("lens", f"{lens!r} has more than one event per row", "use 'top_label' or 'class:NAME'")
     return views[:MAX_CLASSES]
 
 

@@ -145,7 +145,7 @@ def frame_of(columns: Mapping[str, Sequence[Any]]) -> Any:
             continue
         return nw.from_dict({key: list(values) for key, values in columns.items()}, backend=name).to_native()  # type: ignore[arg-type]
     raise MissingDependencyError(
-        "to_frame", "needs pandas, polars or pyarrow, and none is installed", "pip install pandas, or use to_dict()"
+        "to_frame", "requires pandas, polars or pyarrow", "run pip install pandas, or use to_dict()"
     )
 
 

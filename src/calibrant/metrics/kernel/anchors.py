@@ -84,7 +84,7 @@ def _given(anchors: Any, k: int) -> Floats:
     if values.ndim != 2 or values.shape[1] != k or not len(values):
         raise ArgumentError("anchors", f"must be a number of centres or vectors of {k} probabilities; got {anchors!r}")
     if not ((values >= 0).all() and (np.abs(values.sum(axis=1) - 1) <= 1e-6).all()):
-        raise ArgumentError("anchors", "holds a vector that is no distribution", "each must be from 0 up and sum to 1")
+        raise ArgumentError("anchors", "each vector must be a distribution: non-negative with sum 1")
     return values
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, Use
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
 from ...views.view import VectorView
@@ -178,7 +178,7 @@ def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any
         raise ArgumentError(
             "distance",
             "'tv' in a gaussian kernel is not positive definite",
-            "use distance='l2' or kernel='exponential'",
+            (Use("distance", "l2"), Use("kernel", "exponential")),
         )
     two = cloud.points.shape[1] == 1
     # Of two classes both columns differ by the same.
