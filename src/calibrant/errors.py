@@ -229,7 +229,8 @@ class _Message:
             **{name: getattr(self, name) for name in ("row", "column", "count", "source")},
         }
         parts.update(changes)
-        return type(self)(parts.pop("argument"), parts.pop("problem"), parts.pop("remedy"), **parts)
+        kind: Any = type(self)
+        return kind(parts.pop("argument"), parts.pop("problem"), parts.pop("remedy"), **parts)
 
     def _problem_in(self, wording: Wording) -> str:
         if isinstance(self._problem, str):

@@ -280,7 +280,7 @@ class Metric(Facts):
     0.25
     """
 
-    __doc__ = _OnMetric(_build_doc, __doc__)  # type: ignore[assignment]
+    __doc__ = _OnMetric(_build_doc, __doc__)
     __signature__ = _OnMetric(build_signature)
 
     formula: Callable[..., Any]

@@ -18,6 +18,7 @@ from ..errors import (
     Drop,
     InputWarning,
     InPython,
+    Remedy,
     UndefinedMetricError,
 )
 from ..input.convert import is_number, summing_to_one
@@ -37,7 +38,7 @@ Loss = Literal["nll", "brier"]
 # Lower bound of the probability of a held-out label in the negative log-likelihood.
 FLOOR = 1e-12
 # Keywords of `Predictions` that a single calibrator does not use, and what to do instead.
-NOT_USED = {
+NOT_USED: dict[str, Remedy] = {
     "groups": InPython("use GroupCalibration(calibrator).fit(scores, y, groups) for one calibrator per group"),
     "features": Drop("features"),
 }

@@ -148,7 +148,7 @@ def documents_keywords(
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         inner = inspect.unwrap(function)
-        called: Any = inner.__init__ if inspect.isclass(inner) else function  # type: ignore[misc]
+        called: Any = inner.__init__ if inspect.isclass(inner) else function
         own = inspect.signature(inspect.unwrap(called))
         passed = [word for word in (*view, *taken) if word not in own.parameters]
         variable = [each for each in own.parameters.values() if each.kind is each.VAR_KEYWORD]
