@@ -89,6 +89,7 @@ def cli() -> None:
 )
 @click.option("--interval", type=float, metavar="LEVEL", help="Add confidence intervals, for example of level 0.95.")
 @click.option("--assess", is_flag=True, help="Add how often chance alone gives such a value.")
+@options.outcome_option
 @options.map_option
 @options.stream_option
 @options.draw_options(200)
@@ -255,6 +256,8 @@ def select(file: str, **options: Any) -> None:
     default="recommended",
     help="What to measure: names with commas, 'recommended' or 'all'.",
 )
+@options.outcome_option
+@options.meta_option
 @click.option(
     "--hold-out",
     type=float,
@@ -314,8 +317,12 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
     type=click.Choice(["models", "periods", "before-after"]),
     help="How several files relate: models on the same rows, periods with different rows, or before and after a map.",
 )
-@click.option("--map", metavar="FILE", help="With --compare before-after and one file: the map that fit wrote.")
+@click.option(
+    "--map", "calibrator", metavar="FILE", help="With --compare before-after and one file: the map that fit wrote."
+)
 @click.option("--title", metavar="TEXT", help="Heading of the report.")
+@options.outcome_option
+@options.meta_option
 @click.option(
     "--metrics", metavar="NAMES", default="recommended", help="Ids or aliases with commas, 'recommended' or 'all'."
 )
@@ -323,7 +330,12 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 @click.option(
     "--interval", type=float, default=0.95, show_default=True, metavar="LEVEL", help="Level of the intervals."
 )
-@click.option("--repair/--no-repair", default=True, show_default=True, help="Try maps that could make it better.")
+@click.option(
+    "--recalibration/--no-recalibration",
+    default=True,
+    show_default=True,
+    help="Compare calibration methods on held-out data.",
+)
 @click.option("--accuracy", type=float, default=0.95, show_default=True, help="What the threshold promises.")
 @click.option(
     "--confidence-level",
@@ -335,7 +347,7 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 @options.draw_options(200)
 @options.debug_option
 def report(files: tuple[str, ...], **options: Any) -> None:
-    """Write a report of FILE: verdict, diagram, metrics, where it fails, what repairs it, which threshold to use.
+    """Write a report of FILE: conclusion, diagram, metrics, subgroups, recalibration and threshold.
 
     With --compare, several files side by side.
     """
