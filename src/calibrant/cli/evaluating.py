@@ -10,12 +10,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError
+from ..evaluation.header import event_name
 from ..evaluation.measure import Evaluation, choose_metrics, evaluate
-from ..evaluation.result import Result
+from ..evaluation.result import MetricResult
 from ..metrics.registry import Metric
 from ..sketches.files.columns import as_booleans, check_class_order
 from ..util.version import __version__
 from .listing import metric_named
+from .places import label_column
 from .screen import (
     clean,
     note_positive,
@@ -88,6 +90,7 @@ def run(
     gates: tuple[str, ...],
     calibrator: str | None = None,
     stream: bool | None = None,
+    outcome: str | None = None,
     **source: Any,
 ) -> bool:
     """Evaluate and print; True if a gate failed."""
@@ -105,6 +108,7 @@ def run(
     if sketches is None:
         keywords = rows_of(file, source)
         keywords |= {"by": keywords.pop("groups", None), "calibrator": calibrator}
+        outcome = outcome or _outcome(keywords)
     draws: dict[str, Any] = {"n_resamples": resamples, "rng": seed}
     if interval is None and not assess:
         if resamples != RESAMPLES or seed != 0:
@@ -122,6 +126,7 @@ def run(
             budget=budget,
             interval=interval,
             assess=assess,
+            outcome=outcome,
             **draws,
             **keywords,
         )
@@ -136,10 +141,19 @@ def run(
     return bool(failures)
 
 
+def _outcome(keywords: Mapping[str, Any]) -> str | None:
+    """Return the name of the event: the positive class, or the label column where the labels are 0 and 1."""
+    positive = keywords.get("pos_label")
+    classes = (
+        [None, positive] if isinstance(positive, str) else None if positive is not None else keywords.get("classes")
+    )
+    return event_name(classes, label_column()) or None
+
+
 def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
     """The reasons for missing values in the terms of the command; `streamed` is a file that was not read as rows."""
 
-    def spoken(found: Result) -> Result:
+    def spoken(found: MetricResult) -> MetricResult:
         if found.error is None:
             return found
         if streamed is not None and found.error.argument == "y_true":

@@ -19,6 +19,7 @@ from ..recalibration.persistence import save
 from ..sketches.files.columns import CALIBRATED, check_class_order, like_classes
 from ..util.version import __version__
 from .evaluating import like_labels, rows_of
+from .places import label_column
 from .screen import clean, print_json, print_lines, say, warnings_as_lines
 from .source import split
 from .tables import check_target, open_table
@@ -29,7 +30,9 @@ __all__ = ["apply_map", "check_apart", "fit_map", "read", "rows_in", "run_apply"
 def read(file: str, **source: Any) -> Predictions:
     """Checked predictions from a file."""
     keywords = rows_of(file, source)
-    return Predictions(keywords.pop("y_true"), keywords.pop("y_prob"), **keywords)
+    found = Predictions(keywords.pop("y_true"), keywords.pop("y_prob"), **keywords)
+    found.label_name = label_column()
+    return found
 
 
 def fit_map(p: Predictions, *, method: str, loss: str, folds: int, seed: int) -> Recalibration:

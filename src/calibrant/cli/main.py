@@ -92,6 +92,7 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
 )
 @click.option("--interval", type=float, metavar="LEVEL", help="Add confidence intervals of this level, such as 0.95.")
 @click.option("--assess", is_flag=True, help="Add p-values under the null hypothesis of perfect calibration.")
+@options.outcome_option
 @options.calibrator_option
 @options.stream_option
 @options.draw_options(200)
@@ -270,6 +271,8 @@ def select(file: str, **options: Any) -> None:
 )
 @options.confidence_level_option
 @click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
+@options.outcome_option
+@options.meta_option
 @click.option(
     "--hold-out",
     type=float,
@@ -342,6 +345,8 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
     "--calibrator", metavar="FILE", help="With --compare before-after and one file: the calibrator written by fit."
 )
 @click.option("--title", metavar="TEXT", help="Heading of the report.")
+@options.outcome_option
+@options.meta_option
 @click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
 @click.option("--lens", help="What is evaluated: top_label, class:NAME, ...")
 @click.option(
@@ -353,11 +358,10 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
     help="Confidence level of the intervals.",
 )
 @click.option(
-    "--recalibrate/--no-recalibrate",
-    "repair",
+    "--recalibration/--no-recalibration",
     default=True,
     show_default=True,
-    help="Compare calibration methods in cross-validation.",
+    help="Compare calibration methods on held-out data.",
 )
 @click.option("--accuracy", type=float, default=0.95, show_default=True, help="Accuracy that the threshold guarantees.")
 @click.option(

@@ -206,3 +206,32 @@ confidence_level_option = click.option(
     show_default=True,
     help="Probability with which the guarantee holds.",
 )
+
+outcome_option = click.option(
+    "--outcome",
+    metavar="NAME",
+    help="Name of the event that the positive class represents; by default that class, or the label column for 0 and 1.",
+)
+
+
+def _metadata(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Return the values of ``--meta`` by key."""
+    found: dict[str, str] = {}
+    for text in values:
+        key, sign, value = text.partition("=")
+        if not sign or not key.strip():
+            raise click.UsageError(f"--meta: {text!r} is not of the form key=value; for example --meta owner=Risk")
+        if key.strip() in found:
+            raise click.UsageError(f"--meta: the key {key.strip()!r} was given twice; give it once")
+        found[key.strip()] = value.strip()
+    return found
+
+
+meta_option = click.option(
+    "--meta",
+    "metadata",
+    metavar="KEY=VALUE",
+    multiple=True,
+    callback=_metadata,
+    help="Fact to show in the report, such as model=churn-gbm or owner=Risk. Repeatable.",
+)

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["forget_read", "place_of", "remember_read"]
+__all__ = ["forget_read", "label_column", "place_of", "remember_label", "remember_read"]
 
 # Lines of later rows are not counted, so that an error does not take minutes.
 MOST_ROWS = 5_000_000
@@ -91,3 +91,16 @@ def _of_records(stream: Iterable[str], path: Path, kind: str) -> Iterator[int]:
                 yield begin
             header = False
         begin = records.line_num + 1
+
+
+_label: ContextVar[str] = ContextVar("label", default="")
+
+
+def remember_label(name: str) -> None:
+    """Store the name of the label column that was read last."""
+    _label.set(name)
+
+
+def label_column() -> str:
+    """Return the name of the label column that was read last."""
+    return _label.get()

@@ -28,10 +28,12 @@ def run(
     kind: str | None,
     calibrator: str | None,
     title: str | None,
+    outcome: str | None,
+    metadata: dict[str, str],
     metrics: str,
     lens: str | None,
     interval: float,
-    repair: bool,
+    recalibration: bool,
     accuracy: float,
     confidence_level: float,
     resamples: int,
@@ -55,9 +57,11 @@ def run(
         interval,
         resamples,
         seed,
-        repair and not several,
+        recalibration and not several,
         accuracy,
         confidence_level,
+        outcome,
+        metadata,
     )
     given = {"files": [_name(file) for file in files], "by": source.get("by"), "where": source.get("where")}
     found: Any
@@ -110,7 +114,7 @@ def _read(file: str, source: dict[str, Any], given: dict[str, Any]) -> Predictio
     sketches = streamed(file, False, *split(source))
     if sketches is None:
         return read(file, **source)
-    given["rows"] = f"{sketches.n:,}, read from a sketch: scores are means of cells"
+    given["rows"] = f"{sketches.n:,}, from a sketch: scores are the means of its cells"
     return sketches.predictions()
 
 

@@ -22,7 +22,7 @@ from ..sketches.files.columns import (
     score_options,
 )
 from ..util.files import read_npz
-from .places import remember_read
+from .places import remember_label, remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
 
 __all__ = ["Columns", "load", "load_each", "split"]
@@ -102,6 +102,7 @@ def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[s
 
     chosen = replace(columns, logits="logits") if _npz_logits(arrays, columns) else columns
     label, names = find_columns(list(arrays), chosen)
+    remember_label(label)
     scores = _stack([arrays[name] for name in names])
     words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
     if columns.logits or names == ["logits"]:

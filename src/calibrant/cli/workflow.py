@@ -21,6 +21,7 @@ from ..errors import (
     warn_caller,
 )
 from ..evaluation.measure import Evaluation, Header, calibrated, evaluate
+from ..evaluation.result import NOT_SIGNIFICANT
 from ..inference.comparison import Comparison, compare
 from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
@@ -30,7 +31,7 @@ from ..recalibration.scores import Scores
 from ..reporting.building import Options, Report, build, diagram_of, read_options
 from ..reporting.content import BeforeAfter, Change
 from ..reporting.plain import changes_table
-from ..reporting.repairs import repairs_of
+from ..reporting.recalibration import calibrators_of
 from ..reporting.thresholding import with_choice
 from ..reporting.words import level_text, percent
 from ..util.files import make_folder, write_atomic
@@ -155,6 +156,8 @@ def run(
     folds: int,
     preprocessing: str | None,
     metrics: str,
+    outcome: str | None,
+    metadata: dict[str, str],
     accuracy: float,
     confidence_level: float,
     hold_out: float,
@@ -176,9 +179,11 @@ def run(
     for name in WRITTEN:
         check_apart(Path(out) / name, validation, test)
     given = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
-    asked = read_options(None, metrics, None, interval, resamples, seed, False, accuracy, confidence_level)
+    asked = read_options(
+        None, metrics, None, interval, resamples, seed, False, accuracy, confidence_level, outcome, metadata
+    )
     with warnings_as_lines(), resampling_bar():
-        outcome = _found(
+        result = _found(
             read(validation, **source),
             read(test, **source),
             {"method": method, "loss": loss, "folds": folds, "seed": seed},
@@ -186,16 +191,17 @@ def run(
             {"level": interval, "n_resamples": resamples, "rng": seed},
             metrics,
             hold_out,
+            outcome,
         )
-        method = outcome.found.method
+        method = result.found.method
         title = f"{given['test']}, {'not recalibrated' if method == 'none' else f'recalibrated ({method})'}"
-        page = _report(outcome, replace(asked, title=title), folds, {**given, "repair": method})
+        page = _report(result, replace(asked, title=title), folds, {**given, "calibration method": method})
         folder = make_folder(out)
         kept = {name: value for name, value in source.items() if name not in ("weight", "counts", "pos_label")}
-        apply_map(outcome.found.calibrator, test, str(folder / "calibrated.parquet"), **kept)
-    save(outcome.found.calibrator, folder / "calibrator.json", preprocessing=preprocessing)
+        apply_map(result.found.calibrator, test, str(folder / "calibrated.parquet"), **kept)
+    save(result.found.calibrator, folder / "calibrator.json", preprocessing=preprocessing)
     page.write(folder / "report.html")
-    content = {"calibrant": __version__, "validation": validation, "test": test, **outcome.to_dict()}
+    content = {"calibrant": __version__, "validation": validation, "test": test, **result.to_dict()}
     text = json.dumps(_finite(content), indent=2, allow_nan=False, default=str) + "\n"
     write_atomic(folder / "metrics.json", text.encode())
     if as_json:
@@ -203,8 +209,8 @@ def run(
         return
     assert page.before_after is not None
     print_table(*changes_table(page.before_after), range(1, 5))
-    print_lines(outcome.after.notes())
-    print_lines(["", *outcome.sentences(), f"Wrote {', '.join(WRITTEN)} in {folder}."])
+    print_lines(result.after.notes())
+    print_lines(["", *result.sentences(), f"Wrote {', '.join(WRITTEN)} in {folder}."])
 
 
 def _found(
@@ -215,6 +221,7 @@ def _found(
     draws: dict[str, Any],
     metrics: str | list[str],
     hold_out: float,
+    outcome: str | None,
 ) -> Outcome:
     if test.k != validation.k:
         raise ArgumentError("--test", f"has {test.k} classes, and the validation data have {validation.k}")
@@ -231,6 +238,7 @@ def _found(
         "n_resamples": draws["n_resamples"],
         "rng": draws["rng"],
         "metrics": metrics,
+        "outcome": outcome,
     }
     before, after = evaluate(test, **keywords), evaluate(mapped, **keywords)
     changes = tuple(_compared(test, mapped, metric, draws) for metric in COMPARED)
@@ -282,7 +290,7 @@ def _report(outcome: Outcome, asked: Options, folds: int, given: dict[str, Any])
             tuple(_changes(outcome.before, outcome.after)),
             None if unchanged else diagram_of(outcome.test, asked.lens, asked.level),
         ),
-        repairs=repairs_of(outcome.found, folds),
+        recalibration=calibrators_of(outcome.found, folds),
         threshold=with_choice(found.threshold, outcome.chosen, outcome.seen, outcome.mapped, without, CHOSEN),
     )
 
@@ -299,10 +307,11 @@ def _heads(found: Evaluation) -> list[tuple[str, float | None]]:
     """The rows above the metrics: accuracy and confidence, and for two classes the positive class."""
     header = found.header
     rows = [("accuracy", header.accuracy), ("mean confidence", header.mean_confidence)]
-    if header.event_says is not None:
+    if header.event_mean_score is not None:
+        name = header.outcome or "the positive class"
         rows += [
-            ("observed rate of the positive class", header.prevalence[1]),
-            ("mean predicted probability of the positive class", header.event_says),
+            (f"observed rate of {name}", header.prevalence[1]),
+            (f"mean predicted probability of {name}", header.event_mean_score),
         ]
     return rows
 
@@ -314,16 +323,16 @@ def means_of(header: Header) -> list[str]:
     equivalent and only the first is given.
     """
     phrases = [header.event] if _always_one_class(header) else [header.event, header.direction]
-    return sorted(filter(None, phrases), key=lambda keywords: keywords.endswith(": within chance"))
+    return sorted(filter(None, phrases), key=lambda keywords: keywords.endswith(f"({NOT_SIGNIFICANT})"))
 
 
 def _always_one_class(header: Header) -> bool:
-    if header.event_says is None or header.accuracy is None or header.mean_confidence is None:
+    if header.event_mean_score is None or header.accuracy is None or header.mean_confidence is None:
         return False
-    says, happens = header.event_says, header.prevalence[1]
+    mean, rate = header.event_mean_score, header.prevalence[1]
     return any(
         math.isclose(header.mean_confidence, sure, abs_tol=1e-9) and math.isclose(header.accuracy, right, abs_tol=1e-9)
-        for sure, right in ((says, happens), (1 - says, 1 - happens))
+        for sure, right in ((mean, rate), (1 - mean, 1 - rate))
     )
 
 

@@ -151,6 +151,9 @@ class Predictions:
         clip: bool = False,
         sum_tolerance: float | None = None,
     ) -> None:
+        name = label if label is not None else getattr(y_true, "name", None)
+        self.label_name: str = name if isinstance(name, str) else ""
+        """Name of the column that holds the labels; empty where it has none."""
         flags = {"soft": soft, "multilabel": multilabel, "normalize": normalize, "clip": clip}
         _check_form(input, flags, sum_tolerance)
         beside = {"sample_weight": sample_weight, "counts": counts, "groups": groups, "features": features}
