@@ -1,4 +1,4 @@
-"""Rows as a decision sees them: how sure the model was, what each row lost, what it weighs; and exact binomial bounds."""
+"""Confidence, loss and weight of each row for decisions, and exact binomial bounds."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from ..views.resolve import as_predictions, resolve, views_of
 from ..views.view import VectorView, View
 
 __all__ = [
+    "DISTRIBUTION_KEYWORDS",
     "Judged",
     "Steps",
     "check_cost",
@@ -50,7 +51,7 @@ DISTRIBUTION_KEYWORDS = ("input", "normalize", "clip", "sum_tolerance")
 
 @dataclass(frozen=True)
 class Steps:
-    """All distinct confidences, falling, with sums over the rows that are at least so sure."""
+    """All distinct confidences in decreasing order, with sums over the rows at least as confident."""
 
     threshold: Floats
     accepted: Floats
@@ -70,7 +71,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Judged:
-    """How sure the model was of each row, and what each row lost: 1 for an error, 0 otherwise, unless losses were given."""
+    """Confidence and loss of each row; the loss is 1 for an error and 0 otherwise unless losses were given."""
 
     confidence: Floats
     loss: Floats
@@ -86,7 +87,7 @@ class Judged:
 
     @cached_property
     def counts_errors(self) -> bool:
-        """Whether every loss is 0 or 1, so that binomial distributions hold."""
+        """Whether every loss is 0 or 1, so that binomial distributions apply."""
         return bool(((self.loss == 0) | (self.loss == 1)).all())
 
     @cached_property
@@ -94,7 +95,7 @@ class Judged:
         return self.steps_by(self.confidence)
 
     def steps_by(self, confidence: Floats) -> Steps:
-        """Sums over the rows that are at least as sure as each distinct value; equal ones enter together."""
+        """Sums over the rows at least as confident as each distinct value; ties enter together."""
         order = np.argsort(-confidence, kind="stable")
         falling, weight = confidence[order], self.weight[order]
         ends = np.flatnonzero(np.append(falling[1:] != falling[:-1], True))
@@ -103,7 +104,7 @@ class Judged:
         return Steps(falling[ends], *sums)
 
     def refuse_importance(self, who: str) -> None:
-        """Importance weights are no numbers of rows, which exact bounds need."""
+        """Raise for importance weights, for which exact binomial bounds are not valid."""
         if self.weight_kind == "importance":
             raise WeightsNotSupportedError(
                 "sample_weight",
@@ -122,7 +123,7 @@ def read_judged(
     where: Any,
     keywords: Mapping[str, Any],
 ) -> Judged:
-    """Confidences and losses from labels and probabilities, or from those given in their place; `function` is what was called."""
+    """Confidences and losses from labels and probabilities, or as given; `function` is the public function that was called."""
     if where is not None and (confidence is not None or loss is not None):
         raise ArgumentError(
             "where",
@@ -149,7 +150,7 @@ def read_judged(
 def one_view(
     function: Callable[..., Any], y_true: Any, y_prob: Any, lens: Any, where: Any, keywords: Mapping[str, Any]
 ) -> View:
-    """The one yes-or-no question a decision is about; `function` is what was called."""
+    """The single binary event of a decision; `function` is the public function that was called."""
     check_keywords(function, keywords)
     source = resolve(y_true, y_prob, keywords, where)
     views = views_of(source, lens if isinstance(source, Predictions) else "auto")
@@ -160,9 +161,9 @@ def one_view(
 
 
 def read_distributions(who: str, y_prob: Any, keywords: Mapping[str, Any], own: Sequence[str] = ()) -> Predictions:
-    """Checked probabilities of several classes without labels: rows all get the first class as label, which nobody reads.
+    """Validated probabilities of several classes without labels; every row gets the first class as a placeholder label.
 
-    `own` are the words that `who` takes beside.
+    `own` are the further keywords of the public function `who`.
     """
     for keyword, value in keywords.items():
         if keyword not in DISTRIBUTION_KEYWORDS:
@@ -176,14 +177,14 @@ def read_distributions(who: str, y_prob: Any, keywords: Mapping[str, Any], own: 
 
 
 def several_classes(who: str, source: Predictions) -> Predictions:
-    """Itself, where it holds one distribution for each row."""
+    """The predictions, if they hold one distribution per row."""
     if source.kind not in ("binary", "multiclass"):
         raise InputTypeError("y_prob", f"{who} requires a probability for each class; got {source.kind} predictions")
     return source
 
 
 def finite_column(values: Any, argument: str, n: int | None = None, kept: NDArray[Any] | None = None) -> Floats:
-    """One finite number for each row; rows without weight are dropped as they were from the predictions."""
+    """One finite number per row; rows of weight 0 are dropped as in the predictions."""
     array = numbers(column(values, argument).array, argument).astype(np.float64)
     if array.ndim != 1:
         raise ShapeError(argument, f"expected one number for each row, got {array.ndim} dimensions")
@@ -201,28 +202,28 @@ def finite_column(values: Any, argument: str, n: int | None = None, kept: NDArra
 
 
 def check_level(value: Any, argument: str) -> float:
-    """A number between 0 and 1."""
+    """Return a number strictly between 0 and 1."""
     if not (is_number(value) and 0 < value < 1):
         raise ArgumentError(argument, f"must lie between 0 and 1; got {value!r}", "for example 0.9")
     return float(value)
 
 
 def check_share(value: Any, argument: str) -> float:
-    """A number from 0 to 1."""
+    """Return a number from 0 to 1."""
     if not (is_number(value) and 0 <= value <= 1):
         raise ArgumentError(argument, f"must be a number from 0 to 1; got {value!r}")
     return float(value)
 
 
 def check_cost(value: Any, argument: str) -> float:
-    """A finite number from 0 up."""
+    """Return a finite non-negative number."""
     if not (is_number(value) and 0 <= value < np.inf):
         raise ArgumentError(argument, f"must be a finite non-negative number; got {value!r}")
     return float(value)
 
 
 def upper_bound(events: Any, rows: Any, delta: float) -> Floats:
-    """Clopper and Pearson's one-sided bound: the rate is above it with probability at most `delta`."""
+    """One-sided Clopper-Pearson upper bound: the rate exceeds it with probability at most `delta`."""
     from scipy.special import betaincinv
 
     k, n = np.broadcast_arrays(np.asarray(events, dtype=np.float64), np.asarray(rows, dtype=np.float64))
@@ -231,5 +232,5 @@ def upper_bound(events: Any, rows: Any, delta: float) -> Floats:
 
 
 def lower_bound(events: Any, rows: Any, delta: float) -> Floats:
-    """Clopper and Pearson's one-sided bound: the rate is below it with probability at most `delta`."""
+    """One-sided Clopper-Pearson lower bound: the rate is below it with probability at most `delta`."""
     return np.asarray(1 - upper_bound(np.asarray(rows) - np.asarray(events), rows, delta), dtype=np.float64)
