@@ -69,7 +69,9 @@ def by_method(found: list[Pair]) -> str:
         within = sum(ratio <= CLOSE for ratio in ratios)
         numbers = [f"{value:.4f}" for value in (min(ratios), statistics.median(ratios), max(ratios))]
         rows.append([f"`{name}`", packages, str(len(of)), str(within), *numbers])
-    return table(["method", "best other package", "data sets", "within 1 %", "smallest ratio", "median", "largest"], rows)
+    return table(
+        ["method", "best other package", "data sets", "within 1 %", "smallest ratio", "median", "largest"], rows
+    )
 
 
 def exceptions(found: list[Pair]) -> str:
