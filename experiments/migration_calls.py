@@ -184,7 +184,7 @@ CALLS: list[Call] = [
         (
             "np.concatenate(calibration_curve(y, p, n_bins=30))",
             "curve(cal.calibration_curve(y, p, bins=30))",
-            f"{LINSPACE}: below it at 30 bins",
+            f"{LINSPACE}: below it for 30 bins",
         ),
         (
             "np.concatenate(calibration_curve(y, p, n_bins=30))",
@@ -224,14 +224,14 @@ CALLS: list[Call] = [
         (
             'CalibratedClassifierCV(FrozenEstimator(m), method="sigmoid").fit(X, y).predict_proba(new)',
             'CalibratedModel(m, method="platt", cv="prefit").fit(X, y).predict_proba(new)',
-            "two classes: both fit a sigmoid of the log-odds; several: theirs of each class's decision value, ours of "
-            "each class's log-odds against the rest",
+            "two classes: both fit a sigmoid to the log-odds; several: it uses the decision value of each class, calibrant "
+            "the log-odds of each class against the rest",
         ),
         (
             'CalibratedClassifierCV(FrozenEstimator(m), method="isotonic").fit(X, y).predict_proba(new)',
             'CalibratedModel(m, method="isotonic", cv="prefit").fit(X, y).predict_proba(new)',
-            "two classes: theirs is linear between decision values, ours between probabilities; several: each class's "
-            "decision value there, its probability here",
+            "two classes: it interpolates between decision values, calibrant between probabilities; several: it uses the "
+            "decision value of each class, calibrant its probability",
         ),
         (
             'CalibratedClassifierCV(FrozenEstimator(m), method="temperature").fit(X, y).predict_proba(new)',
@@ -282,7 +282,7 @@ CALLS: list[Call] = [
         "binary",
         ("ECE(15).measure(p, y)", "cal.ece(y, p)", "it assigns a score on an edge to the bin above"),
         ("ECE(15).measure(p, y)", "cal.ece(y, p, binning=LEFT)", "for 15 bins its edges are *k/M*, too"),
-        ("ECE(10).measure(p, y)", "cal.ece(y, p, bins=10, binning=LEFT)", f"{LINSPACE}; 10 bins are its default"),
+        ("ECE(10).measure(p, y)", "cal.ece(y, p, bins=10, binning=LEFT)", f"{LINSPACE}; its default is 10 bins"),
         ("ECE(10).measure(p, y)", 'cal.ece(y, p, binning=linspace(10, "left"))', ""),
         ("ECE(15, equal_intervals=False).measure(p, y)", "cal.ece_em(y, p)", QUANTILES),
         (
@@ -319,8 +319,8 @@ CALLS: list[Call] = [
         (
             "HistogramBinning(10).fit(p, y).transform(new)",
             'cal.HistogramBinning(bins=10, binning="equal_width").fit(p, y).predict_proba(new)',
-            "there a score on an edge is fitted in the bin above and looked up in the bin below; our default is 15 bins "
-            "of equal mass",
+            "it fits a score on an edge in the bin above and applies the bin below; the default of calibrant is 15 bins of "
+            "equal mass",
         ),
         (
             "IsotonicRegression().fit(p, y).transform(new)",
