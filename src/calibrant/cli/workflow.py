@@ -1,4 +1,4 @@
-"""``calibrant run``: measure, fit on validation rows, measure again on test rows, choose a threshold, report."""
+"""``calibrant run``: fit a calibrator on validation data, evaluate it on test data, choose a threshold, and report."""
 
 from __future__ import annotations
 
@@ -42,50 +42,50 @@ from .screen import _finite, print_json, print_lines, print_table, resampling_ba
 
 __all__ = ["run"]
 
-# Strictly proper scores first, which say whether the probabilities as a whole are better.
+# Strictly proper scores first, which measure the probabilities as a whole.
 COMPARED = ("nll", "brier", "ece")
-WRITTEN = ("map.json", "metrics.json", "calibrated.parquet", "report.html")
+WRITTEN = ("calibrator.json", "metrics.json", "calibrated.parquet", "report.html")
 CHOSEN = (
     "It was chosen on validation data that the calibrator was not fitted on; accuracy and coverage are those of the test data. The "
     "guarantee holds for new data from the same source.",
 )
-SAME_ROWS = "the test rows are the validation rows, so what is seen after the map looks better than it is"
+SAME_ROWS = "the test data are the validation data, so the results after recalibration are optimistic"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that was found, before any of it is written."""
+    """All results, before any of them is written."""
 
     validation: Predictions
     held_out: int
-    """How many of them were kept from the map."""
+    """Number of validation rows held out from fitting."""
     test: Predictions
     mapped: Predictions
-    """The test rows after the map."""
+    """The test data after recalibration."""
     found: Recalibration
     before: Evaluation
     after: Evaluation
     changes: tuple[Comparison, ...]
     chosen: ThresholdChoice | None
-    """On the validation rows kept from the map."""
+    """On the validation rows held out from fitting."""
     seen: ThresholdChoice | None
-    """The same threshold on the test rows."""
+    """The same threshold on the test data."""
     without: str
-    """Why there is no threshold; empty where there is one."""
+    """Why there is no threshold; empty if there is one."""
     same_rows: bool
 
     def sentences(self) -> list[str]:
-        """What happened, in words."""
+        """The results in words."""
         given = rows_in(self.validation)
         kept = f", {self.held_out:,} for the threshold" if self.held_out else ""
         lines = [
-            f"{given:,} validation rows ({given - self.held_out:,} for the map{kept}), {rows_in(self.test):,} test rows."
+            f"{given:,} validation rows ({given - self.held_out:,} for the calibrator{kept}), {rows_in(self.test):,} test rows."
         ]
         if self.same_rows:
             lines.append(f"Warning: {SAME_ROWS}.")
         lines.append(self.choice())
         if self.found.method == "none":
-            lines.append(f"On the test rows: {'; '.join(means_of(self.before.header))}.")
+            lines.append(f"On the test data: {'; '.join(means_of(self.before.header))}.")
         else:
             lines += [
                 f"{when}: {'; '.join(means_of(found.header))}."
@@ -96,29 +96,29 @@ class Outcome:
         return lines + self._threshold()
 
     def choice(self) -> str:
-        """Which map, or why none."""
+        """Which calibrator was chosen, or why none."""
         fitted = [c for c in self.found.candidates if not c.reason]
         rivals = len(self.found.candidates) - 1
         if self.found.method != "none":
             least = min(c.loss for c in fitted)
             passed = next(c.loss for c in fitted if c.method == self.found.method) > least
-            among = "those whose fit warns of nothing" if passed else f"{len(fitted)}"
-            return f"Map: {self.found.method}, the lowest held-out {self.found.loss} of {among}."
+            among = "the methods fitted without warnings" if passed else f"{len(fitted)} methods"
+            return f"Calibrator: {self.found.method}, with the lowest cross-validated {self.found.loss} of {among}."
         if not rivals:
-            return "No map was tried, so nothing was changed."
+            return "No calibration method was tried; the probabilities are unchanged."
         if len(fitted) == 1:
-            return "No map could be fitted, so nothing was changed."
-        return f"Leave it alone: no map tried lowers the held-out {self.found.loss}, so nothing was changed."
+            return "No calibration method could be fitted; the probabilities are unchanged."
+        return f"No calibration method lowers the cross-validated {self.found.loss}; the probabilities are unchanged."
 
     def _disagreement(self) -> list[str]:
         moved = {change.metric: change["after", "before"].difference for change in self.changes}
         if moved.get("nll", 0.0) < 0 < moved.get("ece", 0.0):
             return [
-                "Note: ece rose although nll fell. ece looks at one question in bins, where errors can cancel; "
-                "nll is a proper score of every row. Trust it more."
+                "Note: ece rose although nll fell. Within the bins of ece errors can cancel; nll is a proper score of each row and "
+                "is more reliable."
             ]
         if moved.get("nll", 0.0) > 0 > moved.get("ece", 0.0):
-            return ["Note: ece fell although nll rose: the probabilities as a whole are worse on the test rows."]
+            return ["Note: ece fell although nll rose: the probabilities as a whole are worse on the test data."]
         return []
 
     def _threshold(self) -> list[str]:
@@ -129,8 +129,8 @@ class Outcome:
         lines = [f"Threshold {number(self.chosen.threshold)}: {self.chosen.guarantee}."]
         if not self.seen.accepted:
             return [*lines, "It accepts none of the test rows."]
-        right = f"{percent(1 - self.seen.risk)} of them right"
-        return [*lines, f"On the test rows it accepts {percent(self.seen.coverage)}, {right}."]
+        right = f"with an accuracy of {percent(1 - self.seen.risk)}"
+        return [*lines, f"On the test data it accepts {percent(self.seen.coverage)} of the rows, {right}."]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for metrics.json."""
@@ -167,15 +167,15 @@ def run(
     as_json: bool,
     **source: Any,
 ) -> None:
-    """Do all of it, write four files and print a summary."""
+    """Run all steps, write four files and print a summary."""
     if not 0 <= hold_out < 1:
-        raise ArgumentError("--hold-out", f"must be a share from 0 to below 1; got {hold_out:g}", "for example 0.3")
+        raise ArgumentError("--hold-out", f"must be in [0, 1); got {hold_out:g}", "for example 0.3")
     check_level(accuracy, "--accuracy")
     check_level(confidence_level, "--confidence")
     if metrics not in ("recommended", "all"):
         metrics = [name.strip() for name in metrics.split(",")]  # type: ignore[assignment]
     if "-" in (validation, test):
-        raise ArgumentError("-", "is read once, and two files are needed", "name both files")
+        raise ArgumentError("-", "standard input can be read only once, and two files are required", "name both files")
     for name in WRITTEN:
         check_apart(Path(out) / name, validation, test)
     given = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
@@ -199,7 +199,7 @@ def run(
         folder = make_folder(out)
         kept = {name: value for name, value in source.items() if name not in ("weight", "counts", "pos_label")}
         apply_map(result.found.calibrator, test, str(folder / "calibrated.parquet"), **kept)
-    save(result.found.calibrator, folder / "map.json", preprocessing=preprocessing)
+    save(result.found.calibrator, folder / "calibrator.json", preprocessing=preprocessing)
     page.write(folder / "report.html")
     content = {"calibrant": __version__, "validation": validation, "test": test, **result.to_dict()}
     text = json.dumps(_finite(content), indent=2, allow_nan=False, default=str) + "\n"
@@ -210,7 +210,7 @@ def run(
     assert page.before_after is not None
     print_table(*changes_table(page.before_after), range(1, 5))
     print_lines(result.after.notes())
-    print_lines(["", *result.sentences(), f"wrote {', '.join(WRITTEN)} in {folder}"])
+    print_lines(["", *result.sentences(), f"Wrote {', '.join(WRITTEN)} in {folder}."])
 
 
 def _found(
@@ -224,14 +224,14 @@ def _found(
     outcome: str | None,
 ) -> Outcome:
     if test.k != validation.k:
-        raise ArgumentError("--test", f"has {test.k} classes, and the validation rows have {validation.k}")
+        raise ArgumentError("--test", f"has {test.k} classes, and the validation data have {validation.k}")
     place = np.random.default_rng(fit["seed"]).permutation(validation.n)
     held_out = int(hold_out * validation.n)
     kept = validation.take(np.sort(place[:held_out])) if held_out else None
     found = fit_map(validation.take(np.sort(place[held_out:])), **fit)
     same = Scores(validation).fingerprint == Scores(test).fingerprint
     mapped = calibrated(test, found.calibrator)
-    if same and kept is not None:  # the map itself knows only the rows that it was fitted on
+    if same and kept is not None:  # the calibrator itself warns only of the rows that it was fitted on
         warn_caller(SAME_ROWS, InSampleWarning)
     keywords = {
         "interval": draws["level"],
@@ -252,7 +252,7 @@ def _found(
                     mapped, method="fixed", grid=chosen.threshold, confidence_level=promise["confidence_level"]
                 )
         except WeightsNotSupportedError:
-            without = "a guarantee counts rows, and these have importance weights"
+            without = "guarantees are not available with weighted rows"
         except CalibrantError as error:
             if error.argument in promise:
                 raise
@@ -273,7 +273,7 @@ def _change(found: Comparison) -> str:
     values = f"{number(found.values['before'])} to {number(found.values['after'])}"
     if not math.isfinite(moved.difference):
         return f"{found.metric} {word} from {values}."
-    chance = "" if moved.low > 0 or moved.high < 0 else ", which may be chance"
+    chance = "" if moved.low > 0 or moved.high < 0 else ", not significant"
     low, high = (-moved.high, -moved.low) if word == "fell" else (moved.low, moved.high)
     return f"{found.metric} {word} from {values} (by [{number(low)}, {number(high)}] at {level_text(found.level)}{chance})."
 
@@ -296,7 +296,7 @@ def _report(outcome: Outcome, asked: Options, folds: int, given: dict[str, Any])
 
 
 def _changes(before: Evaluation, after: Evaluation) -> Iterator[Change]:
-    """Being right, for two classes what happens, and then the metrics."""
+    """The rows of the table of changes: accuracy, for two classes the positive class, and the metrics."""
     for (name, old), (_, new) in zip(_heads(before), _heads(after), strict=True):
         yield Change(name, old, None, None, new, None, None)
     for one, other in zip(before.results, after.results, strict=False):
@@ -304,7 +304,7 @@ def _changes(before: Evaluation, after: Evaluation) -> Iterator[Change]:
 
 
 def _heads(found: Evaluation) -> list[tuple[str, float | None]]:
-    """What stands above the metrics: being right, and for two classes what happens."""
+    """The rows above the metrics: accuracy and confidence, and for two classes the positive class."""
     header = found.header
     rows = [("accuracy", header.accuracy), ("mean confidence", header.mean_confidence)]
     if header.event_mean_score is not None:
@@ -317,10 +317,10 @@ def _heads(found: Evaluation) -> list[tuple[str, float | None]]:
 
 
 def means_of(header: Header) -> list[str]:
-    """What is said on average and what happens, in phrases; what chance hardly explains comes first.
+    """Phrases for the mean prediction and the observed rate; significant differences come first.
 
-    Of two classes the question is the positive one, and how often the model is right is another one. Where one class is always
-    predicted they are the same, and the class is easier to grasp.
+    For two classes, these are the rate of the positive class and the accuracy. If one class is always predicted, the two are
+    equivalent and only the first is given.
     """
     phrases = [header.event] if _always_one_class(header) else [header.event, header.direction]
     return sorted(filter(None, phrases), key=lambda keywords: keywords.endswith(f"({NOT_SIGNIFICANT})"))

@@ -14,7 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import as_default, check_written
-from ..errors import ArgumentError, CalibrantError, GroupError, InputError, InputTypeError, LensError
+from ..errors import (
+    PASS_ROWS,
+    Argument,
+    ArgumentError,
+    CalibrantError,
+    Drop,
+    GroupError,
+    InputError,
+    InputTypeError,
+    InPython,
+    LensError,
+    Remedy,
+    Use,
+)
 from ..input.convert import frozen, is_frame, is_number, summing_to_one
 from ..input.frames import column_names
 from ..input.predictions import Predictions
@@ -140,18 +153,20 @@ def evaluate(
     check_outcome(outcome)
     if by is not None:
         if "groups" in keywords:
-            raise GroupError("by", "and groups= were both given", "pass the groups once, as by=")
+            raise GroupError("by", ("cannot be combined with ", Argument("groups")), Drop("groups"))
         if isinstance(y_true, (Predictions, View, VectorView)):
             raise GroupError(
-                "by", "cannot be added to checked predictions", "pass groups= to Predictions and by=None here"
+                "by",
+                "cannot be combined with Predictions",
+                InPython("pass Predictions(..., groups=...) and by=None here"),
             )
         if isinstance(by, str) and not is_frame(y_true):
             raise GroupError(
-                "by", f"{by!r} names a column, and the first argument is no frame", "pass one group per row"
+                "by", f"{by!r} is the name of a column, and the first argument is not a frame", "pass one group per row"
             )
         keywords["groups"] = by
     if not (is_number(budget) and budget > 0):
-        raise ArgumentError("budget", f"must be a number of seconds above 0; got {budget!r}")
+        raise ArgumentError("budget", f"must be a positive number of seconds; got {budget!r}")
     chosen = choose_metrics(metrics)
     infer = Inference.read(interval, assess, n_resamples, rng)
     if bins is not None:
@@ -161,7 +176,7 @@ def evaluate(
     if isinstance(y_true, Sketches):
         resolve(y_true, y_prob, keywords, where)
         if calibrator is not None:
-            raise InputTypeError("calibrator", "cannot be applied to sketches", "pass the rows")
+            raise InputTypeError("calibrator", "cannot be applied to sketches", PASS_ROWS)
         return _evaluated_sketches(y_true, chosen, given, infer, budget, outcome)
     try:
         checked = as_predictions(y_true, y_prob, keywords)
@@ -169,7 +184,7 @@ def evaluate(
         if by is None or error.argument != "groups":
             raise
         _refuse_several_columns(y_true, by)
-        raise type(error)("by", error.problem, error.remedy, row=error.row) from None
+        raise error.replaced(argument="by") from None
     if infer is not None and infer.assess:
         from ..inference.significance import refuse_rows_by_label
 
@@ -199,8 +214,8 @@ def _refuse_several_columns(frame: Any, by: Any) -> None:
     names = column_names(frame) if isinstance(by, (list, tuple)) else None
     if names is None or not all(isinstance(name, str) and name in names for name in by):
         return
-    remedy = f"pass by={by[0]!r}" if len(by) == 1 else "join them into one column first"
-    raise GroupError("by", f"lists {len(by)} column{'s' * (len(by) > 1)}, and one name is read", remedy)
+    remedy: Remedy = Use("by", by[0]) if len(by) == 1 else "join them into one column first"
+    raise GroupError("by", f"expected the name of one column, got a list of {len(by)}", remedy)
 
 
 def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os.PathLike[str]) -> Predictions:
@@ -214,12 +229,16 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
         calibrator = load(calibrator)
     calibrator = calibrator.calibrator if isinstance(calibrator, Recalibration) else calibrator
     if not isinstance(calibrator, Calibrator):
-        raise InputTypeError("calibrator", f"must be a fitted map or the file of one; got {type(calibrator).__name__}")
+        raise InputTypeError(
+            "calibrator", f"must be a fitted calibrator or the path of a saved one; got {type(calibrator).__name__}"
+        )
     if p.kind not in ("binary", "multiclass"):
-        raise ArgumentError("calibrator", f"is for two or more classes, and the predictions are {p.kind}", "drop it")
+        raise ArgumentError(
+            "calibrator", f"requires class probabilities, and the predictions are {p.kind}", Drop("calibrator")
+        )
     if calibrator.input == "logit" and p.logits is None:
         raise ArgumentError(
-            "calibrator", "was fitted on logits, and these are probabilities", 'pass logits with input="logit"'
+            "calibrator", "was fitted on logits, and these are probabilities", Use("input", "logit", "and pass logits")
         )
     order = _order_for(calibrator, p)
     scores = p.logits if calibrator.input == "logit" else summing_to_one(p.probs)
@@ -252,7 +271,9 @@ def _order_for(calibrator: Calibrator, p: Predictions) -> NDArray[np.intp] | Non
     if known == list(range(p.k)):  # fitted without class names
         return None
     raise ArgumentError(
-        "calibrator", f"was fitted on the classes {known}, and these are {list(p.classes)}", "check classes="
+        "calibrator",
+        f"was fitted on the classes {known}, and these are {list(p.classes)}",
+        "check the names of the classes",
     )
 
 
@@ -329,9 +350,9 @@ def _results(
             # So is a valid list of edges where this metric accepts a number only.
             if not isinstance(error, LensError) and error.argument != "bins":
                 raise
-            results.append(MetricResult(m.id, m.name, None, "", m.ideal, "", str(error)))
+            results.append(MetricResult(m.id, m.name, None, "", m.ideal, "", str(error), error=error))
         except CalibrantError as error:
-            results.append(MetricResult(m.id, m.name, None, "", m.ideal, "", str(error)))
+            results.append(MetricResult(m.id, m.name, None, "", m.ideal, "", str(error), error=error))
         else:
             results.append(MetricResult(m.id, m.name, value, lens, m.ideal, ""))
         seconds.append(perf_counter() - began)
@@ -376,19 +397,19 @@ class Inference(NamedTuple):
     def read(cls, level: Any, assess: Any, n_resamples: Any, rng: Any) -> Inference | None:
         """Check the options; None where neither intervals nor p-values are requested."""
         if level is not None and not (is_number(level) and 0 < level < 1):
-            raise ArgumentError("interval", f"must be None or lie between 0 and 1; got {level!r}", "for example 0.95")
+            raise ArgumentError("interval", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
         if not isinstance(assess, bool):
             raise ArgumentError("assess", f"must be True or False; got {assess!r}")
         if level is None and not assess:
             from ..inference.resampling import given_in_vain
 
             for word in given_in_vain(evaluate, n_resamples=n_resamples, rng=rng):
-                problem = "is for intervals and p-values, and neither was asked for"
-                raise ArgumentError(word, problem, "pass interval=0.95 or assess=True")
+                problem = "has no effect without intervals or p-values"
+                raise ArgumentError(word, problem, (Use("interval", 0.95), Use("assess", True)))
             return None
         least = 19 if level is None else math.ceil(10 / (1 - level) * (1 - 1e-12))
         if check_whole(n_resamples, "n_resamples") < least:
-            raise ArgumentError("n_resamples", f"must be at least {least} for this; got {n_resamples}")
+            raise ArgumentError("n_resamples", f"must be at least {least} for this level; got {n_resamples}")
         from ..inference.resampling import seed_of
 
         return cls(level, assess, int(n_resamples), seed_of(rng))
@@ -402,7 +423,7 @@ class Inference(NamedTuple):
         from ..inference.significance import assess
 
         if isinstance(p, Sketches) and result.lens not in p.lenses:
-            return replace(result, note="resampling needs the rows")
+            return replace(result, note="resampling requires the rows")
         rows = min(p.n, CELLS) if isinstance(p, Sketches) else p.n
         if resampling_seconds(m, rows, p.k, self.n_resamples) > max(deadline - perf_counter(), 0):
             return replace(result, note=NO_TIME)

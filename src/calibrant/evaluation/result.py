@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ..errors import ArgumentError, CalibrantError
+from ..errors import ArgumentError, CalibrantError, InPython
 from ..metrics.registry import Metric, catalogue
 from ..util.results import Result, html_table, number, percent, text_table
 
@@ -114,6 +114,8 @@ class MetricResult:
     """P-value under the null hypothesis of calibration, where it was requested."""
     note: str = ""
     """Remark on the interval or the p-value, or the reason why there is none."""
+    error: CalibrantError | None = field(default=None, repr=False, compare=False)
+    """The error that `reason` is the text of."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,9 @@ class Evaluation(Result):
                 if result.value is None:
                     raise CalibrantError(wanted, result.reason)
                 return result.value
-        raise ArgumentError("metric", f"{wanted!r} was not evaluated", f"evaluate(..., metrics=[{wanted!r}])")
+        raise ArgumentError(
+            "metric", f"{wanted!r} was not evaluated", InPython(f"call evaluate(..., metrics=[{wanted!r}])")
+        )
 
     def _fields(self) -> dict[str, Any]:
         header = {**vars(self.header), "direction": self.header.direction, "event": self.header.event}
@@ -178,7 +182,8 @@ class Evaluation(Result):
         """One row per metric and group; the group of all rows is `name_of_all`."""
         parts = [(str(name), part) for name, part in [(self.name_of_all, self), *self.groups.items()]]
         rows = [{"group": name, "n": part.header.n, **vars(result)} for name, part in parts for result in part.results]
-        return {key: [row[key] for row in rows] for key in ("group", "n", *MetricResult.__dataclass_fields__)}
+        columns = [column.name for column in fields(MetricResult) if column.repr]
+        return {key: [row[key] for row in rows] for key in ("group", "n", *columns)}
 
     @property
     def name_of_all(self) -> str:

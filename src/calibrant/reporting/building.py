@@ -10,7 +10,17 @@ from typing import Any
 
 from ..binning.table import check_interval
 from ..decision.rows import check_level
-from ..errors import ArgumentError, CalibrantError, GroupError, InputError, InputTypeError, LensError
+from ..errors import (
+    Argument,
+    ArgumentError,
+    CalibrantError,
+    Drop,
+    GroupError,
+    InputError,
+    InputTypeError,
+    InPython,
+    LensError,
+)
 from ..evaluation.header import check_outcome, outcome_of
 from ..evaluation.measure import Evaluation, Inference, choose_metrics
 from ..evaluation.result import Header
@@ -285,7 +295,9 @@ def report(
     more: dict[str, Any] = {"by": _shown(by), "where": None if where is None else "given"}
     if isinstance(y_true, (Sketch, Sketches)):
         if y_prob is not None or by is not None or keywords:
-            raise InputTypeError("y_true", "is a sketch, which already holds everything", "pass it alone")
+            raise InputTypeError(
+                "y_true", "a sketch cannot be combined with other arguments", InPython("pass the sketch alone")
+            )
         y_true, more["rows"] = y_true.predictions(), f"{y_true.n:,}, from a sketch: scores are the means of its cells"
     p = parse_selection(where, grouped(y_true, y_prob, by, keywords))
     found = build(p, options, more)
@@ -310,9 +322,7 @@ def read_options(
     """Check the options of a report before anything is computed."""
     if interval is not None:
         if not is_number(interval):
-            raise ArgumentError(
-                "interval", f"must be None or lie between 0 and 1; got {interval!r}", "for example 0.95"
-            )
+            raise ArgumentError("interval", f"must lie between 0 and 1; got {interval!r}", "for example 0.95")
         check_interval(interval, "wilson", "interval")
     infer = Inference.read(interval, True, check_whole(n_resamples, "n_resamples"), rng)
     assert infer is not None
@@ -353,12 +363,12 @@ def grouped(y_true: Any, y_prob: Any, by: Any, keywords: dict[str, Any]) -> Pred
     """Return checked predictions with the groups of `by`."""
     if by is not None:
         if "groups" in keywords:
-            raise GroupError("by", "and groups= were both given", "pass the groups once, as by=")
+            raise GroupError("by", ("cannot be combined with ", Argument("groups")), Drop("groups"))
         if isinstance(y_true, Predictions):
-            raise GroupError("by", "cannot be added to checked predictions", "pass groups= to Predictions")
+            raise GroupError("by", "cannot be combined with Predictions", InPython("pass Predictions(..., groups=...)"))
         if isinstance(by, str) and not is_frame(y_true):
             raise GroupError(
-                "by", f"{by!r} names a column, and the first argument is no frame", "pass one group per row"
+                "by", f"{by!r} is the name of a column, and the first argument is not a frame", "pass one group per row"
             )
         keywords = {**keywords, "groups": by}
     try:
@@ -366,7 +376,7 @@ def grouped(y_true: Any, y_prob: Any, by: Any, keywords: dict[str, Any]) -> Pred
     except InputError as error:
         if by is None or error.argument != "groups":
             raise
-        raise type(error)("by", error.problem, error.remedy, row=error.row) from None
+        raise error.replaced(argument="by") from None
 
 
 def build(p: Predictions, asked: Options, more: dict[str, Any], known: Evaluation | None = None) -> Report:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import ArgumentError, CalibrantError, ShapeError
+from ..errors import Argument, ArgumentError, CalibrantError, InPython, ShapeError, Use
 from ..evaluation.measure import calibrated
 from ..inference.comparison import compare
 from ..inference.significance import adjust
@@ -425,7 +425,7 @@ def compare_reports(
     """
     form = None if path is None else form_of(path, format)
     if interval is None:
-        raise ArgumentError("interval", "is needed to compare", "for example 0.95")
+        raise ArgumentError("interval", "is required to compare", "for example 0.95")
     asked = read_options(
         title, metrics, lens, interval, n_resamples, rng, recalibration, accuracy, confidence_level, outcome, metadata
     )
@@ -439,20 +439,26 @@ def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, keywords: dict[
     """Return checked predictions by name."""
     if calibrator is not None:
         if kind != "before-after":
-            raise ArgumentError("calibrator", "goes with kind='before-after'")
+            raise ArgumentError(
+                "calibrator", "applies to a comparison of before and after only", Use("kind", "before-after")
+            )
         before = y_true if isinstance(y_true, Predictions) else Predictions(y_true, y_prob, **keywords)
         return {"before": before, "after": calibrated(before, calibrator)}
     if isinstance(y_true, Mapping) and y_prob is None:
         wrong = [name for name, part in y_true.items() if not isinstance(part, Predictions)]
         if wrong:
-            raise ArgumentError("y_true", f"holds no Predictions under {wrong[0]!r}", "pass y_prob by name too")
+            raise ArgumentError(
+                "y_true", f"the entry {wrong[0]!r} must be Predictions", InPython("pass y_prob by name as well")
+            )
         return {str(name): part for name, part in y_true.items()}
     if not isinstance(y_prob, Mapping):
-        raise ArgumentError("y_prob", "must hold the probabilities by name", '{"old": p_old, "new": p_new}')
+        raise ArgumentError(
+            "y_prob", "must be a mapping from names to probabilities", 'for example {"old": p_old, "new": p_new}'
+        )
     if kind != "periods":
         return {str(name): Predictions(y_true, probs, **keywords) for name, probs in y_prob.items()}
     if not isinstance(y_true, Mapping) or list(y_true) != list(y_prob):
-        raise ArgumentError("y_true", "must hold the labels under the same names as y_prob, in the same order")
+        raise ArgumentError("y_true", ("must have the same names as ", Argument("y_prob"), ", in the same order"))
     return {str(name): Predictions(y_true[name], probs, **keywords) for name, probs in y_prob.items()}
 
 
@@ -464,7 +470,7 @@ def compare_parts(
         raise ArgumentError("kind", f"must be 'models', 'periods' or 'before-after'; got {kind!r}")
     if not 2 <= len(parts) <= MOST_SIDES[kind]:
         wanted = "two" if kind == "before-after" else f"from 2 to {MOST_SIDES[kind]}"
-        raise ArgumentError("y_prob", f"must name {wanted} sides; got {len(parts)}")
+        raise ArgumentError("y_prob", f"expected {wanted} sets of predictions; got {len(parts)}")
     if kind != "periods":
         _check_same_rows(parts)
     reports = tuple(build(p, _renamed(asked, name), {"kind": kind}) for name, p in parts.items())
@@ -500,8 +506,8 @@ def _check_same_rows(parts: Mapping[str, Predictions]) -> None:
         if (other.n, other.k, other.kind) != (one.n, one.k, one.kind):
             raise ShapeError(
                 "y_prob",
-                f"{first!r} has {one.n} rows of {one.k} classes ({one.kind}) and {name!r} {other.n} of {other.k} ({other.kind})",
-                "models are compared on the same rows; use kind='periods' for different ones",
+                f"{first!r} has {one.n} rows of {one.k} classes ({one.kind}) and {name!r} has {other.n} of {other.k} ({other.kind})",
+                Use("kind", "periods", "for different rows"),
             )
         for mine, theirs, what in (
             (one.labels, other.labels, "labels"),
@@ -511,8 +517,8 @@ def _check_same_rows(parts: Mapping[str, Predictions]) -> None:
             if (mine is None) != (theirs is None) or (mine is not None and not np.array_equal(mine, theirs)):  # type: ignore[arg-type]
                 raise ArgumentError(
                     "y_true",
-                    f"the {what} of {first!r} and {name!r} differ, and models are compared on the same rows in the same order",
-                    "use kind='periods' for different rows",
+                    f"the {what} of {first!r} and {name!r} differ; models are compared on the same rows in the same order",
+                    Use("kind", "periods", "for different rows"),
                 )
 
 

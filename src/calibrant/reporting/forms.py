@@ -8,7 +8,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import Literal
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, Use
 from ..util.files import write_atomic
 from ..util.results import Result
 
@@ -91,6 +91,6 @@ def form_of(path: str | os.PathLike[str], format: str | None = None) -> Form:
     found = FORMS.get(Path(path).suffix.lower())
     if found is None:
         raise ArgumentError(
-            "path", f"{os.fspath(path)!r} does not say what to write", "end it in .html, .md or .json, or pass format="
+            "path", f"the format of {os.fspath(path)!r} is unknown", ("end it in .html, .md or .json", Use("format"))
         )
     return found

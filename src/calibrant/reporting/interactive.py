@@ -200,7 +200,7 @@ def _main_views(source: Predictions, lens: str | Lens) -> list[View]:
     """Return the views of the main lens: one, or those of the classes up to a limit."""
     views = [view for view in views_of(source, lens) if isinstance(view, View)]
     if not views:
-        raise LensError("lens", f"{lens!r} asks no yes-or-no question", "use 'top_label' or 'class:NAME'")
+        raise LensError("lens", f"{lens!r} has more than one event per row", "use 'top_label' or 'class:NAME'")
     return views[:MAX_CLASSES]
 
 

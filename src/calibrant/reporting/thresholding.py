@@ -60,7 +60,7 @@ def find_threshold(p: Predictions, accuracy: float, confidence_level: float, lev
     try:
         choice = choose_threshold(p, accuracy=accuracy, confidence_level=confidence_level)
     except WeightsNotSupportedError:
-        reason = "an exact guarantee needs unweighted rows, and these have importance weights"
+        reason = "exact guarantees are not available with importance weights"
     except CalibrantError as error:
         reason = error.problem
     found = replace(
