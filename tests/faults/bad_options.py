@@ -21,9 +21,9 @@ from calibrant.errors import (
 
 from .cases import COLUMNS, LABELS, NAN, P3, Y3, Bad, P, Y, kind
 
-WHOLE = "a whole number from 1 up"
+WHOLE = "an integer of at least 1"
 RISING = "rise strictly from 0 to 1"
-NORMS = "a number from 1 up or inf"
+NORMS = "a number of at least 1, or inf"
 CHECKED = cal.Predictions(Y, P)
 VIEW = cal.views.View(np.array(P), np.array(Y, np.uint8))
 SOFT_TABLE = cal.calibration_curve([0.2, 0.5, 0.5, 0.0], P, soft=True, interval=None).table

@@ -277,7 +277,7 @@ def filled(table: Any, sizes: list[int], monkeypatch: pytest.MonkeyPatch, **word
         "classes": single["classes"],
         "lenses": single["lenses"],
         "scores": True,
-        "words": words,
+        "keywords": words,
     }
     chosen = table.select([name for _, name in columns.roles])
     rows: list[Any] = []

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, Drop, InPython
 from ..views.view import View
 from .rules import BinningRule, Edges, EqualMass, EqualWidth, check_bins, edge_values
 from .searches import SEARCHES, EqualArea, check_search, choose_bins
@@ -100,13 +100,15 @@ def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
     elif isinstance(binning, BinTable):
         rule = Edges(tuple(binning.edges.tolist()), binning.closed)
     elif isinstance(binning, type):
-        raise ArgumentError("binning", f"is the class {binning.__name__}", f"call it: {binning.__name__}()")
+        raise ArgumentError(
+            "binning",
+            f"expected an instance, got the class {binning.__name__}",
+            InPython(f"call it: {binning.__name__}()"),
+        )
     elif hasattr(binning, "table") and hasattr(binning, "with_bins"):
         rule = binning
     elif isinstance(getattr(binning, "table", None), BinTable):
-        raise ArgumentError(
-            "binning", f"is a {type(binning).__name__}, which has its bins in a table", "pass its .table"
-        )
+        raise ArgumentError("binning", f"expected a rule, got {type(binning).__name__}", InPython("pass its .table"))
     else:
         raise ArgumentError("binning", f"must be {', '.join(map(repr, NAMED))} or a rule; got {binning!r}")
     refuse_two_numbers(rule, bins)
@@ -143,7 +145,9 @@ def check_written(bins: Any, binning: Any) -> None:
 
 def _edges_beside(binning: Any) -> ArgumentError:
     shown = repr(binning) if isinstance(binning, str) else type(binning).__name__
-    return ArgumentError("bins", f"edges were given beside binning={shown}", "pass a number of bins, or drop binning")
+    return ArgumentError(
+        "bins", f"edges cannot be combined with the binning {shown}", ("give a number of bins", Drop("binning"))
+    )
 
 
 def refuse_two_numbers(rule: Any, bins: Any) -> None:
@@ -160,7 +164,7 @@ def refuse_two_numbers(rule: Any, bins: Any) -> None:
         else "its own number"
     )
     remedy = f"drop bins, or pass {name}(bins={bins!r})" if own == "its own number" else "drop one of them"
-    raise ArgumentError("bins", f"{bins!r} was given beside a binning with {own} ({name})", remedy)
+    raise ArgumentError("bins", f"{bins!r} conflicts with a binning that has {own} ({name})", remedy)
 
 
 def several_bins(bins: Any) -> list[int] | None:

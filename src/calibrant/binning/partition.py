@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError
+from ..errors import ArgumentError, LensError, Use
 from ..input.convert import is_number
 from ..util.blocks import rows_per_block
 from ..views.view import VectorView, View
@@ -50,8 +50,8 @@ def auto_binning(view: VectorView, binning: Any, bins: Any, gamma: float, min_si
     if not is_default(bins):
         raise LensError(
             "bins",
-            f"{bins!r} was given, and the vectors of {view.lens!r} are cut by a k-d tree",
-            "pass gamma= for its cells, or binning='simplex_grid' for a grid",
+            f"has no effect for {view.lens!r}, whose vectors are partitioned by a k-d tree; got {bins!r}",
+            (Use("gamma", None, "for its cells"), Use("binning", "simplex_grid", "for a grid")),
         )
     return KDTree(gamma, min_size)
 
@@ -65,7 +65,9 @@ def cells_of(view: VectorView, binning: Any, bins: Any) -> tuple[NDArray[np.intp
         return SimplexGrid(tuple(edge_values(bins).tolist()) if are_edges(bins) else bins).cells(view)
     if view.score_column is None:
         raise LensError(
-            "binning", f"{view.lens!r} has several numbers per row, and {binning!r} cuts one", "use 'auto' or KDTree()"
+            "binning",
+            f"{binning!r} requires one score per row, and {view.lens!r} has several",
+            "use 'auto' or KDTree()",
         )
     column = view.raw_probs if view.raw_probs.ndim == 1 else view.raw_probs[:, view.score_column]
     return bin_of_each(view, column.astype(np.float64), binning, bins)
@@ -102,10 +104,10 @@ class KDTree:
 
     def __post_init__(self) -> None:
         if not (is_number(self.gamma) and 0 < self.gamma <= 1):
-            raise ArgumentError("gamma", f"must lie above 0 and at most at 1; got {self.gamma!r}", "for example 0.1")
+            raise ArgumentError("gamma", f"must be in (0, 1]; got {self.gamma!r}", "for example 0.1")
         if isinstance(self.min_size, bool) or not isinstance(self.min_size, (int, np.integer)) or self.min_size < 1:
             raise ArgumentError(
-                "min_size", f"must be a whole number from 1 up; got {self.min_size!r}", "for example 10"
+                "min_size", f"must be an integer of at least 1; got {self.min_size!r}", "for example 10"
             )
 
     def cells(self, view: VectorView) -> tuple[NDArray[np.intp], int]:

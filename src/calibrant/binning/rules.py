@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
+from ..errors import ArgumentError, UndefinedMetricError, Use, WeightsNotSupportedError
 from ..input.convert import is_number
 from ..util.blocks import map_blocks, rows_per_block
 from ..views.view import Prefix, View
@@ -184,7 +184,7 @@ class Edges(BinningRule):
         if values.ndim != 1 or len(values) < 2 or values[0] != 0 or values[-1] != 1 or not (np.diff(values) > 0).all():
             raise ArgumentError(
                 "bins",
-                f"edges must rise strictly from 0 to 1; got {values.ravel()[:12].tolist()}",
+                f"edges must increase strictly from 0 to 1; got {values.ravel()[:12].tolist()}",
                 "for example [0, 0.5, 0.9, 1]",
             )
 
@@ -263,7 +263,7 @@ class EqualMass(BinningRule):
         count = check_bins(self.bins)
         if view.weight is not None and not (view.weight == 1).all():
             raise WeightsNotSupportedError(
-                "binning", "splitting ties has no meaning under weights", "use ties='together'"
+                "binning", "splitting ties is not supported with weights", Use("ties", "together")
             )
         if self.split == "array_split":
             size, larger = divmod(view.n, count)
@@ -298,9 +298,9 @@ def check_bins(bins: Any, edges: bool = True) -> int:
     """Return a number of bins as an int, or raise; `edges` tells the message whether edges are accepted too."""
     if isinstance(bins, (bool, np.bool_)) or not isinstance(bins, (int, np.integer)):
         instead = ", or rising edges from 0 to 1" if edges else ""
-        raise ArgumentError("bins", f"must be a whole number from 1 up{instead}; got {bins!r}")
+        raise ArgumentError("bins", f"must be an integer of at least 1{instead}; got {bins!r}")
     if bins < 1:
-        raise ArgumentError("bins", f"must be a whole number from 1 up; got {bins}")
+        raise ArgumentError("bins", f"must be an integer of at least 1; got {bins}")
     if bins > 10_000_000:
         raise ArgumentError("bins", f"must be at most 10 000 000; got {bins}")
     return int(bins)
@@ -322,7 +322,7 @@ def _check_closed(closed: str) -> None:
 def _check_inside(view: View, low: float, high: float) -> None:
     if view.raw_score.min() < low or view.raw_score.max() > high:
         worst = view.raw_score.min() if view.raw_score.min() < low else view.raw_score.max()
-        raise ArgumentError("range", f"({low}, {high}) leaves out the score {float(worst)!r}", "widen the range")
+        raise ArgumentError("range", f"({low}, {high}) excludes the score {float(worst)!r}", "widen the range")
 
 
 def _exact_table(view: View, edges: Floats, sums: BinSums, closed: Closed) -> BinTable:

@@ -32,7 +32,7 @@ def check_search(how: str) -> None:
     """Raise unless `how` names a search for the number of bins."""
     if how not in SEARCHES:
         raise ArgumentError(
-            "bins", f"must be a whole number from 1 up, edges, or one of {', '.join(SEARCHES)}; got {how!r}"
+            "bins", f"must be an integer of at least 1, edges, or one of {', '.join(SEARCHES)}; got {how!r}"
         )
 
 
@@ -56,7 +56,7 @@ def _cuts_of(rule: Any, how: str) -> Cuts:
         return equal_mass_cuts
     if isinstance(rule, EqualWidth) and rule.closed == "right" and rule.range == (0.0, 1.0):
         return equal_width_cuts
-    raise ArgumentError("bins", f"{how!r} goes with binning 'equal_width' or 'equal_mass', not {rule!r}")
+    raise ArgumentError("bins", f"{how!r} requires equal-width or equal-mass binning; got {rule!r}")
 
 
 def equal_width_cuts(prefix: Prefix, count: int) -> Array:
@@ -97,7 +97,7 @@ def search(view: View, cuts: Cuts, practical: bool) -> int:
     prefix, n = view.prefix, _rows(view)
     least = 10 if practical else 0
     if practical and n < 10:
-        raise UndefinedMetricError("bins", f"the search needs at least 10 rows; there are {n}", "pass a number of bins")
+        raise UndefinedMetricError("bins", f"the search requires at least 10 rows; got {n}", "give a number of bins")
     most = min(round(n / 10), len(prefix.score), 100) if practical else max(1, round(n / 2))
     most = max(1, most)
     size = prefix.end if view.weight_kind == "importance" else prefix.weight

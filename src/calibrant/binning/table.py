@@ -146,9 +146,7 @@ class BinTable(Result):
         """
         check_interval(level, method)
         if self.is_soft:
-            raise UndefinedMetricError(
-                "interval", "binomial intervals need hard labels, and these are soft", "pass interval=None"
-            )
+            raise UndefinedMetricError("interval", "binomial intervals are not defined for soft labels", "use None")
         n = (
             self.weight
             if self.weight_kind != "importance"

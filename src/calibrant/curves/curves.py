@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError
+from ..errors import ArgumentError, UndefinedMetricError, Use
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.checks import check_positive, check_whole
 from ..views.view import View
@@ -58,12 +58,12 @@ NODE_RIDGE = 1e-3
 SAME_RATE = 1e-12
 # Up to so many rows a spline is fitted to every row, above that to batches of each tie group.
 SINGLE_ROWS, MOST_LOTS = 50_000_000, 1000
-FIRTH = "use penalty='firth' where it is taken, or an isotonic curve"
+FIRTH = Use("penalty", "firth", "where available"), "use an isotonic curve"
 
 
 def _separated(groups: Groups) -> SeparatedError:
     if not (groups.events.any() and groups.others.any()):
-        return SeparatedError("y_true", "only one outcome occurs, so the coefficients are infinite", FIRTH)
+        return SeparatedError("y_true", "all outcomes are equal, so the coefficients are infinite", FIRTH)
     why = "a threshold separates the outcomes (every event scores above every non-event, or below), so the slope is infinite"
     return SeparatedError("y_true", why, FIRTH)
 
@@ -110,7 +110,7 @@ def fit_line(groups: Groups, *, firth: bool = False) -> LogisticFit:
 
 def _converged(fit: LogisticFit) -> LogisticFit:
     if not fit.converged:
-        raise UndefinedMetricError("y_prob", "the likelihood has no maximum that could be found", "give more rows")
+        raise UndefinedMetricError("y_prob", "the likelihood could not be maximized", "use more data")
     return fit
 
 
@@ -652,7 +652,7 @@ def knots_of(groups: Groups, knots: int | Sequence[float], x: Floats, ends: tupl
     except (TypeError, ValueError):
         given = np.empty(0)
     if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
-        raise ArgumentError("knots", f"must be a whole number from 0 up, or rising numbers; got {knots!r}")
+        raise ArgumentError("knots", f"must be a non-negative integer or increasing numbers; got {knots!r}")
     return given
 
 
@@ -697,7 +697,7 @@ def spline(view: View, knots: int = 6) -> Interpolated:
     groups = groups_of(view)
     rows = float(groups.rows.sum())
     if rows < check_whole(knots, "knots", 2):
-        raise UndefinedMetricError("y_true", f"the spline needs at least {knots} rows; there are {rows:g}")
+        raise UndefinedMetricError("y_true", f"the spline requires at least {knots} rows; got {rows:g}")
     cardinal = CubicSpline(np.arange(knots) / (knots - 1), np.eye(knots), bc_type="natural")
     matrix, wanted = _spline_equations(groups, cardinal, knots)
     heights = np.linalg.lstsq(matrix, wanted, rcond=1e-12)[0]

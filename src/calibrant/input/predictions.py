@@ -9,20 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import (
+    Argument,
     ArgumentError,
+    Drop,
     InputError,
     InputTypeError,
+    InPython,
     LabelError,
     ProbabilityError,
     ShapeError,
     SwappedArgumentsError,
+    Use,
 )
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.cached import cached_property
 from .convert import SUM_TOLERANCE, Column, column, frozen, is_frame, is_number, numbers, pick_columns
 from .frames import check_same_rows, classes_of_columns, column_names, read_columns
 from .hints import hint_at_mistakes
-from .labels import class_names, encode_labels, multilabel_targets, names_around, soft_targets
+from .labels import SWAP, class_names, encode_labels, multilabel_targets, names_around, soft_targets
 from .probabilities import check_matrix, check_vector, quick_matrix, quick_vector
 from .weights import WeightKind, read_features, read_groups, read_weights
 
@@ -147,6 +151,9 @@ class Predictions:
         clip: bool = False,
         sum_tolerance: float | None = None,
     ) -> None:
+        name = label if label is not None else getattr(y_true, "name", None)
+        self.label_name: str = name if isinstance(name, str) else ""
+        """Name of the column that holds the labels; empty where it has none."""
         flags = {"soft": soft, "multilabel": multilabel, "normalize": normalize, "clip": clip}
         _check_form(input, flags, sum_tolerance)
         beside = {"sample_weight": sample_weight, "counts": counts, "groups": groups, "features": features}
@@ -247,9 +254,7 @@ class Predictions:
         probs, multilabel = self.probs, self.kind == "multilabel"
         if soft or multilabel:
             if pos_label is not None:
-                raise LabelError(
-                    "pos_label", "cannot be combined with soft=True or multilabel=True", "drop one of them"
-                )
+                raise LabelError("pos_label", "cannot be combined with soft or multilabel labels", "drop one of them")
             if soft:
                 self.soft = soft_targets(came, self.k, probs.ndim == 1, multilabel)
             else:
@@ -342,7 +347,7 @@ class Predictions:
     def predicted(self) -> Array:
         """Class with the largest probability in each row; the lowest index among ties."""
         if self.kind in ("multilabel", "confidence"):
-            raise InputError("y_prob", f"{self.kind} predictions name no predicted class")
+            raise InputError("y_prob", f"{self.kind} predictions have no predicted class")
         if self.probs.ndim == 1:
             return frozen((self.probs > 0.5).astype(np.intp))
         found = map_blocks(lambda a, b: self.probs[a:b].argmax(axis=1), self.n, rows_per_block(self.k), columns=self.k)
@@ -375,7 +380,7 @@ class Predictions:
         elif not isinstance(name, bool) and str(name).lstrip("-").isdigit() and 0 <= int(name) < self.k:
             return int(name)
         known_names = list(self.classes) if self.classes is not None else f"0 to {self.k - 1}"
-        raise ArgumentError(argument, f"there is no class {name!r}", f"the classes are {known_names}")
+        raise ArgumentError(argument, f"unknown class {name!r}", f"the classes are {known_names}")
 
     def __len__(self) -> int:
         return self.n
@@ -388,13 +393,15 @@ class Predictions:
 def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any) -> None:
     """Raise for invalid values of the keywords that describe the form of the input."""
     if input not in ("prob", "logit", "confidence"):
-        hint = 'use input="logit"' if input in ("logits", "log_odds", "logodds") else ""
+        hint = "did you mean 'logit'?" if input in ("logits", "log_odds", "logodds") else ""
         raise ArgumentError("input", f"must be 'prob', 'logit' or 'confidence'; got {input!r}", hint)
     for name, flag in flags.items():
         if not isinstance(flag, (bool, np.bool_)):
             raise ArgumentError(name, f"must be True or False; got {flag!r}")
     if sum_tolerance is not None and not (is_number(sum_tolerance) and sum_tolerance >= 0):
-        raise ArgumentError("sum_tolerance", f"must be a number from 0 up; got {sum_tolerance!r}", "for example 1e-3")
+        raise ArgumentError(
+            "sum_tolerance", f"must be a non-negative number; got {sum_tolerance!r}", "for example 1e-3"
+        )
 
 
 def _all_names(value: Any) -> bool:
@@ -405,36 +412,43 @@ def _from_frame(frame: Any, y_prob: Any, label: str | None, prob: str | list[str
     if not is_frame(frame):
         raise InputTypeError(
             "label",
-            "and prob= name the columns of a frame, and the first argument is none",
-            "pass a frame first, or two arrays",
+            ("and ", Argument("prob"), " name columns of a frame, and the first argument is not a frame"),
+            InPython("pass a frame first, or two arrays"),
         )
     if y_prob is not None:
-        raise InputTypeError("y_prob", "was given beside label= and prob=", "pass the frame alone, or two arrays")
+        raise InputTypeError(
+            "y_prob",
+            ("cannot be combined with ", Argument("label"), " and ", Argument("prob")),
+            InPython("pass the frame alone"),
+        )
     if label is None or prob is None:
         missing = "label" if label is None else "prob"
-        raise InputTypeError(
-            missing, "is needed when the first argument is a frame", f"name the column: {missing}='...'"
-        )
+        raise InputTypeError(missing, "is required when the first argument is a frame", "name the column")
     return pick_columns(frame, label, "label"), pick_columns(frame, prob, "prob")
 
 
 def _pair(y_true: Any, y_prob: Any) -> tuple[Column, Column]:
     if isinstance(y_true, Predictions) or isinstance(y_prob, Predictions):
-        raise InputTypeError("y_true", "and y_prob are held by the Predictions given", "pass the Predictions alone")
+        raise InputTypeError("y_true", "cannot be combined with Predictions", InPython("pass the Predictions alone"))
     if y_prob is None:
         if hasattr(y_true, "to_bytes") and hasattr(y_true, "merge"):  # importing Sketch here would be an import cycle
-            raise InputTypeError("y_true", "is a sketch, and rows are needed here", "pass labels and probabilities")
-        raise InputTypeError("y_prob", "is missing", "pass (y_true, y_prob), or a frame with label= and prob=")
+            raise InputTypeError(
+                "y_true", "a sketch keeps no rows, which are required here", InPython("pass labels and probabilities")
+            )
+        raise InputTypeError("y_prob", "is missing", InPython("pass (y_true, y_prob), or a frame with label and prob"))
     labels, probs = column(y_true, "y_true"), column(y_prob, "y_prob")
     rows, others = len(labels.array), len(probs.array)
     if rows != others:
-        remedy = "pass one label per row"
-        if probs.array.ndim == 2 and probs.array.shape[1] == rows:
-            remedy = "pass y_prob.T: it has one column per row"
-        raise ShapeError("y_prob", f"has {others} rows and y_true has {rows}", remedy)
+        remedy = "one label per row is required"
+        transposed = probs.array.ndim == 2 and probs.array.shape[1] == rows
+        raise ShapeError(
+            "y_prob",
+            (f"has {others} rows and ", Argument("y_true"), f" has {rows}"),
+            InPython("pass y_prob.T: it has one column per row") if transposed else remedy,
+        )
     if probs.array.dtype.kind in "US" and labels.array.dtype.kind == "f":
         raise SwappedArgumentsError(
-            "y_true", "holds fractions while y_prob holds text: they look swapped", "call it as (y_true, y_prob)"
+            "y_true", "the labels are fractions and the probabilities are text: they look swapped", SWAP
         )
     return labels, probs
 
@@ -444,20 +458,22 @@ def _probabilities(probs: Array, labels: Array, multilabel: bool, input: str) ->
     if probs.ndim == 2 and input == "confidence":
         raise ShapeError(
             "y_prob",
-            f"has {probs.shape[1]} columns, and a confidence is one number per row",
-            'pass y_prob.max(axis=1), or drop input="confidence"',
+            f"confidence is one number per row; got {probs.shape[1]} columns",
+            (InPython("pass y_prob.max(axis=1)"), Drop("input", "confidence")),
         )
     if probs.ndim == 2 and probs.shape[1] == 1 and not multilabel:
         raise ShapeError(
             "y_prob",
-            "has a single column, which could be either class",
-            "pass it as one dimension (y_prob[:, 0], or the column of a frame) if it is the probability of the positive class",
+            "has a single column, which could be that of either class",
+            InPython("pass y_prob[:, 0] if it is the probability of the positive class"),
         )
     if probs.ndim == 2 and probs.shape[1] == 0:
         raise ShapeError("y_prob", "has no columns", "pass one column per class")
     if probs.ndim == 1 and multilabel:
         raise ShapeError(
-            "y_prob", "has one dimension, and multilabel=True needs one column per class", "drop multilabel=True"
+            "y_prob",
+            "multilabel predictions must have one column per class; got one dimension",
+            Drop("multilabel", True),
         )
     if (
         probs.ndim == 1
@@ -468,8 +484,8 @@ def _probabilities(probs: Array, labels: Array, multilabel: bool, input: str) ->
     ):
         raise SwappedArgumentsError(
             "y_true",
-            "has columns of fractions while y_prob holds integers: they look swapped",
-            "call it as (y_true, y_prob)",
+            "the labels are columns of fractions and the probabilities are integers: they look swapped",
+            SWAP,
         )
     if probs.dtype.kind != "f":
         return probs.astype(np.float64)
@@ -486,8 +502,8 @@ def _from_logits(logits: Array, multilabel: bool) -> Array:
         row = int(where[0])
         raise ProbabilityError(
             "y_prob",
-            f"row {row} holds the logit {float(logits[tuple(where)])}, and logits must be finite",
-            "drop or repair the row",
+            f"logits must be finite; got {float(logits[tuple(where)])}",
+            "drop or correct the row",
             row=row,
         )
     softmax = logits.ndim == 2 and not multilabel
@@ -508,7 +524,7 @@ def _from_logits(logits: Array, multilabel: bool) -> Array:
     if softmax and np.isnan(probs).any():
         row = int(np.argmax(np.isnan(probs).any(axis=1)))
         raise ProbabilityError(
-            "y_prob", f"row {row} has only -inf logits", "at least one class needs a finite logit", row=row
+            "y_prob", "at least one logit per row must be finite; all are -inf", "drop or correct the row", row=row
         )
     return probs
 
@@ -524,13 +540,11 @@ def _mend(probs: Array, clip: bool, normalize: bool) -> Array:
             sums = probs.sum(axis=1)
         if (sums == 0).any():
             row = int(np.argmax(sums == 0))
-            raise ProbabilityError("y_prob", f"row {row} sums to 0 and cannot be rescaled", "drop the row", row=row)
+            raise ProbabilityError("y_prob", "cannot rescale probabilities that sum to 0", "drop the row", row=row)
         negative = (np.isfinite(probs) & (probs < 0)).any(axis=1)
         if negative.any():
             row = int(np.argmax(negative))
-            raise ProbabilityError(
-                "y_prob", f"row {row} holds a negative entry and cannot be rescaled", "pass clip=True as well", row=row
-            )
+            raise ProbabilityError("y_prob", "cannot rescale negative entries", Use("clip", True, "as well"), row=row)
         finite = np.isfinite(sums)
         probs[finite] /= sums[finite, None]
     return probs

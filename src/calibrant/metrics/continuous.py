@@ -188,11 +188,9 @@ def ecd_density(log_density: Any, entropy: Any, *, sample_weight: Any = None, co
     density = _floats(log_density, "log_density", finite=False)
     own = _floats(entropy, "entropy")
     if density.ndim != 1:
-        raise ShapeError("log_density", f"has shape {density.shape}, and one number per row is needed")
+        raise ShapeError("log_density", f"expected one number per row, got shape {density.shape}")
     if own.ndim and own.shape != density.shape:
-        raise ShapeError(
-            "entropy", f"has shape {own.shape}, and log_density has {density.shape}", "pass one per row, or one for all"
-        )
+        raise ShapeError("entropy", f"expected shape {density.shape} or one number, got shape {own.shape}")
     return _mean(-density - own, sample_weight, counts)
 
 
@@ -200,13 +198,13 @@ def _floats(value: Any, argument: str, finite: bool = True) -> Floats:
     try:
         array = numbers(np.asarray(value), argument).astype(np.float64)
     except ValueError:
-        raise ShapeError(argument, "is ragged", "give every row as many entries as the others") from None
+        raise ShapeError(argument, "rows differ in length", "give every row the same number of entries") from None
     if array.size == 0:
-        raise ShapeError(argument, "is empty, and at least one row is needed")
+        raise ShapeError(argument, "is empty; at least one row is required")
     bad = ~np.isfinite(array) if finite else np.isnan(array) | (array == np.inf)
     if bad.any():
         row = int(np.argwhere(np.atleast_1d(bad))[0][0])
-        raise InputError(argument, f"row {row} holds a value that is not finite", "drop or repair the row", row=row)
+        raise InputError(argument, "values must be finite", "drop or correct the row", row=row)
     return array
 
 
@@ -214,7 +212,9 @@ def _squared_errors(x: Any, mean: Any, cov: Any) -> tuple[Floats, int]:
     """Compute the normalised squared error of each row by Cholesky factorisation, and return it with the dimension."""
     truth, estimate, spread = _floats(x, "x"), _floats(mean, "mean"), _floats(cov, "cov")
     if truth.ndim not in (1, 2) or truth.shape != estimate.shape:
-        raise ShapeError("mean", f"has shape {estimate.shape} and x has {truth.shape}", "both are (N,) or (N, d)")
+        raise ShapeError(
+            "mean", f"expected the shape of x, {truth.shape}; got {estimate.shape}", "both must be (N,) or (N, d)"
+        )
     if truth.ndim == 1:
         truth, estimate = truth[:, None], estimate[:, None]
         spread = spread.reshape(-1, 1, 1) if spread.ndim <= 1 else spread
@@ -224,20 +224,19 @@ def _squared_errors(x: Any, mean: Any, cov: Any) -> tuple[Floats, int]:
     if spread.shape not in ((n, d, d), (1, d, d)):
         raise ShapeError(
             "cov",
-            f"has shape {np.shape(cov)}, and {n} rows of {d} need ({n}, {d}, {d})",
-            "pass one covariance per row, or one for all",
+            f"expected shape ({n}, {d}, {d}), one covariance per row, or ({d}, {d}); got {np.shape(cov)}",
         )
     # Rounding makes a covariance asymmetric by a fraction of the variances, however small the entry itself is.
     size = np.sqrt(np.abs(np.einsum("nii->ni", spread)))
     off = np.abs(spread - np.swapaxes(spread, 1, 2)) > 1e-8 * size[:, :, None] * size[:, None, :]
     if off.any():
         bad = int(np.argwhere(off)[0][0])
-        raise InputError("cov", f"row {bad} is not symmetric", "pass covariances", row=bad)
+        raise InputError("cov", "covariances must be symmetric", row=bad)
     try:
         root = np.linalg.cholesky(spread)
     except np.linalg.LinAlgError:
         bad = next(row for row, matrix in enumerate(spread) if not _is_positive_definite(matrix))
-        raise InputError("cov", f"row {bad} is not positive definite", "drop or repair the row", row=bad) from None
+        raise InputError("cov", "covariances must be positive definite", "drop or correct the row", row=bad) from None
     with np.errstate(over="ignore"):
         whitened = np.linalg.solve(root, (truth - estimate)[..., None])[..., 0]
         return np.square(whitened).sum(axis=1), d

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_cells
 from ..binning.partition import KDTree, SimplexGrid, cells_of
-from ..errors import ArgumentError, InputError, InputTypeError, LensError, ShapeError, UndefinedMetricError
+from ..errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    InPython,
+    LensError,
+    ShapeError,
+    UndefinedMetricError,
+    Use,
+)
 from ..input.convert import column, is_frame, is_number, numbers, pick_columns
 from ..input.predictions import Predictions
 from ..util.results import Record, number
@@ -209,11 +218,11 @@ def decompose(
     for word, value in options.items():
         if (proper.id, word) in _IMPROPER and value is not None:
             raise ArgumentError(
-                word, f"{proper.id} with a {word} is not proper", "move y_prob into [eps, 1 - eps] first"
+                word, f"{proper.id} is not proper with this option", "clip the probabilities to [eps, 1 - eps] first"
             )
     binned = bins is not None or not (isinstance(binning, str) and binning == "equal_width")
     if binned and method == "corp":
-        raise ArgumentError("bins", "has no place in method='corp', which finds its own", "use method='murphy'")
+        raise ArgumentError("bins", "has no effect with 'corp', which determines its own bins", Use("method", "murphy"))
     whole = isinstance(binning, (KDTree, SimplexGrid))
     usual = "auto" if (binned and not whole) or method == "corp" else proper.lens
     view = _one_view(y_true, y_prob, lens, usual, where, keywords)
@@ -251,7 +260,9 @@ def _binned(score: Metric, options: dict[str, Any], view: AnyView, cell: Array, 
     found = _decomposition(score, options, "murphy", view, with_forecast(view, mean), _group_rates(view, cell, count))
     whole = score(view, **options)
     if math.isinf(whole) and math.isinf(found.value):
-        raise UndefinedMetricError("within", f"{score.id} is infinite with and without bins", "use bins=None")
+        raise UndefinedMetricError(
+            "within", f"{score.id} is infinite with and without bins", InPython("pass bins=None")
+        )
     return replace(found, within=whole - found.value)
 
 
@@ -264,7 +275,7 @@ def _decomposition(
     base = score(with_forecast(view, constant_forecast(proportions(view), view.n)), **options)
     if math.isinf(best) or math.isinf(base):
         raise UndefinedMetricError(
-            score.id, f"scores {best:g} once recalibrated, so that its parts are infinite", "use 'brier' or 'nll'"
+            score.id, f"is {best:g} after recalibration, so its components are infinite", "use 'brier' or 'nll'"
         )
     return Decomposition(
         score.id, method, view.lens, value, _not_negative(value - best), _not_negative(base - best), base
@@ -280,7 +291,7 @@ def _proper_score(score: Any) -> Metric:
     metric = catalogue[score]
     if metric.proper != "strictly" or metric.takes != "Block" or metric.finish is not None:
         names = ", ".join(m.id for m in catalogue.values() if m.proper == "strictly" and m.takes == "Block")
-        raise ArgumentError("score", f"{metric.id!r} is no strictly proper score of each row", f"use one of {names}")
+        raise ArgumentError("score", f"{metric.id!r} is not a strictly proper score", f"use one of {names}")
     return metric
 
 
@@ -294,7 +305,7 @@ def _one_view(
         lens = usual if whole else "auto"
     views = views_of(source, lens)
     if len(views) > 1:
-        raise LensError("lens", f"asks {len(views)} questions, and one is decomposed at a time", "use 'class:NAME'")
+        raise LensError("lens", f"one event is decomposed at a time; this lens has {len(views)}", "use 'class:NAME'")
     return views[0]
 
 
@@ -320,7 +331,7 @@ def _yes_no(view: AnyView, argument: str) -> View:
     if isinstance(view, VectorView):
         raise LensError(
             "lens",
-            f"{view.lens!r} keeps the whole vector, and {argument} needs one score per row",
+            f"{argument} requires one score per row, and {view.lens!r} has several",
             "use 'binary', 'top_label' or 'class:NAME'",
         )
     return view
@@ -329,7 +340,7 @@ def _yes_no(view: AnyView, argument: str) -> View:
 def _cells(view: View, binning: Any, bins: Any) -> tuple[Array, int]:
     """Return the bin of each row; the name of a rule requires `bins`."""
     if bins is None and isinstance(binning, str):
-        raise ArgumentError("bins", f"is needed beside binning={binning!r}", "for example bins=15")
+        raise ArgumentError("bins", f"is required with the binning {binning!r}", "for example 15")
     return bin_cells(view, binning, BINS if bins is None else bins)
 
 
@@ -437,7 +448,7 @@ def skill_score(
     """
     metric = catalogue[score]
     if metric.ideal is None or math.isinf(metric.ideal):
-        raise ArgumentError("score", f"{metric.id!r} has no finite best value to reach", "use 'brier' or 'nll'")
+        raise ArgumentError("score", f"{metric.id!r} has no finite optimum", "use 'brier' or 'nll'")
     options = {word: keywords.pop(word) for word in (*metric.options, *VIEW_KEYWORDS) if word in keywords}
     where = options.pop("where", None)
     whole: Any
@@ -455,12 +466,12 @@ def skill_score(
 def _skill(metric: Metric, value: float, reached: float) -> float:
     assert metric.ideal is not None
     if math.isinf(reached):
-        raise UndefinedMetricError(metric.id, f"is {reached:g} for the reference", "give a reference without zeros")
+        raise UndefinedMetricError(metric.id, f"is {reached:g} for the reference", "use a reference without zeros")
     if abs(reached - metric.ideal) <= _ROUNDING:
         raise UndefinedMetricError(
             metric.id,
-            f"is {metric.ideal:g} for the reference already, so that nothing can be gained",
-            "give another reference" if metric.proper == "strictly" else "use a proper score such as 'brier'",
+            f"is already {metric.ideal:g} for the reference, so the skill is undefined",
+            "use another reference" if metric.proper == "strictly" else "use a proper score such as 'brier'",
         )
     return (value - reached) / (metric.ideal - reached)
 
@@ -514,14 +525,13 @@ def reference_of(
         return kept, _with_probs(kept, constant_forecast(np.asarray(share, np.float64), kept.n), **mend)
     raise ShapeError(
         "reference",
-        f"has shape {values.shape}",
-        f"pass a forecast of shape {(rows, *given.probs.shape[1:])}, or {given.k} numbers",
+        f"expected shape {(rows, *given.probs.shape[1:])} or {given.k} numbers, got shape {values.shape}",
     )
 
 
 def _constant_of(share: float, p: Predictions) -> Floats:
     if p.kind not in ("binary", "confidence"):
-        raise ArgumentError("reference", f"is one number, and there are {p.k} classes", f"pass {p.k} numbers")
+        raise ArgumentError("reference", f"expected {p.k} numbers, one for each class; got one")
     if not 0 <= share <= 1:
         raise ArgumentError("reference", f"must lie in [0, 1]; got {share!r}", "for example 0.3")
     return np.asarray(share if p.probs.ndim == 1 else [1 - share, share])
@@ -554,7 +564,7 @@ def _with_probs(p: Predictions, probs: Array, input: Any = "prob", **mend: Any) 
             **mend,
         )
     except InputError as error:  # it speaks of y_prob, which is in order
-        raise type(error)("reference", error.problem, error.remedy, row=error.row) from None
+        raise error.replaced(argument="reference") from None
     if p.soft is not None:
         other.labels, other.soft, other.top_correct = None, p.soft, None
     other.classes, other.groups, other.group_names = p.classes, p.groups, p.group_names

@@ -175,7 +175,7 @@ def example_values() -> dict[str, str]:
 def example_of(metric: Metric) -> Example:
     """The example of a metric; its value is empty where none was stored, as for a metric that a user declares."""
     needs = [need for need in metric.needs if need in NEEDED]
-    data = BINARY if needs or metric.lens in BINARY_LENSES else THREE_CLASSES
+    data: tuple[str, ...] = BINARY if needs or metric.lens in BINARY_LENSES else THREE_CLASSES
     if metric.id in MANY_ROWS:
         data = tuple(f"{line} * 5" for line in BINARY)
     given = "".join(f", {need}={need}" for need in needs)

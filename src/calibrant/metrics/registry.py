@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from ..binning.parse import as_default, several_bins
 from ..errors import (
+    PASS_ROWS,
     AmbiguousMetricError,
     ArgumentError,
     InputTypeError,
     LensError,
     UndefinedMetricError,
     UnknownMetricError,
+    Use,
     WeightsNotSupportedError,
 )
 from ..input.predictions import Predictions
@@ -278,7 +280,7 @@ class Metric(Facts):
     0.25
     """
 
-    __doc__ = _OnMetric(_build_doc, __doc__)  # type: ignore[assignment]
+    __doc__ = _OnMetric(_build_doc, __doc__)
     __signature__ = _OnMetric(build_signature)
 
     formula: Callable[..., Any]
@@ -304,9 +306,7 @@ class Metric(Facts):
         options |= {word: as_default(options[word]) for word in ("bins", "binning") if word in options}
         taken = set(options) & set(PREDICTION_KEYWORDS)
         if taken:
-            raise ArgumentError(
-                self.id, f"the option {taken.pop()!r} already means something for every metric", "choose another word"
-            )
+            raise ArgumentError(self.id, f"{taken.pop()!r} is an option of every metric", "choose another name")
         self.__dict__.update(
             options=options,
             is_row_mean=self.finish is None and (self.takes == "Block" or self.row_form is not None),
@@ -419,7 +419,7 @@ class Metric(Facts):
         array([0.01, 0.36, 0.04, 0.01])
         """
         if isinstance(y_true, Summary):
-            raise InputTypeError("y_true", "is a sketch, and what each row contributes is asked for", "pass the rows")
+            raise InputTypeError("y_true", "contributions of rows cannot be computed from a sketch", PASS_ROWS)
         if not self.is_row_mean:
             raise self._no_row_mean()
         # Weights do not change the contribution of a row, and without them every row has one.
@@ -427,7 +427,7 @@ class Metric(Facts):
         options, lens, where, _, _, words = self._split(keywords)
         views = self._views(y_true, y_prob, lens, where, words, options)
         if len(views) > 1:
-            raise LensError("lens", "gives several views, and a row has one contribution in each", "use 'class:NAME'")
+            raise LensError("lens", "a row has several contributions under this lens", "use 'class:NAME'")
         found = self.rows_of(views[0], options)
         if found is None:
             raise self._no_row_mean()
@@ -456,8 +456,8 @@ class Metric(Facts):
     def _no_row_mean(self) -> UndefinedMetricError:
         return UndefinedMetricError(
             self.id,
-            f"is no mean over rows{' with these options' if self.is_row_mean else ''}, so a row has no contribution of its own",
-            "see calibration_curve for where it fails",
+            f"is not a mean over rows{' with these options' if self.is_row_mean else ''}, so rows have no contributions",
+            "see calibration_curve for the deviations by score",
         )
 
     def _split(self, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], Any, Any, Any, Any, dict[str, Any]]:
@@ -482,7 +482,7 @@ class Metric(Facts):
         source = resolve(y_true, y_prob, words, where)
         if isinstance(source, Summary):
             if not self.sketch or self.takes != "View":
-                raise InputTypeError("y_true", f"is a sketch, and {self.id} reads every row", "pass the rows")
+                raise InputTypeError("y_true", f"{self.id} cannot be computed from a sketch", PASS_ROWS)
         elif lens == "canonical" == self.lens and getattr(source, "kind", "") in ("multilabel", "confidence"):
             lens = "auto"  # a metric of whole distributions evaluates what is there, unless the lens was given
         views = views_of(source, lens, self.lens)
@@ -492,34 +492,34 @@ class Metric(Facts):
 
     def _of_row_sums(self, sketches: Sketches, options: dict[str, Any], lens: str | Lens) -> float:
         if lens not in (self.lens, "canonical", "auto"):
-            raise LensError(
-                "lens", f"{lens!r} was asked for, and sketches keep {self.id} of whole rows", "pass the rows"
-            )
+            raise LensError("lens", f"sketches keep {self.id} of whole rows only; got {lens!r}", PASS_ROWS)
         if options != self.options:
-            raise InputTypeError("y_true", f"is sketches, which keep {self.id} without options", "pass the rows")
+            raise InputTypeError("y_true", f"sketches keep {self.id} with default options only", PASS_ROWS)
         return row_metric(sketches, self.id)
 
     def _check_view(self, view: AnyView, options: Mapping[str, Any]) -> None:
         if self.takes == "View" and isinstance(view, VectorView):
             raise LensError(
                 "lens",
-                f"{view.lens!r} keeps the whole vector, and {self.id} reads one score per row",
+                f"{self.id} requires one score per row, and {view.lens!r} has several",
                 "use 'top_label' or 'classwise', or the metric gece",
             )
         if view.is_soft and not self.soft:
             raise UndefinedMetricError(
                 self.id,
-                "needs hard labels, and these are soft",
+                "is not defined for soft labels",
                 "use a metric that is linear in the label, such as ece or nll",
             )
         if view.weight is not None and not (view.weight == 1).all():
             if view.weight_kind == "counts" and not self.counts:
                 raise WeightsNotSupportedError(
-                    "counts", f"{self.id} has no meaning under counts", "repeat the rows instead"
+                    "counts", f"{self.id} does not support counts", "repeat the rows instead"
                 )
             if view.weight_kind == "importance" and not self.importance:
                 raise WeightsNotSupportedError(
-                    "sample_weight", f"{self.id} has no meaning under real weights", "pass counts= for whole numbers"
+                    "sample_weight",
+                    f"{self.id} does not support real weights",
+                    Use("counts", None, "for integer counts"),
                 )
         reads = self.reads_log_odds
         if reads and (reads is True or reads(view, options)):
@@ -528,11 +528,10 @@ class Metric(Facts):
             hint_at_edges(view, options["binning"], options["bins"])
         for need in self.needs:
             if need == "labels" and (view.rows is None or view.rows.labels is None):
-                raise LensError("lens", f"{self.id} looks at the true class of each row, and these data do not name it")
+                raise LensError("lens", f"{self.id} requires the true class of each row, which is unknown here")
             enough = (need, *self.instead)
             if all(getattr(view.rows, word, None) is None and options.get(word) is None for word in enough):
-                remedy = " or ".join(f"{word}=" for word in enough)
-                raise InputTypeError(need, f"is needed by {self.id}", f"pass {remedy}")
+                raise InputTypeError(need, f"required by {self.id}", tuple(map(Use, enough)))
 
     def _value(self, views: list[AnyView], options: dict[str, Any], combine: Any, class_weight: Any) -> float:
         bins = options.get("bins")
@@ -555,7 +554,7 @@ class Metric(Facts):
         if self.finish is not None:
             value = self.finish(value, options)
         if math.isnan(value):
-            raise UndefinedMetricError(self.id, "has no value for these data")
+            raise UndefinedMetricError(self.id, "is undefined for these data")
         value = float(value)
         inside = min(max(value, self.range[0]), self.range[1])
         # Rounding may leave the range by an ulp; values further outside occur where options widen the range.
@@ -576,13 +575,13 @@ class Metric(Facts):
         if views[0].rows is None or not views[0].rows.is_multilabel:
             raise LensError(
                 "lens",
-                f"'classwise' adds up values of {self.id} that cancel: what one class is given too much, the others are given too little",
-                f"use lens='class:NAME', such as {views[-1].lens!r}",
+                f"values of {self.id} cancel over the classes, whose probabilities sum to 1",
+                f"use one class, such as {views[-1].lens!r}",
             )
 
     def _formula_value(self, view: AnyView, options: dict[str, Any], keep: bool = True) -> float:
         if not view.n:
-            raise UndefinedMetricError(self.id, "has no value here: there are no rows")
+            raise UndefinedMetricError(self.id, "is undefined: there are no rows")
         try:
             if self.takes == "View":
                 value = float(self.formula(view, **options))
@@ -596,7 +595,7 @@ class Metric(Facts):
         except UndefinedMetricError as error:
             if error.argument == self.id:
                 raise
-            raise UndefinedMetricError(self.id, f"has no value here: {error.problem}", error.remedy) from None
+            raise UndefinedMetricError(self.id, f"is undefined: {error.problem}", error.remedies) from None
 
     @property
     def reference(self) -> str:
@@ -737,7 +736,7 @@ class Catalogue(Mapping[str, Metric]):
     def add(self, metric: Metric) -> None:
         """Add a metric under its identifier, which must be unique."""
         if metric.id in self._metrics:
-            raise ArgumentError("metric", f"the id {metric.id!r} is taken", "choose another id")
+            raise ArgumentError("metric", f"the id {metric.id!r} is already in use", "choose another id")
         self._metrics[metric.id] = metric
 
     def __getitem__(self, name: str | Metric) -> Metric:
@@ -755,13 +754,15 @@ class Catalogue(Mapping[str, Metric]):
             return found[0]
         if found:
             listed = "; ".join(f"{m.id} ({m.reference.split(':')[0]}: {m.name})" for m in found)
-            raise AmbiguousMetricError("metric", f"{name!r} names {len(found)} metrics", f"use the id: {listed}")
+            raise AmbiguousMetricError(
+                "metric", f"{name!r} is the name of {len(found)} metrics", f"use the id: {listed}"
+            )
         from difflib import get_close_matches
 
         ids = {_plain(alias): m.id for m in self._metrics.values() for alias in (*m.aliases, m.name, m.id)}
         near = list(dict.fromkeys(ids[match] for match in get_close_matches(_plain(name), ids, 3, 0.6)))
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`calibrant metrics` lists them all"
-        raise UnknownMetricError("metric", f"there is no metric {name!r}", hint)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`calibrant metrics` lists all metrics"
+        raise UnknownMetricError("metric", f"unknown metric {name!r}", hint)
 
     def __contains__(self, name: object) -> bool:
         try:
@@ -921,7 +922,7 @@ def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
         if takes not in ("View", "VectorView", "Block"):
             raise ArgumentError(
                 formula.__name__,
-                "must annotate its first argument with View, VectorView or Block",
+                "the first argument must be annotated with View, VectorView or Block",
                 "for example def gap(view: View) -> float",
             )
         made = Metric(formula, formula.__name__, name, takes=takes, **facts)  # type: ignore[arg-type]

@@ -163,7 +163,7 @@ def calibration_curve(
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
         named = repr("classwise" if lens == "auto" and len(views) > 1 else lens)
-        raise LensError("lens", f"{named} is more than one yes-or-no question", one_question(source))
+        raise LensError("lens", f"{named} has more than one event per row", one_question(source))
     hint_at_edges(view, binning, bins)
     table = bin_table(view, binning, bins)
     if interval is None:

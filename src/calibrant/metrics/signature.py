@@ -62,9 +62,13 @@ def check_norm(norm: Any) -> float:
     """Return the exponent of a norm, a number of at least 1 or infinity."""
     if isinstance(norm, str):
         hint = {"l1": "1", "l2": "2", "max": "math.inf", "linf": "math.inf", "inf": "math.inf"}.get(norm.lower())
-        raise ArgumentError("norm", f"must be a number from 1 up or inf; got {norm!r}", f"use {hint}" if hint else "")
+        raise ArgumentError(
+            "norm", f"must be a number of at least 1, or inf; got {norm!r}", f"use {hint}" if hint else ""
+        )
     if isinstance(norm, bool) or not isinstance(norm, (int, float, np.integer, np.floating)) or not norm >= 1:
-        raise ArgumentError("norm", f"must be a number from 1 up or inf; got {norm!r}", "for example 1, 2 or math.inf")
+        raise ArgumentError(
+            "norm", f"must be a number of at least 1, or inf; got {norm!r}", "for example 1, 2 or math.inf"
+        )
     return math.inf if math.isinf(norm) else float(norm)
 
 

@@ -53,7 +53,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
     except ImportError:
         return None
     except Exception as error:  # a numba that does not fit this NumPy fails in many ways
-        warn_caller(f"numba is installed but cannot be used ({error}); the slower NumPy path is taken")
+        warn_caller(f"numba is installed but cannot be used ({error}); the slower NumPy code is used")
         return None
     # Only the check of row sums may be reordered; it is compared with a tolerance and never shown.
     fast = {"reassoc", "nsz"} if function is top_rows else False

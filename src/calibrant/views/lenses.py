@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LensError
+from ..errors import InPython, LensError
 from ..input.predictions import Predictions
 from ..util.blocks import map_blocks, rows_per_block
 from .view import ClassColumns, FixedRest, RestOfColumns, Rows, VectorView, View, sigmoid
@@ -116,7 +116,9 @@ def parse_lens(lens: str | Lens, predictions: Predictions) -> Lens:
     if isinstance(lens, Lens):
         return lens
     if not isinstance(lens, str):
-        raise LensError("lens", f"must be a name or a Lens; got {type(lens).__name__}", f"one of {', '.join(_NAMES)}")
+        raise LensError(
+            "lens", f"must be a name or a Lens; got {type(lens).__name__}", f"choose one of {', '.join(_NAMES)}"
+        )
     name, _, detail = lens.partition(":")
     if name == "auto":
         name = {"binary": "binary", "multiclass": "top_label", "multilabel": "classwise", "confidence": "top_label"}[
@@ -126,15 +128,17 @@ def parse_lens(lens: str | Lens, predictions: Predictions) -> Lens:
         return Lens(name, _PLAIN[name])
     if name in _MADE and detail:
         return _MADE[name](detail)
-    hint = f"one of {', '.join(_NAMES)}"
+    hint = f"choose one of {', '.join(_NAMES)}"
     if name in _MADE:
-        raise LensError("lens", f"{name!r} needs a detail", f"for example {_EXAMPLES[name]!r}")
+        raise LensError("lens", f"{name!r} is incomplete", f"for example {_EXAMPLES[name]!r}")
     from difflib import get_close_matches
 
     if name in ("class_groups", "class_hierarchy"):
-        raise LensError("lens", f"{name!r} needs a mapping", f"pass the lens itself: calibrant.{name}({{...}})")
+        raise LensError(
+            "lens", f"{name!r} requires a mapping", InPython(f"pass the lens itself: calibrant.{name}({{...}})")
+        )
     near = get_close_matches(lens, [*_PLAIN, *_MADE], 1)
-    raise LensError("lens", f"there is no lens {lens!r}", f"did you mean {near[0]!r}? " + hint if near else hint)
+    raise LensError("lens", f"unknown lens {lens!r}", f"did you mean {near[0]!r}?" if near else hint)
 
 
 def _view(p: Predictions, score: Array, outcome: Array | None, lens: str, **more: Any) -> View:
@@ -151,7 +155,7 @@ def _binary(p: Predictions) -> list[AnyView]:
     if p.kind != "binary":
         raise LensError(
             "lens",
-            f"'binary' needs two classes, and these are {p.kind} predictions",
+            f"'binary' requires two classes; got {p.kind} predictions",
             {"multilabel": "use 'classwise' or 'class:NAME'", "confidence": "use 'top_label'"}.get(
                 p.kind, "use 'top_label', 'classwise' or 'class:NAME'"
             ),
@@ -243,7 +247,7 @@ def _refuse_multilabel(p: Predictions, lens: str) -> None:
     if p.kind == "multilabel":
         raise LensError(
             "lens",
-            f"{lens!r} sets classes against each other, and these are multilabel predictions",
+            f"{lens!r} requires exclusive classes; got multilabel predictions",
             "use 'classwise' or 'class:NAME'",
         )
 
@@ -252,7 +256,7 @@ def _refuse_confidence(p: Predictions, lens: str) -> None:
     if p.kind == "confidence":
         raise LensError(
             "lens",
-            f"{lens!r} needs a probability for every class, and only confidence and correctness were given",
+            f"{lens!r} requires a probability for every class; got confidences only",
             "use 'top_label'",
         )
 
@@ -319,15 +323,17 @@ def pair(first: Any, second: Any) -> Lens:
         _refuse_partial(p, "pair")
         a, b = p.class_index(first), p.class_index(second)
         if a == b:
-            raise LensError("lens", f"'pair' needs two different classes; got {first!r} twice")
+            raise LensError("lens", f"'pair' requires two different classes; got {first!r} twice")
         if p.labels is None:
-            raise LensError("lens", "'pair' keeps rows by their label, and these labels are soft", "use 'class:NAME'")
+            raise LensError(
+                "lens", "'pair' selects rows by label, which is not defined for soft labels", "use 'class:NAME'"
+            )
         matrix = p.probs if p.probs.ndim == 2 else np.column_stack([_first_of_two(p), p.probs])
         both = matrix[:, a].astype(np.float64) + matrix[:, b]
         keep = ((p.labels == a) | (p.labels == b)) & (both > 0)
         if not keep.any():
             raise LensError(
-                "lens", f"no row is labelled {first!r} or {second!r} with a positive probability for either"
+                "lens", f"no row has the label {first!r} or {second!r} and a positive probability for either"
             )
         part = p.take(keep)
         assert part.labels is not None
@@ -342,7 +348,7 @@ def _ranked(p: Predictions, k: int, lens: str) -> tuple[Array, Array, Array]:
     """Return the `k` largest probabilities of each row in decreasing order, the label shares of their classes, and 1 minus their sum."""
     _refuse_partial(p, lens)
     if not 1 <= k <= p.k:
-        raise LensError("lens", f"{lens!r} needs a number from 1 to {p.k}, the number of classes; got {k}")
+        raise LensError("lens", f"{lens!r} requires a number from 1 to {p.k}, the number of classes; got {k}")
 
     whole = _vector(p, p.probs, p.labels, p.soft, lens, logits=p.logits)
 
@@ -516,14 +522,14 @@ def class_groups(mapping: Mapping[Any, Sequence[Any]]) -> Lens:
     if not isinstance(mapping, Mapping) or not mapping:
         raise LensError(
             "lens",
-            "'class_groups' needs a mapping from group to classes",
+            "'class_groups' requires a mapping from groups to classes",
             "for example class_groups({'animal': ['cat', 'dog'], 'other': ['car']})",
         )
     if any(isinstance(members, Mapping) for members in mapping.values()):
         raise LensError(
             "lens",
-            "'class_groups' takes one level, and this mapping is nested",
-            "use class_hierarchy(mapping), which gives one lens per level",
+            "'class_groups' requires one level; this mapping is nested",
+            InPython("use class_hierarchy(mapping), which gives one lens per level"),
         )
     name = "class_groups:" + ",".join(map(str, mapping))
 
@@ -534,14 +540,14 @@ def class_groups(mapping: Mapping[Any, Sequence[Any]]) -> Lens:
             for member in members if isinstance(members, (list, tuple, set, frozenset, range)) else [members]:
                 index = p.class_index(member)
                 if owner[index] >= 0:
-                    raise LensError("lens", f"class {member!r} stands in two groups", "give every class one group")
+                    raise LensError("lens", f"class {member!r} is in two groups", "assign every class to one group")
                 owner[index] = group
         if (owner < 0).any():
             missing = int(np.argmin(owner))
             raise LensError(
                 "lens",
-                f"class {missing if p.classes is None else p.classes[missing]!r} is in no group",
-                "give every class one group",
+                f"class {missing if p.classes is None else p.classes[missing]!r} is not in any group",
+                "assign every class to one group",
             )
         add = np.zeros((p.k, len(mapping)))
         add[np.arange(p.k), owner] = 1
@@ -581,7 +587,7 @@ def class_hierarchy(mapping: Mapping[Any, Any]) -> dict[int, Lens]:
     if not isinstance(mapping, Mapping) or not mapping:
         raise LensError(
             "lens",
-            "'class_hierarchy' needs a nested mapping from group to classes",
+            "'class_hierarchy' requires a nested mapping from groups to classes",
             "for example class_hierarchy({'animal': {'pet': ['cat', 'dog'], 'wild': ['fox']}, 'other': ['car']})",
         )
 
@@ -610,7 +616,7 @@ def _whole(value: Any, lens: str) -> int:
         number = 0
     if isinstance(value, bool) or number < 1 or number != float(value):
         raise LensError(
-            "lens", f"{lens!r} needs a whole number from 1 up; got {value!r}", f"for example {_EXAMPLES[lens]!r}"
+            "lens", f"{lens!r} requires an integer of at least 1; got {value!r}", f"for example {_EXAMPLES[lens]!r}"
         )
     return number
 
@@ -618,7 +624,7 @@ def _whole(value: Any, lens: str) -> int:
 def _parse_pair(detail: str) -> Lens:
     first, comma, second = detail.partition(",")
     if not comma:
-        raise LensError("lens", f"'pair' needs two classes; got {detail!r}", "for example 'pair:cat,dog'")
+        raise LensError("lens", f"'pair' requires two classes; got {detail!r}", "for example 'pair:cat,dog'")
     return pair(first.strip(), second.strip())
 
 

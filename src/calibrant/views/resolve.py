@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, InputTypeError, LensError
+from ..errors import Argument, ArgumentError, Drop, InputTypeError, InPython, LensError, Use
 from ..input.predictions import Predictions
 from ..util.checks import weight_per_class
 from .lenses import AnyView, Lens, parse_lens
@@ -32,7 +32,9 @@ def resolve(y_true: Any, y_prob: Any = None, keywords: Mapping[str, Any] | None 
         return as_predictions(y_true, y_prob, keywords or {}, where)
     if y_prob is not None or keywords or where is not None:
         kind = _kind(y_true)
-        raise InputTypeError("y_true", f"is a {kind}, which already holds everything", f"pass the {kind} alone")
+        raise InputTypeError(
+            "y_true", f"a {kind} cannot be combined with other arguments", InPython(f"pass the {kind} alone")
+        )
     return y_true
 
 
@@ -40,15 +42,15 @@ def as_predictions(y_true: Any, y_prob: Any, keywords: Mapping[str, Any], where:
     """Return checked predictions of the rows that `where` selects, for functions that need the rows."""
     if isinstance(y_true, (View, VectorView, Summary)):
         raise InputTypeError(
-            "y_true", f"is a {_kind(y_true)}, and rows are needed here", "pass labels and probabilities"
+            "y_true", f"expected rows, got a {_kind(y_true)}", InPython("pass labels and probabilities")
         )
     if isinstance(y_true, Predictions):
         if y_prob is not None or keywords:
             given = "y_prob" if y_prob is not None else next(iter(keywords))
             raise InputTypeError(
                 given,
-                "was given beside Predictions, which already hold everything",
-                "pass it to Predictions(...) instead",
+                "cannot be combined with Predictions",
+                InPython("pass it to Predictions(...) instead"),
             )
         predictions = y_true
     else:
@@ -69,7 +71,7 @@ def views_of(source: Source, lens: str | Lens, usual: str = "auto") -> list[AnyV
         return source.views(lens)
     if not isinstance(source, Predictions):
         if lens not in (usual, "auto", source.lens):
-            raise LensError("lens", "was chosen when the view was made", "drop it")
+            raise LensError("lens", "is determined by the view", Drop("lens"))
         return [source]
     parsed = parse_lens(lens, source)
     if isinstance(lens, Lens):
@@ -93,13 +95,15 @@ def combine_values(values: list[float], views: list[AnyView], how: Any, class_we
         raise ArgumentError("combine", f"must be 'mean', 'sum', 'max' or 'prevalence'; got {how!r}")
     if len(values) == 1:
         if class_weight is not None:
-            raise ArgumentError("class_weight", "weighs classes, and this lens has one view", "use lens='classwise'")
+            raise ArgumentError(
+                "class_weight", "requires several classes; this lens has one event", Use("lens", "classwise")
+            )
         return values[0]
     weight = np.ones(len(values))
     if class_weight is not None:
         weight = weight_per_class(class_weight, len(values))
         if how not in ("mean", "sum"):
-            raise ArgumentError("class_weight", f"goes with combine='mean' or 'sum', not {how!r}")
+            raise ArgumentError("class_weight", ("requires ", Argument("combine"), f" 'mean' or 'sum'; got {how!r}"))
     if how == "max":
         return max(values)
     if how == "prevalence":

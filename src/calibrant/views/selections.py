@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError, ShapeError
+from ..errors import ArgumentError, InPython, LensError, ShapeError, Use
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from .lenses import class_, parse_lens
@@ -68,7 +68,9 @@ class Selection:
 def _check_selection(other: Any) -> None:
     if not isinstance(other, Selection):
         raise LensError(
-            "where", f"& and | combine selections; got {type(other).__name__}", "wrap a mask: select.mask(...)"
+            "where",
+            f"& and | combine selections; got {type(other).__name__}",
+            InPython("wrap a mask with select.mask(...)"),
         )
 
 
@@ -112,7 +114,7 @@ class Selections:
             if p.labels is None or p.labels.ndim == 2 or p.kind == "confidence":
                 raise LensError(
                     "where",
-                    "select.label needs one hard class label per row",
+                    "select.label is not defined for soft or multilabel labels",
                     "use select.output, select.group or a mask",
                 )
             return np.isin(p.labels, [p.class_index(name, "where") for name in names])
@@ -145,7 +147,7 @@ class Selections:
             if p.kind in ("multilabel", "confidence"):
                 raise LensError(
                     "where",
-                    f"select.predicted needs a predicted class, and {p.kind} predictions name none",
+                    f"select.predicted is not defined for {p.kind} predictions",
                     "use a mask",
                 )
             return np.isin(p.predicted, [p.class_index(name, "where") for name in names])
@@ -193,19 +195,25 @@ class Selections:
         if closed not in ("both", "left", "right", "neither"):
             raise ArgumentError("closed", f"must be 'both', 'left', 'right' or 'neither'; got {closed!r}")
         if not (is_number(low) and is_number(high) and 0 <= low <= high <= 1):
-            raise ArgumentError("low", f"and high must satisfy 0 <= low <= high <= 1; got {low!r} and {high!r}")
+            raise ArgumentError("low", f"low and high must satisfy 0 <= low <= high <= 1; got {low!r} and {high!r}")
 
         def mask(p: Predictions) -> Array:
             if of in (None, "top") and p.kind == "multilabel":
-                raise LensError("where", "multilabel predictions have no top class", "name the class: of=...")
+                raise LensError(
+                    "where", "multilabel predictions have no top class", Use("of", None, "to name the class")
+                )
             if of == "top" and p.kind == "binary" and 0 < low < 0.5 and high == 1:
                 raise ArgumentError(
                     "low",
-                    f"{low!r} leaves every row in, since the larger of two probabilities is never below 0.5",
-                    "of=1 asks for the probability of the positive class",
+                    f"{low!r} selects every row, since the larger of two probabilities is at least 0.5",
+                    Use("of", 1, "for the probability of the positive class"),
                 )
             if of not in (None, "top") and p.kind == "confidence":
-                raise LensError("where", f"only confidences were given, and none for class {of!r}", "use of='top'")
+                raise LensError(
+                    "where",
+                    f"the confidence of class {of!r} is unknown; only that of the top label is given",
+                    Use("of", "top"),
+                )
             if of in (None, "top"):
                 lens = parse_lens("auto" if of is None else "top_label", p)
             else:
@@ -244,12 +252,10 @@ class Selections:
 
         def mask(p: Predictions) -> Array:
             if p.groups is None:
-                raise LensError("where", "select.group needs groups", "pass groups=, one per row")
+                raise LensError("where", "select.group requires groups", Use("groups", None, "with one group per row"))
             for name in names:
                 if name not in p.group_names:
-                    raise LensError(
-                        "where", f"there is no group {name!r}", f"the groups are {list(p.group_names[:20])}"
-                    )
+                    raise LensError("where", f"unknown group {name!r}", f"the groups are {list(p.group_names[:20])}")
             return np.isin(p.groups, [p.group_names.index(name) for name in names])
 
         return Selection(f"group in {list(names)}", mask)
@@ -289,15 +295,13 @@ class Selections:
             raise LensError(
                 "where",
                 f"must be one boolean per row; got shape {chosen.shape} of {chosen.dtype}",
-                "compare to make a mask, for example age > 60",
+                InPython("for example age > 60"),
             )
 
         def mask(p: Predictions) -> Array:
             given = p.n if p.kept is None else len(p.kept)
             if len(chosen) != given:
-                raise ShapeError(
-                    "where", f"has {len(chosen)} entries and there are {given} rows", "pass one boolean per row"
-                )
+                raise ShapeError("where", f"expected {given} Booleans, one per row; got {len(chosen)}")
             return chosen if p.kept is None else chosen[p.kept]
 
         return Selection("mask", mask)
@@ -338,5 +342,5 @@ def parse_selection(where: Any, predictions: Predictions) -> Predictions:
     selection = where if isinstance(where, Selection) else select.mask(where)
     rows = selection.mask(predictions)
     if not rows.any():
-        raise LensError("where", f"{selection.name} keeps no row of {predictions.n}", "loosen the condition")
+        raise LensError("where", f"{selection.name} selects none of {predictions.n} rows", "relax the condition")
     return predictions.take(rows)

@@ -150,12 +150,12 @@ def mce(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_co
 def gaps_of_full_bins(table: BinTable, min_count: float) -> Floats:
     """Return the absolute gaps of the non-empty bins with at least `min_count` rows."""
     if not (is_number(min_count) and min_count >= 0):
-        raise ArgumentError("min_count", f"must be a number from 0 up; got {min_count!r}")
+        raise ArgumentError("min_count", f"must be a non-negative number; got {min_count!r}")
     # Importance has no unit (scaling it changes nothing), so only counts can say that a row stands for several.
     size = table.rows if table.weight_kind == "importance" else table.weight
     kept = ~table.empty & (size >= min_count)
     if not kept.any():
-        raise UndefinedMetricError("min_count", f"no bin holds {min_count:g} rows", "lower min_count or use fewer bins")
+        raise UndefinedMetricError("min_count", f"no bin contains {min_count:g} rows", "lower it, or use fewer bins")
     return np.abs(table.gap[kept])
 
 
