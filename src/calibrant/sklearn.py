@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .errors import ArgumentError, LabelError, MissingDependencyError, warn_caller
+from .errors import ArgumentError, Drop, LabelError, MissingDependencyError, Use, warn_caller
 from .figures.reliability_diagrams import ReliabilityDiagram
 from .input.convert import column
 from .input.labels import class_names, encode_labels
@@ -25,7 +25,7 @@ try:
     from sklearn.model_selection import cross_val_predict
     from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 except ImportError as error:
-    raise MissingDependencyError("scikit-learn", "is not installed", "pip install 'calibrant[sklearn]'") from error
+    raise MissingDependencyError("scikit-learn", "is not installed", "run pip install 'calibrant[sklearn]'") from error
 
 __all__ = ["CalibratedModel", "ReliabilityDisplay", "Scorer", "scorer", "scorers"]
 
@@ -187,8 +187,8 @@ def _weight_keywords(estimator: Any, weight: Any) -> dict[str, Any]:
     if has_fit_parameter(last, "sample_weight") and not get_config()["enable_metadata_routing"]:
         return {f"{name}__sample_weight": weight}
     warn_caller(
-        f"{type(estimator).__name__}.fit does not take sample_weight, so the classifier is fitted without the weights and only the "
-        'calibrator uses them; fit the classifier with them beforehand and pass cv="prefit"'
+        f"{type(estimator).__name__}.fit does not accept sample_weight, so the classifier is fitted without weights and only the "
+        'calibrator uses them; fit the classifier with weights beforehand and pass cv="prefit"'
     )
     return {}
 
@@ -215,8 +215,8 @@ def _method(model: Any, classes: int, wanted: str | None = None) -> str:
     if wanted == "prob" and not probabilities:
         raise ArgumentError(
             "method",
-            f"reads probabilities, and {type(model).__name__} has a decision function only",
-            'give the calibrator input="logit"',
+            f"requires probabilities, and {type(model).__name__} has only a decision function",
+            Use("input", "logit", "for the calibrator"),
         )
     if probabilities and not (wanted == "logit" and margins):
         return "predict_proba"
@@ -233,9 +233,7 @@ def _method(model: Any, classes: int, wanted: str | None = None) -> str:
 def _read(values: Any, method: str, classes: int, wanted: str | None = None, positive: int = 1) -> tuple[Any, Any]:
     scores = np.asarray(values, dtype=np.float64)
     if classes < 2:
-        raise LabelError(
-            "y", "holds a single class, and there is nothing to calibrate", "give rows of two or more classes"
-        )
+        raise LabelError("y", "at least two classes are required; all labels are equal")
     if method == "predict_proba":
         if wanted != "logit":
             return (scores[:, positive] if classes == 2 else scores), "prob"
@@ -249,7 +247,7 @@ def _read(values: Any, method: str, classes: int, wanted: str | None = None, pos
 
 def _pairs(problem: str) -> ArgumentError:
     return ArgumentError(
-        "estimator", f"{problem}, and one score for each class is needed", 'use decision_function_shape="ovr"'
+        "estimator", f"{problem}; one score for each class is required", Use("decision_function_shape", "ovr")
     )
 
 
@@ -260,7 +258,7 @@ def _codes(classes: Any, y: Any) -> Any:
         return encode_labels(column(y, "y"), known, class_names(classes, known), None, np.empty(0))
     except LabelError as error:
         remedy = "drop the rows of classes that the classifier was not fitted on, or fit it on them"
-        raise LabelError("y", error.problem, remedy, row=error.row) from None
+        raise error.replaced(argument="y", remedy=remedy) from None
 
 
 @dataclass(frozen=True)
@@ -350,7 +348,7 @@ def scorer(metric: str | Metric, **options: Any) -> Scorer:
     """
     found = metric if isinstance(metric, Metric) else catalogue[metric]
     if found.needs:
-        raise ArgumentError("metric", f"{found.id} needs {' and '.join(found.needs)}, which a scorer does not get")
+        raise ArgumentError("metric", f"{found.id} requires {' and '.join(found.needs)}, which scorers do not receive")
     found._split(options)  # the values of options are checked now, not after the first fold
     return Scorer(found.id, tuple(sorted(options.items())))
 
@@ -366,11 +364,11 @@ def _place_of(pos_label: Any, classes: Any) -> int:
         return 1
     if len(classes) != 2:
         raise ArgumentError(
-            "pos_label", f"is for two classes, and the estimator has {len(classes)}", f"use lens='class:{pos_label}'"
+            "pos_label", f"requires two classes; the estimator has {len(classes)}", Use("lens", f"class:{pos_label}")
         )
     names = classes.tolist()
     if pos_label not in names:
-        raise LabelError("pos_label", f"is {pos_label!r}, and the classes of the estimator are {names}")
+        raise LabelError("pos_label", f"must be one of the classes {names}; got {pos_label!r}")
     return names.index(pos_label)
 
 
@@ -509,7 +507,7 @@ class ReliabilityDisplay:
         """
         for word in ("classes", "input"):
             if word in keywords:
-                raise ArgumentError(word, "is known from the estimator", "drop it")
+                raise ArgumentError(word, "is determined by the estimator", Drop(word))
         classes = np.asarray(estimator.classes_)
         positive = _place_of(pos_label, classes)
         values, kind = _scores(estimator, X, positive=positive)

@@ -21,9 +21,9 @@ from calibrant.errors import (
 
 from .cases import COLUMNS, LABELS, NAN, P3, Y3, Bad, P, Y, kind
 
-WHOLE = "a whole number from 1 up"
+WHOLE = "an integer of at least 1"
 RISING = "rise strictly from 0 to 1"
-NORMS = "a number from 1 up or inf"
+NORMS = "a number of at least 1, or inf"
 CHECKED = cal.Predictions(Y, P)
 VIEW = cal.views.View(np.array(P), np.array(Y, np.uint8))
 SOFT_TABLE = cal.calibration_curve([0.2, 0.5, 0.5, 0.0], P, soft=True, interval=None).table
@@ -311,7 +311,7 @@ NAMES = [
     metric("misspelt metric", lambda: cal.catalogue["eec"], "no metric 'eec'", "'ece'"),
     metric("unknown metric", lambda: cal.catalogue["qqqqqqq"], "no metric 'qqqqqqq'", "lists them all"),
     metric("a number as metric", lambda: cal.catalogue[3], "a name", "int", "'ece'"),
-    ambiguous("MCE", lambda: cal.catalogue["MCE"], "'MCE' names", "ce_p (Kumar", "mce (Naeini"),
+    ambiguous("MCE", lambda: cal.catalogue["MCE"], "'MCE' names", "rmsce (Kumar", "mce (Naeini"),
     ambiguous("ABC", lambda: cal.catalogue["abc"], "'abc' names", "abc_above", "abc_below"),
     option("metric", "an id twice", lambda: cal.catalogue.add(cal.ece), "'ece' is taken", "another id"),
     kind(UnknownArgumentError, TypeError, "famly")(

@@ -113,8 +113,8 @@ WEIGHTS = [
     weight("zero weights", lambda: cal.ece(Y, P, sample_weight=[0] * 4), "zero in every row", "positive weight"),
     count("zero counts", lambda: cal.ece(Y, P, counts=[0] * 4), "zero in every row", "positive weight"),
     count("fractional count", lambda: cal.ece(Y, P, counts=[1, 1.5, 1, 1]), "1.5", "whole", "sample_weight=", row=1),
-    count("negative count", lambda: cal.ece(Y, P, counts=[1, 1, -2, 1]), "is -2", "whole numbers from 0 up", row=2),
-    count("nan count", lambda: cal.ece(Y, P, counts=[1, NAN, 1, 1]), "is nan", "whole numbers from 0 up", row=1),
+    count("negative count", lambda: cal.ece(Y, P, counts=[1, 1, -2, 1]), "is -2", "non-negative integers", row=2),
+    count("nan count", lambda: cal.ece(Y, P, counts=[1, NAN, 1, 1]), "is nan", "non-negative integers", row=1),
     count("counts beyond 2**53", lambda: cal.ece(Y, P, counts=[2**62] * 4), "1.84467e+19", "2**53", "sample_weight="),
     count("a count beyond int64", lambda: cal.ece(Y, P, counts=[1e19, 1, 1, 1]), "1e+19", "2**53"),
     kind(ShapeError, ValueError, "sample_weight")(

@@ -122,12 +122,12 @@ def test_large_errors_are_found_and_verdicts_say_what_was_looked_for(n: int, k: 
     assert found.pvalue == 1 / 200
     assert found.critical_value is not None
     assert found.statistic > found.critical_value
-    assert "unlikely to be chance" in found.verdict
+    assert "is statistically significant at 5 %" in found.verdict
     calm = cal.make_calibrated(n, classes=k, rng=3)
     quiet = cal.assess(calm.y_true, calm.y_prob, metric="ece", rng=0, n_resamples=199)
     assert not quiet.rejected
-    assert "could be chance" in quiet.verdict
-    assert f"{n:,} rows would have shown a value beyond" in quiet.verdict
+    assert "is not significant at 5 %" in quiet.verdict
+    assert f"With {n:,} rows, a value beyond" in quiet.verdict
     assert "calibrated" not in quiet.verdict
     for result in (found, quiet):
         content = result.to_dict()
@@ -140,13 +140,13 @@ def test_safety_is_one_sided() -> None:
     y, p = overconfident(2000)
     found = cal.assess(y, p, metric="ecd")
     assert found.alternative == "greater"
-    assert "safe" in found.hypothesis
+    assert "safe" in found.null_hypothesis
     assert found.rejected
     shy = cal.make_miscalibrated(2000, warp=cal.simulate.temperature(0.6), rng=0)
     assert cal.assess(shy.y_true, shy.y_prob, metric="ecd").pvalue > 0.9
     both = cal.assess(shy.y_true, shy.y_prob, metric="ecd", alternative="two-sided")
     assert both.rejected
-    assert "safe" not in both.hypothesis
+    assert "safe" not in both.null_hypothesis
 
 
 def test_counts_in_cells_stand_for_rows() -> None:
@@ -155,8 +155,8 @@ def test_counts_in_cells_stand_for_rows() -> None:
     for metric in ("ece", "ecce_mad", "mmce"):
         cells = cal.assess(y, p, metric=metric, method="consistency", n_resamples=800, rng=1)
         rows = cal.assess(y, p, metric=metric, method="consistency", n_resamples=800, rng=2, exact=True)
-        assert "cells" in cells.null_distribution
-        assert "cells" not in rows.null_distribution
+        assert "per cell" in cells.null_distribution
+        assert "per cell" not in rows.null_distribution
         assert cells.null is not None
         assert rows.null is not None
         spread = np.std(rows.null) * np.sqrt(2 / 800)

@@ -1,4 +1,4 @@
-"""interval and compare: values checked by hand, schemes of resampling, and what is refused."""
+"""interval and compare: values checked by hand, resampling schemes and errors."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_strata_keep_their_sizes() -> None:
 def test_intervals_near_zero_carry_a_note() -> None:
     calm = cal.make_calibrated(5000, rng=0)
     found = cal.interval(calm.y_true, calm.y_prob, metric="ece", rng=0, n_resamples=300)
-    assert found.note == "the estimate is biased upwards at this number of rows; the interval is corrected for the bias"
+    assert found.note == "the estimate is biased upwards at this sample size; the interval is corrected for the bias"
     assert "note" in repr(found)
     y, p = predictions(5000, power=2)
     assert cal.interval(y, p, metric="ece", rng=0, n_resamples=300).note == ""
@@ -144,7 +144,7 @@ def test_levels_that_cannot_be_corrected(seed: int) -> None:
     calm = cal.make_calibrated(1000, rng=seed)
     words: dict[str, Any] = {"metric": "ece", "bins": 50, "rng": 0, "n_resamples": 300}
     corrected = cal.interval(calm.y_true, calm.y_prob, method="bca", **words)
-    assert "nearly all resampled values lie on one side" in corrected.note
+    assert "nearly all bootstrap replicates lie on one side" in corrected.note
     assert "so the interval is too high" in corrected.note
     plain = cal.interval(calm.y_true, calm.y_prob, method="percentile", **words)
     assert (corrected.low, corrected.high) == (plain.low, plain.high)
@@ -154,7 +154,7 @@ def test_the_note_is_true_of_large_errors_as_well() -> None:
     y, p = predictions(300, seed=6, power=1.3)
     found = cal.interval(y, p, metric="mce", method="percentile", rng=0, n_resamples=300)
     assert found.low > 0.2
-    assert "for repeated rows add to the error" in found.note
+    assert "biased upwards because rows repeat" in found.note
     assert "near 0" not in found.note
 
 
@@ -463,7 +463,7 @@ def test_class_wise_errors_contain_their_estimate_too() -> None:
 def test_a_negative_estimate_of_a_square_is_explained() -> None:
     found = cal.interval(*B, metric="l2ce_interval", bins=2)
     assert found.value < 0 == found.low
-    assert "the estimate is negative, which the error itself cannot be" in found.note
+    assert "the estimate is negative, but the error cannot be" in found.note
 
 
 def test_gamma_limits_of_events_are_those_of_poisson() -> None:

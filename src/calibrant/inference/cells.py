@@ -50,9 +50,9 @@ class Drawn:
 
     def value(self, metric: Metric, keywords: dict[str, Any]) -> float:
         """The metric of this resample; NaN where it has none."""
-        words = {word: value for word, value in keywords.items() if word not in ("lens", "where")}
+        own = {keyword: value for keyword, value in keywords.items() if keyword not in ("lens", "where")}
         try:
-            return metric.of_views(self.views(metric, keywords), **words)
+            return metric.of_views(self.views(metric, keywords), **own)
         except UndefinedMetricError:
             return np.nan
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, Use
 from ..metrics.registry import OWN_TESTS, Metric
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView
@@ -75,7 +75,7 @@ class TestOutcome:
     null_distribution: str = ""
     """The distribution of the statistic if the scores are right, in words."""
     detail: Mapping[str, float] = field(default_factory=dict)
-    hypothesis: str = ""
+    null_hypothesis: str = ""
     """What is tested, where that is not all of the scores."""
     lower_critical_value: float | None = None
 
@@ -100,12 +100,12 @@ class OwnTest:
         if asked.alternative not in self.sides:
             raise ArgumentError(
                 "alternative",
-                f"of {asked.metric.id} by {self.method!r} is {self.sides[0]!r}; got {asked.alternative!r}",
-                "use method='consistency'",
+                f"must be {self.sides[0]!r} for {asked.metric.id} with {self.method!r}; got {asked.alternative!r}",
+                Use("method", "consistency"),
             )
         found = self.run(asked)
         why = self.off(asked)
-        return replace(found, null_distribution=f"{found.null_distribution}, which is rough: {why}") if why else found
+        return replace(found, null_distribution=f"{found.null_distribution} (approximate: {why})") if why else found
 
     def off(self, asked: TestInput) -> str:
         """Why the null distribution does not hold for these rows; empty where it does."""

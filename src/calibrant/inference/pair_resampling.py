@@ -74,16 +74,18 @@ def skce_draws(
     own = set(metric.options) | {"lens"}
     if metric.id != skce_uq.id or not isinstance(sampler, PredictionSampler) or not own.issuperset(options):
         return None
-    views = metric.views(sampler.predictions, **{word: options[word] for word in ("lens",) if word in options})
+    views = metric.views(
+        sampler.predictions, **{keyword: options[keyword] for keyword in ("lens",) if keyword in options}
+    )
     if len(views) != 1 or not isinstance(views[0], VectorView) or views[0].lens != "canonical":
         return None
     view = one_column(views[0])
-    words = {**metric.options, **options}
+    keywords = {**metric.options, **options}
     cloud = cloud_of(view)
-    kernel = choose_kernel(cloud, words["kernel"], words["distance"], words["bandwidth"])
+    kernel = choose_kernel(cloud, keywords["kernel"], keywords["distance"], keywords["bandwidth"])
     quick = kernel.shape == "exponential" and cloud.points.shape[1] == 1
     few = len(cloud.points) < DISTINCT_SHARE * view.n
-    if quick or few or number_of_parts(cloud, kernel, words["exact"]) > 1:
+    if quick or few or number_of_parts(cloud, kernel, keywords["exact"]) > 1:
         return None
     crowd = _crowd(view)
 
@@ -91,10 +93,12 @@ def skce_draws(
         return crowd.counts(sampler.picked(generator(seed, number)))
 
     def rate(number: int) -> float:
-        near = choose_kernel(crowd.cloud(picked(number)), words["kernel"], words["distance"], words["bandwidth"])
+        near = choose_kernel(
+            crowd.cloud(picked(number)), keywords["kernel"], keywords["distance"], keywords["bandwidth"]
+        )
         return _rate(near)
 
-    fixed = not isinstance(words["bandwidth"], str)
+    fixed = not isinstance(keywords["bandwidth"], str)
     rates = np.full(count, _rate(kernel)) if fixed else np.array(many(rate, count, workers))
     return _values(crowd, kernel, rates, picked)
 

@@ -79,16 +79,18 @@ def critical_value(values: Floats, alpha: float, weight: Floats | None = None) -
 
 def compared_with_every_outcome(asked: TestInput, view: AnyView) -> tuple[TestOutcome, Floats]:
     """The probability of all outcomes at least as extreme, and the values of all that have one."""
-    words = dict(asked.options)
-    outcomes = [(one_view(drawn).value(asked.metric, words), chance) for drawn, chance in every_outcome(view) if chance]
+    options = dict(asked.options)
+    outcomes = [
+        (one_view(drawn).value(asked.metric, options), chance) for drawn, chance in every_outcome(view) if chance
+    ]
     null, weight = np.array(outcomes).T
     known = ~np.isnan(null)
     missing = float(weight[~known].sum())
     if missing > MOST_UNDEFINED:
         raise UndefinedMetricError(
             asked.metric.id,
-            f"has no value in {(~known).sum()} of {len(known)} outcomes, which have probability {missing:.2g} together",
-            "give more rows, or use another method",
+            f"is undefined for {(~known).sum()} of {len(known)} outcomes, which have total probability {missing:.2g}",
+            "use more data or another method",
         )
     rows = int(view.total) if view.weight_kind == "counts" else view.n
     null_distribution = f"all {2**rows} outcomes of {rows} rows, each with its probability"

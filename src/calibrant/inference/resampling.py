@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, GroupError, WeightsNotSupportedError
+from ..errors import ArgumentError, GroupError, Use, WeightsNotSupportedError
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
@@ -39,7 +39,7 @@ __all__ = [
     "progress",
     "refuse_options_of_rows",
     "seed_of",
-    "view_words",
+    "view_keywords",
 ]
 
 Array = NDArray[Any]
@@ -73,21 +73,23 @@ def seed_of(rng: Any) -> int:
         return int(rng.integers(2**63))
     if is_number(rng) and int(rng) == rng and rng >= 0:
         return int(rng)
-    raise ArgumentError("rng", f"must be None, a whole number from 0 up, or a numpy Generator; got {rng!r}")
+    raise ArgumentError("rng", f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}")
 
 
 def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]:
     """The arguments of a function that differ from their defaults, where none of them made a difference."""
     defaults = unwrap(function).__kwdefaults__ or {}
-    return tuple(word for word, value in given.items() if value is not defaults[word] and value != defaults[word])
+    return tuple(
+        keyword for keyword, value in given.items() if value is not defaults[keyword] and value != defaults[keyword]
+    )
 
 
-def not_used(words: tuple[str, ...], why: str) -> str:
+def not_used(names: tuple[str, ...], why: str) -> str:
     """That arguments made no difference, as a sentence; empty where all of them did."""
-    if not words:
+    if not names:
         return ""
-    listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-    return f"{listed} {'was' if len(words) == 1 else 'were'} not used: {why}"
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{listed} {'was' if len(names) == 1 else 'were'} not used: {why}"
 
 
 def generator(seed: int, number: int) -> Generator:
@@ -251,7 +253,7 @@ class PredictionSampler:
 
     def _drawn(self, p: Predictions) -> Drawn:
         def views(metric: Metric, keywords: dict[str, Any]) -> list[AnyView]:
-            return metric.views(p, **view_words(metric, keywords))
+            return metric.views(p, **view_keywords(metric, keywords))
 
         return Drawn(views)
 
@@ -264,16 +266,16 @@ def _parts(codes: Array) -> list[Array]:
 
 def _clusters(p: Predictions) -> list[Array]:
     if p.groups is None:
-        raise GroupError("groups", "are needed to draw whole groups", "pass groups=")
+        raise GroupError("groups", "are required for cluster resampling", Use("groups"))
     parts = _parts(p.groups)
     if len(parts) < 2:
-        raise GroupError("groups", "all rows are of one group, and drawing whole groups needs at least two")
+        raise GroupError("groups", "cluster resampling requires at least two groups; all rows are in one")
     return parts
 
 
 def _strata(p: Predictions) -> list[Array]:
     if p.labels is None or p.labels.ndim > 1:
-        raise ArgumentError("stratify", "needs one class for each row")
+        raise ArgumentError("stratify", "requires one class for each row")
     return _parts(p.labels)
 
 
@@ -297,7 +299,9 @@ def _written_out(p: Predictions) -> Predictions:
     assert p.weight is not None
     if p.weight.sum() > MOST_ROWS:
         raise WeightsNotSupportedError(
-            "counts", f"stand for more than {MOST_ROWS:,} rows, too many to draw one by one", "use a lens of one score"
+            "counts",
+            f"represent more than {MOST_ROWS:,} rows, too many to resample",
+            "use a lens with one score per row",
         )
     written = p.take(np.repeat(np.arange(p.n), p.weight.astype(np.int64)))
     written.weight, written.weight_kind = None, "unit"
@@ -309,7 +313,7 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
 
     `draws` says what will be drawn.
     """
-    views = [metric.views(source, **view_words(metric, keywords)) for metric, keywords in metrics]
+    views = [metric.views(source, **view_keywords(metric, keywords)) for metric, keywords in metrics]
     first = views[0][0]
     one = all(len(v) == 1 and v[0] is first for v in views) and isinstance(first, View)
     scores = all(m.takes == "View" and not m.needs and not m.order_dependent for m, _ in metrics)
@@ -329,16 +333,16 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
     return cells_that_tell(first, metrics, draw, draws) or rows
 
 
-def view_words(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:
+def view_keywords(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:
     """The keywords that a metric's views ask for: which question, which rows, and what stands in for something it needs."""
-    return {word: keywords[word] for word in ("lens", "where", *metric.instead) if word in keywords}
+    return {keyword: keywords[keyword] for keyword in ("lens", "where", *metric.instead) if keyword in keywords}
 
 
 def refuse_options_of_rows(metric: Metric, keywords: Mapping[str, Any]) -> None:
     """Options that hold a value for each row stay behind when rows are drawn, and would meet other rows than their own."""
-    for word, remedy in OPTIONS_OF_ROWS.items():
-        if word in metric.options and keywords.get(word) is not None:
-            raise ArgumentError(word, f"{metric.id} with {word}= cannot be resampled", remedy)
+    for keyword, remedy in OPTIONS_OF_ROWS.items():
+        if keyword in metric.options and keywords.get(keyword) is not None:
+            raise ArgumentError(keyword, f"{metric.id} cannot be resampled with this option", remedy)
 
 
 def every_outcome(view: AnyView) -> Iterator[tuple[AnyView, float]]:

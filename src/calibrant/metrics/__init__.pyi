@@ -588,38 +588,6 @@ class _ece(Metric):
 
 ece: _ece
 
-class _ce_p(Metric):
-    """The l_p norm over bins of the gap between confidence and accuracy, with norm=2 by default."""
-    def __call__(
-        self,
-        y_true: Any,
-        y_prob: Any = None,
-        *,
-        bins: Bins = 15,
-        binning: Binning = "equal_width",
-        norm: float = 2,
-        lens: str | Lens = "auto",
-        where: Any = None,
-        combine: Combine | None = None,
-        class_weight: Any = None,
-        label: str | None = None,
-        prob: str | list[str] | None = None,
-        sample_weight: Any = None,
-        counts: Any = None,
-        groups: Any = None,
-        features: Any = None,
-        classes: Any = None,
-        pos_label: Any = None,
-        input: Literal["prob", "logit", "confidence"] = "prob",
-        soft: bool = False,
-        multilabel: bool = False,
-        normalize: bool = False,
-        clip: bool = False,
-        sum_tolerance: float | None = None,
-    ) -> float: ...
-
-ce_p: _ce_p
-
 class _rmsce(Metric):
     """Root of the mean squared gap between confidence and accuracy over bins."""
     def __call__(
@@ -1004,38 +972,6 @@ class _ece_lb(Metric):
     ) -> float: ...
 
 ece_lb: _ece_lb
-
-class _ece_fott(Metric):
-    """Mean distance between the score and a map fitted on these rows: slope 1 in each bin, through the bin's means."""
-    def __call__(
-        self,
-        y_true: Any,
-        y_prob: Any = None,
-        *,
-        bins: Bins = 15,
-        binning: Binning = "equal_mass",
-        norm: float = 1,
-        lens: str | Lens = "auto",
-        where: Any = None,
-        combine: Combine | None = None,
-        class_weight: Any = None,
-        label: str | None = None,
-        prob: str | list[str] | None = None,
-        sample_weight: Any = None,
-        counts: Any = None,
-        groups: Any = None,
-        features: Any = None,
-        classes: Any = None,
-        pos_label: Any = None,
-        input: Literal["prob", "logit", "confidence"] = "prob",
-        soft: bool = False,
-        multilabel: bool = False,
-        normalize: bool = False,
-        clip: bool = False,
-        sum_tolerance: float | None = None,
-    ) -> float: ...
-
-ece_fott: _ece_fott
 
 class _rice(Metric):
     """Expected calibration error averaged over every shift of bins of one width."""

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import Argument, ArgumentError, Use
 from ..input.convert import column
 from ..input.predictions import Predictions
 from ..util.results import Result
@@ -61,7 +61,7 @@ class UnlabelledCalibrator(Calibrator):
         if y is None:
             self._check_params()
             if self._needs_labels():
-                raise ArgumentError("y", "is needed to learn from", "pass labels, or give the parameters")
+                raise ArgumentError("y", "is required for fitting", "pass labels, or give the parameters")
             # Placeholder labels: they are not used, and must not be names of columns.
             with named_as():
                 scores = as_rows(scores)
@@ -83,7 +83,7 @@ def as_prior(prior: Any, classes: int, argument: str) -> Floats:
         values = np.array([1 - values, values])
     fine = values.shape == (classes,) and bool((values >= 0).all()) and abs(float(values.sum()) - 1) <= 1e-6
     if not fine:
-        rule = f"must be {classes} shares that sum to 1" + (", or that of the second class" if classes == 2 else "")
+        rule = f"must be {classes} proportions with sum 1" + (", or that of the second class" if classes == 2 else "")
         raise ArgumentError(argument, f"{rule}; got {prior!r}")
     return values / values.sum()
 
@@ -221,7 +221,7 @@ def _likeliest_prior(probs: Floats, before: Floats, weight: Floats, rows: float)
 def _over(probs: Floats, prior: Floats) -> Floats:
     """Probabilities divided by the prior of their class."""
     if (probs[:, prior == 0] > 0).any():
-        raise ArgumentError("before", "is 0 for a class that has probability", "give every class its share")
+        raise ArgumentError("before", "is 0 for a class with positive probability", "give every class a positive prior")
     return np.divide(probs, prior, out=np.zeros(probs.shape), where=prior > 0)
 
 
@@ -286,7 +286,7 @@ class PriorShift(UnlabelledCalibrator):
     def _check_params(self) -> None:
         super()._check_params()
         if isinstance(self.after, str) and self.after not in ("labels", "em"):
-            raise ArgumentError("after", f"must be shares, 'labels' or 'em'; got {self.after!r}")
+            raise ArgumentError("after", f"must be class proportions, 'labels' or 'em'; got {self.after!r}")
 
     def _fit(self, data: TrainingData) -> None:
         self.before_ = as_prior(self.before, data.k, "before")
@@ -358,7 +358,7 @@ class OffsetAdjustment(UnlabelledCalibrator):
     def _check_params(self) -> None:
         super()._check_params()
         if self.offset is not None and self.target is not None:
-            raise ArgumentError("offset", "and target were both given", "give one of them")
+            raise ArgumentError("offset", ("cannot be combined with ", Argument("target")), "give one of them")
 
     def _fit(self, data: TrainingData) -> None:
         if self.offset is not None:
@@ -367,11 +367,11 @@ class OffsetAdjustment(UnlabelledCalibrator):
         seen = np.bincount(data.labels, data.weight, data.k)
         target = seen / seen.sum() if self.target is None else as_prior(self.target, data.k, "target")
         if self.target is None and (absent := self._absent(data)):
-            problem = f"{absent}, and no finite offset makes a mean probability 0"
-            raise ArgumentError("y", problem, "give target=, with a share above 0 for every class")
+            problem = f"{absent}, and no finite offset gives a mean probability of 0"
+            raise ArgumentError("y", problem, Use("target", None, "with a positive proportion for every class"))
         if (target <= 0).any():
             raise ArgumentError(
-                "target", "is 0 for a class, which no finite offset gives", "give every class a share above 0"
+                "target", "is 0 for a class, which no finite offset achieves", "give every class a positive proportion"
             )
         self.offset_ = _solved_offset(self._features(data), data.weight / data.weight.sum(), target)
 
@@ -407,7 +407,9 @@ def _solved_offset(logits: Floats, weight: Floats, target: Floats) -> Floats:
 
         reach = float(np.abs(odds).max()) + 40
         if not excess(-reach) < 0 < excess(reach):
-            raise ArgumentError("target", f"of {target[1]:g} is out of reach of any offset", "look at scores of 0 or 1")
+            raise ArgumentError(
+                "target", f"{target[1]:g} cannot be achieved by any offset", "check for scores of 0 or 1"
+            )
         return np.array([0.0, brentq(excess, -reach, reach, xtol=1e-14, rtol=1e-15)])
 
     def loss(x: Floats) -> tuple[float, Floats]:

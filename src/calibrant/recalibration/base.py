@@ -13,10 +13,12 @@ import numpy as np
 from ..errors import (
     ArgumentError,
     BoundaryScoresWarning,
+    InPython,
     InSampleWarning,
     NotFittedError,
     ShapeError,
     UnknownArgumentError,
+    Use,
     warn_caller,
 )
 from ..input.frames import check_same_rows
@@ -255,17 +257,23 @@ class Calibrator:
             read = Predictions.derived if self.takes_any_score and self._input() == "logit" else Predictions
             predictions = read(labels, scores, input=self._input(), sample_weight=sample_weight, counts=counts)
         if predictions.labels is None or predictions.kind not in ("binary", "multiclass"):
-            raise ShapeError("scores", f"must be two or more classes; got {predictions.kind}")
+            raise ShapeError("scores", f"must have two or more classes; got {predictions.kind} predictions")
         data = TrainingData(predictions)
         if self.least_probability and predictions.logits is None:
             own = data.probs[np.arange(data.n), data.labels]
             count = int(np.count_nonzero(own < self.least_probability))
             if count:  # rows with a high probability of the observed class have no influence on the fit
                 warn_caller(
-                    f"{type(self).__name__}: {count:,} of {data.n:,} rows give their class a probability below {self.least_probability:g} "
-                    "and count as of that, for 0 has no logarithm; a few such rows can decide the fit. Pass what the model means by "
-                    'them, for example np.clip(scores, 1e-6, 1 - 1e-6), logits with input="logit", or leave them out',
-                    BoundaryScoresWarning,
+                    BoundaryScoresWarning(
+                        type(self).__name__,
+                        f"{count:,} of {data.n:,} rows give their class a probability below {self.least_probability:g}, which is clipped "
+                        "there; a few such rows can dominate the fit",
+                        (
+                            InPython("clip the scores less extremely, for example np.clip(scores, 1e-6, 1 - 1e-6)"),
+                            Use("input", "logit", "with logits"),
+                            "drop these rows",
+                        ),
+                    )
                 )
         self.classes_ = classes if classes is not None else np.arange(predictions.k)
         self.n_features_in_ = 1 if np.ndim(scores) == 1 else predictions.k
@@ -301,8 +309,7 @@ class Calibrator:
         data = self._read(scores)
         if data.fingerprint == self.fit_record_.fingerprint:
             warn_caller(
-                f"{type(self).__name__} was fitted on these very rows, so what it gives here looks better than it is; "
-                "measure it on rows that it has not seen",
+                f"{type(self).__name__} was fitted on these rows, so the estimate is optimistic; evaluate it on held-out data",
                 InSampleWarning,
             )
         return self.apply(data)
@@ -343,13 +350,13 @@ class Calibrator:
 
     def _read(self, scores: Any) -> Scores:
         if not hasattr(self, "fit_record_"):
-            raise NotFittedError(type(self).__name__, "is not fitted yet", "call fit(scores, y) first")
+            raise NotFittedError(type(self).__name__, "is not fitted", "call fit(scores, y) first")
         with named_as(y_true="scores"):
             scores = in_order(scores, self.classes_.tolist())
             length = len(scores) if hasattr(scores, "__len__") else 1
             data = Scores(Predictions.derived(np.zeros(length, np.int64), scores, input=self._input()))
         if data.k != len(self.classes_):
-            raise ShapeError("scores", f"have {data.k} classes, and the map was fitted on {len(self.classes_)}")
+            raise ShapeError("scores", f"have {data.k} classes; the calibrator was fitted on {len(self.classes_)}")
         return data
 
     def _fit(self, data: TrainingData) -> None:
@@ -363,8 +370,8 @@ class Calibrator:
         absent = self._absent(data)
         if absent:
             warn_caller(
-                f"{absent}, so the map takes the probability there towards 0; fit on rows of every class, or use a map that "
-                "treats all classes alike, such as TemperatureScaling"
+                f"{absent}, so the calibrator shrinks its probability towards 0; fit on rows of every class, or use a method with "
+                "parameters common to all classes, such as TemperatureScaling"
             )
 
     def _predict(self, data: Scores) -> Floats:
@@ -428,7 +435,9 @@ class Calibrator:
         for name, value in params.items():
             outer, _, inner = name.partition("__")
             if outer not in known:
-                raise UnknownArgumentError(name, f"is no parameter of {type(self).__name__}", f"known: {known}")
+                raise UnknownArgumentError(
+                    name, f"unexpected keyword of {type(self).__name__}", f"its parameters are {known}"
+                )
             if inner:
                 getattr(self, outer).set_params(**{inner: value})
             else:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..curves import curves
 from ..curves.logistic_regression import CLIP, SeparatedError
-from ..errors import ArgumentError, warn_caller
+from ..errors import ArgumentError, InPython, Remedy, Use, warn_caller
 from ..input.weights import WeightKind
 from ..views.view import View
 from .base import CountingCalibrator, Input, Method
@@ -76,14 +76,14 @@ class ScoreCalibrator(CountingCalibrator):
         except SeparatedError as error:
             if not why:
                 raise
-            remedy = f"fit on rows of both outcomes, or {error.remedy}"
+            remedy: Remedy = ("fit on rows of both outcomes", *error.remedies)
             if data.k > 2 and self.multiclass != "top_versus_all":
-                remedy = "drop the class, or treat all classes alike: multiclass='pooled', or TemperatureScaling"
-            problem = f"{why}, so only one outcome occurs and the coefficients are infinite"
+                remedy = "drop the class", Use("multiclass", "pooled"), InPython("TemperatureScaling")
+            problem = f"{why}, so all outcomes are equal and the coefficients are infinite"
             raise SeparatedError("y", problem, remedy) from None
         if why:
             warn_caller(
-                f"a question has one answer only ({why}), so its map is nearly constant; fit on rows of every class"
+                f"all outcomes of a class are equal ({why}), so its calibrator is nearly constant; fit on rows of every class"
             )
         return found
 
@@ -114,7 +114,9 @@ class ScoreCalibrator(CountingCalibrator):
     def _rows_of(labels: Array, a: int, b: int) -> Array:
         rows = np.flatnonzero((labels == a) | (labels == b))
         if not len(rows):
-            raise ArgumentError("y", f"has no row of class {a} or {b}", "use multiclass='one_vs_rest' or 'pooled'")
+            raise ArgumentError(
+                "y", f"has no row of class {a} or {b}", (Use("multiclass", "one_vs_rest"), Use("multiclass", "pooled"))
+            )
         return rows
 
     def _predict(self, data: Scores) -> Floats:
@@ -280,7 +282,7 @@ def likeliest(curve: Callable[[View], Found], view: View) -> Found:
     try:
         return curve(view)
     except SeparatedError as error:
-        remedy = 'use PlattScaling(targets="smoothed"), which is always finite, or IsotonicCalibration'
+        remedy = InPython('use PlattScaling(targets="smoothed"), which is always finite, or IsotonicCalibration')
         raise SeparatedError("y", error.problem, remedy) from None
 
 

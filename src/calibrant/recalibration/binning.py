@@ -118,7 +118,7 @@ class HistogramBinning(ScoreCalibrator):
         super()._check_params()
         check_bins(self.bins)
         if not (isinstance(self.shrink, (int, float)) and 0 <= self.shrink < math.inf):
-            raise ArgumentError("shrink", f"must be a number from 0 up; got {self.shrink!r}")
+            raise ArgumentError("shrink", f"must be a non-negative number; got {self.shrink!r}")
 
     def _curve(self, view: View) -> Curve:
         if self.binning == "equal_mass":
@@ -278,7 +278,7 @@ class BayesianBinning(ScoreCalibrator):
     def _check_params(self) -> None:
         super()._check_params()
         if not (isinstance(self.strength, (int, float)) and 0 < self.strength < math.inf):
-            raise ArgumentError("strength", f"must be a finite number above 0; got {self.strength!r}")
+            raise ArgumentError("strength", f"must be a positive finite number; got {self.strength!r}")
 
     def _curve(self, view: View) -> Curve:
         groups = groups_of(view)

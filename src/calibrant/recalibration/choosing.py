@@ -11,7 +11,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, CalibrantError, CalibrantWarning, InputWarning, UndefinedMetricError
+from ..errors import (
+    ArgumentError,
+    CalibrantError,
+    CalibrantWarning,
+    Drop,
+    InputWarning,
+    InPython,
+    Remedy,
+    UndefinedMetricError,
+)
 from ..input.convert import is_number, summing_to_one
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
@@ -29,9 +38,9 @@ Loss = Literal["nll", "brier"]
 # Lower bound of the probability of a held-out label in the negative log-likelihood.
 FLOOR = 1e-12
 # Keywords of `Predictions` that a single calibrator does not use, and what to do instead.
-NOT_USED = {
-    "groups": "for one map per group, use GroupCalibration(map).fit(scores, y, groups=groups)",
-    "features": "drop it",
+NOT_USED: dict[str, Remedy] = {
+    "groups": InPython("use GroupCalibration(calibrator).fit(scores, y, groups) for one calibrator per group"),
+    "features": Drop("features"),
 }
 
 
@@ -256,14 +265,14 @@ def _read(
     """Validated predictions with one class per row, and the names of the classes, if any."""
     for word, value in keywords.items():
         if word in NOT_USED and value is not None:
-            raise ArgumentError(word, "is not looked at: one map serves all rows", NOT_USED[word])
+            raise ArgumentError(word, "is not supported: one calibrator is fitted to all rows", NOT_USED[word])
     p = as_predictions(y_true, y_prob, keywords)
     if p.labels is None or p.kind not in ("binary", "multiclass"):
-        raise UndefinedMetricError("recalibrate", "needs one class for each row", _remedy(p))
+        raise UndefinedMetricError("y_true", "recalibration requires one class for each row", _remedy(p))
     if (p.labels == p.labels[0]).all():
-        raise UndefinedMetricError("recalibrate", "needs rows of two classes, and all labels are the same")
+        raise UndefinedMetricError("y_true", "recalibration requires rows of two classes; all labels are equal")
     if p.n < 2 * folds:
-        raise UndefinedMetricError("recalibrate", f"needs at least {2 * folds} rows for {folds} folds; there are {p.n}")
+        raise UndefinedMetricError("y_true", f"{folds} folds require at least {2 * folds} rows; got {p.n}")
     return rows_summing_to_one(p), p.classes
 
 
@@ -293,8 +302,8 @@ def _rows(p: Predictions) -> int:
 def _named(method: Any, p: Predictions, input: Input) -> dict[str, Calibrator]:
     if isinstance(method, Calibrator):
         if method.input != input:
-            problem = f"{method!r} reads {method.input}s, and y_prob holds {input}s"
-            raise ArgumentError("method", problem, "say the same input= to both")
+            problem = f"{method!r} expects {method.input}s, and the scores are {input}s"
+            raise ArgumentError("method", problem, InPython("use the same input for both"))
         return {type(method).__name__: method}
     listed = [method] if isinstance(method, str) else list(method)
     names = _automatic(p) if method == "auto" else listed

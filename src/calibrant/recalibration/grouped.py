@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.logistic_regression import logit
-from ..errors import ArgumentError, CalibrantError, GroupError, warn_caller
+from ..errors import ArgumentError, CalibrantError, GroupError, Use, warn_caller
 from ..input.convert import column
 from ..input.frames import check_same_rows
 from ..input.weights import read_groups, read_weights
@@ -24,7 +24,7 @@ __all__ = ["GroupCalibration", "MultiCalibration"]
 Masks = NDArray[np.bool_]
 
 
-NEEDED = "pass the group of each row as groups="
+NEEDED = "pass the group of each row"
 UNKNOWN = -1
 EVERY_LEVEL = -1
 
@@ -148,7 +148,7 @@ class GroupCalibration(GroupedCalibrator):
     def _check_params(self) -> None:
         if not isinstance(self.calibrator, Calibrator):
             raise ArgumentError(
-                "calibrator", f"must be an unfitted map; got {self.calibrator!r}", "for example PlattScaling()"
+                "calibrator", f"must be an unfitted calibrator; got {self.calibrator!r}", "for example PlattScaling()"
             )
         super()._check_params()
 
@@ -197,7 +197,7 @@ class GroupCalibration(GroupedCalibrator):
                     self._copy().fit(rows[part], labels[part], **{word: None if weight is None else weight[part]})
                 )
             except CalibrantError as error:
-                raise GroupError("groups", f"the map of group {name!r} cannot be fitted: {error}") from error
+                raise GroupError("groups", f"the calibrator of group {name!r} cannot be fitted: {error}") from error
         self.groups_, self.calibrators_, self.together_ = found, tuple(calibrators), whole
         self.classes_, self.n_features_in_, self.fit_record_ = whole.classes_, whole.n_features_in_, whole.fit_record_
         return self
@@ -209,8 +209,8 @@ class GroupCalibration(GroupedCalibrator):
         place = known_groups(groups, self.groups_, data.n)
         if self.unseen == "error" and (place == UNKNOWN).any():
             row = int(np.argmax(place == UNKNOWN))
-            problem = f"row {row} is of group {name_at(groups, row)!r}, which was not fitted"
-            raise GroupError("groups", problem, "set unseen='together'", row=row)
+            problem = f"the group {name_at(groups, row)!r} was not fitted"
+            raise GroupError("groups", problem, Use("unseen", "together"), row=row)
         out = np.empty((data.n, data.k))
         for code, calibrator in [*enumerate(self.calibrators_), (UNKNOWN, self.together_)]:
             rows = place == code
@@ -397,18 +397,18 @@ def _cell(odds: Floats, masks: Masks, group: int, level: int, levels: int) -> Ma
 def _masks_of(groups: Any, names: NDArray[Any] | None, rows: int) -> tuple[Masks, NDArray[Any]]:
     """(N, G) masks and the names of the columns; unknown names belong to no group."""
     if groups is None:
-        raise GroupError("groups", "are needed", NEEDED)
+        raise GroupError("groups", "are required", NEEDED)
     values = np.asarray(groups)
     if values.ndim == 2:
         if len(values) != rows or not np.isin(values, (0, 1)).all():
             raise GroupError("groups", f"must be {rows} rows of 0 and 1; got shape {values.shape}")
         if names is not None and values.shape[1] != len(names):
-            raise GroupError("groups", f"have {values.shape[1]} columns, and the map was fitted with {len(names)}")
+            raise GroupError("groups", f"have {values.shape[1]} columns; the calibrator was fitted with {len(names)}")
         return values.astype(bool), np.arange(values.shape[1])
     codes, known = learnt_groups(groups, rows) if names is None else (known_groups(groups, names, rows), names)
     if (codes == UNKNOWN).all():
         warn_caller(
-            f"not one row is of a group that was fitted: row 0 is of {name_at(groups, 0)!r}, and fitted were "
+            f"no row is in a group that was fitted: the first group is {name_at(groups, 0)!r}, and the fitted groups are "
             f"{', '.join(map(repr, known[:3].tolist()))}{', ...' if len(known) > 3 else ''}; name groups as in fit"
         )
     return codes[:, None] == np.arange(len(known)), known
@@ -509,10 +509,10 @@ def _with_every_level(cells: Floats) -> Floats:
 def _as_given(groups: Any, rows: int) -> NDArray[Any]:
     """One name per row, with its type preserved."""
     if groups is None:
-        raise GroupError("groups", "are needed", NEEDED)
+        raise GroupError("groups", "are required", NEEDED)
     names = np.asarray(groups, dtype=object) if isinstance(groups, (list, tuple)) else np.asarray(groups)
     if names.shape != (rows,):
-        raise GroupError("groups", f"have shape {names.shape}, and {rows} rows need shape ({rows},)", NEEDED)
+        raise GroupError("groups", f"must have one entry for each of {rows} rows; got shape {names.shape}", NEEDED)
     return names
 
 
@@ -531,7 +531,7 @@ def known_groups(groups: Any, known: NDArray[Any], rows: int) -> NDArray[np.intp
         try:
             return np.fromiter((place.get(name, UNKNOWN) for name in names.tolist()), np.intp, rows)
         except TypeError as error:
-            raise GroupError("groups", f"hold what names no group ({error})", "pass text or numbers") from None
+            raise GroupError("groups", f"cannot be read as names of groups ({error})", "pass text or numbers") from None
     distinct, codes = np.unique(names, return_inverse=True)
     return np.array([place.get(name, UNKNOWN) for name in distinct.tolist()], dtype=np.intp)[codes]
 

@@ -112,7 +112,7 @@ class IntraOrderPreserving(CountingCalibrator):
         try:
             slopes = np.maximum(likeliest_slopes(view, knots), LEAST_SLOPE)
         except UndefinedMetricError as error:
-            raise UndefinedMetricError("IntraOrderPreserving", error.problem, error.remedy) from None
+            raise UndefinedMetricError("IntraOrderPreserving", error.problem, error.remedies) from None
         self.heights_ = np.append(0.0, np.cumsum(slopes * np.diff(knots)))
 
     def _predict(self, data: Scores) -> Floats:
@@ -215,8 +215,8 @@ class ConsistencyCalibration(Calibrator):
         found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
         if abs(float(found.x)) > math.log(MOST) * 0.999:
             warn_caller(
-                "the likelihood grows up to the bound of the strength: every label has the largest logit of its row, or the logits say "
-                f"nothing about the labels; {math.exp(found.x):g} is used",
+                "the likelihood increases up to the bound of the strength: every label has the largest logit of its row, or the logits "
+                f"are unrelated to the labels; {math.exp(found.x):g} is used",
             )
         return math.exp(float(found.x))
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..curves import curves
-from ..errors import CalibrantError, FileError, InputTypeError, NotFittedError
+from ..errors import CalibrantError, FileError, InputTypeError, InPython, NotFittedError
 from ..util.files import read_limited, write_atomic
 from ..util.version import __version__
 from .base import Calibrator, CountingCalibrator, FitRecord
@@ -86,9 +86,9 @@ def save(
     """
     calibrator = calibrator.calibrator if isinstance(calibrator, Recalibration) else calibrator
     if not isinstance(calibrator, Calibrator):
-        raise InputTypeError("calibrator", f"must be a fitted map; got {type(calibrator).__name__}")
+        raise InputTypeError("calibrator", f"must be a fitted calibrator; got {type(calibrator).__name__}")
     if not hasattr(calibrator, "fit_record_"):
-        raise NotFittedError(type(calibrator).__name__, "is not fitted yet", "call fit(scores, y) first")
+        raise NotFittedError(type(calibrator).__name__, "is not fitted", "call fit(scores, y) first")
     content = _state(calibrator)
     if preprocessing is not None:
         content["fit"]["preprocessing"] = str(preprocessing)
@@ -136,12 +136,12 @@ def load(path: str | os.PathLike[str], *, preprocessing: str | None = None) -> C
         sealed = document.get("checksum") == _checksum(document["content"])
         calibrator = _from_state(document["content"]) if sealed else None
     except INVALID as error:
-        raise FileError(str(path), f"holds no valid map ({error})", "save the map again") from error
+        raise FileError(str(path), f"is not a valid calibrator ({error})", "save it again") from error
     if calibrator is None:
-        raise FileError(str(path), "is damaged: its checksum does not match", "save the map again")
+        raise FileError(str(path), "is corrupt: the checksum does not match", "save it again")
     known = calibrator.fit_record_.preprocessing
     if preprocessing is not None and known is not None and preprocessing != known:
-        remedy = "prepare the scores in the same way, or refit"
+        remedy = "prepare the scores in the same way, or fit again"
         raise FileError(str(path), f"was fitted on scores prepared as {known!r}, not {preprocessing!r}", remedy)
     return calibrator
 
@@ -151,23 +151,25 @@ def _document(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         document = json.loads(raw.decode("utf-8"), parse_constant=_reject, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise FileError(str(path), f"is no readable JSON ({error})", "pass a file written by save") from None
+        raise FileError(str(path), f"is not valid JSON ({error})", InPython("pass a file written by save")) from None
     if not isinstance(document, dict) or "calibrant_map" not in document or "content" not in document:
-        raise FileError(str(path), "is no map of calibrant", "pass a file written by save")
+        raise FileError(str(path), "is not a calibrant calibrator", InPython("pass a file written by save"))
     if document["calibrant_map"] != SCHEMA:
         version = document["calibrant_map"]
-        raise FileError(str(path), f"has format {version!r}, and this calibrant reads {SCHEMA}", "update calibrant")
+        raise FileError(
+            str(path), f"has format {version!r}; this version of calibrant reads {SCHEMA}", "update calibrant"
+        )
     return document
 
 
 def _reject(text: str) -> Any:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key is repeated")
     return found
 
 
@@ -179,7 +181,7 @@ def _checksum(content: Any) -> str:
 def _state(calibrator: Calibrator) -> dict[str, Any]:
     if type(calibrator).__name__ not in calibrator_types():
         raise InputTypeError(
-            "calibrator", f"{type(calibrator).__name__} is no map of calibrant, and only those can be saved"
+            "calibrator", f"{type(calibrator).__name__} is not a calibrant calibrator and cannot be saved"
         )
     return {
         "type": type(calibrator).__name__,
@@ -201,7 +203,7 @@ def _from_state(content: dict[str, Any]) -> Calibrator:
     calibrator.n_features_in_ = int(content["columns"])
     fitted = {EARLIER_NAMES.get(name, name): value for name, value in content["fitted"].items()}
     if set(fitted) - _optional(kind) != set(kind.fitted):
-        raise ValueError("the fitted values are not those of its type")
+        raise ValueError("the fitted values do not match the type")
     for name, value in fitted.items():
         setattr(calibrator, name, _decode(value))
     calibrator.fit_record_ = replace(FitRecord(0, 0.0, ""), **content["fit"])
@@ -230,7 +232,7 @@ def _check_sound(calibrator: Calibrator) -> None:
     if len(names) < 2 or len(set(names)) < len(names):
         raise ValueError("classes must be two or more different names")
     if not 1 <= getattr(calibrator, "scale_", 1.0) < np.inf:
-        raise ValueError("the scale must be a number from 1 up")
+        raise ValueError("the scale must be at least 1")
     rows = np.zeros((3, len(names)))
     rows[1, 0] = rows[2, -1] = 1
     if calibrator.input == "prob":
@@ -246,7 +248,7 @@ def _check_sound(calibrator: Calibrator) -> None:
         except CalibrantError:  # the calibrator rejects these rows with an error of its own
             return
     if probs.shape != rows.shape or not np.isfinite(probs).all():
-        raise ValueError("it gives no probabilities")
+        raise ValueError("its outputs are not probabilities")
 
 
 def _encode(value: Any) -> Any:
@@ -264,7 +266,7 @@ def _encode(value: Any) -> Any:
         return {"names": [_encode(name) for name in plain.tolist()]}
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in ARRAYS:
-            problem = f"holds an array of {value.dtype}, which cannot be saved"
+            problem = f"contains an array of {value.dtype}, which cannot be saved"
             raise InputTypeError("calibrator", problem, "name classes and groups by text or numbers")
         if value.dtype.kind == "U" and value.size:
             value = np.array(value.tolist())  # as long as its longest text
@@ -282,7 +284,7 @@ def _encode(value: Any) -> Any:
     if is_dataclass(value) and type(value).__name__ in curve_types():
         inner = {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
         return {"curve": type(value).__name__, "fields": inner}
-    raise InputTypeError("calibrator", f"holds a {type(value).__name__}, which cannot be saved")
+    raise InputTypeError("calibrator", f"contains a {type(value).__name__}, which cannot be saved")
 
 
 def _bare(calibrator: Calibrator) -> dict[str, Any]:
@@ -306,7 +308,7 @@ def _decode(value: Any) -> Any:
 def _array(value: dict[str, Any]) -> Any:
     kind, items = np.dtype(value["dtype"]), [_decode(item) for item in value["array"]]
     if kind.kind not in ARRAYS:
-        raise ValueError(f"arrays of type {value['dtype']!r} are not read")
+        raise ValueError(f"arrays of type {value['dtype']!r} are not supported")
     if kind.kind == "U":  # as long as its longest text, whatever the file states: the length costs memory
         longest = max(map(len, items), default=1)
         if longest * len(items) > MOST_CHARACTERS:
@@ -330,9 +332,9 @@ def _curve(value: dict[str, Any]) -> Any:
     )
     if at is not None and heights is not None:
         if not (np.isfinite(at).all() and np.isfinite(heights).all()):
-            raise ValueError("a curve with points that are no numbers")
+            raise ValueError("a curve whose points are not numbers")
         if len(at) != len(heights) or (np.diff(at) < 0).any():
-            raise ValueError("a curve whose points do not rise")
+            raise ValueError("a curve whose points do not increase")
     return curve
 
 

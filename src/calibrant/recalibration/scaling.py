@@ -309,7 +309,7 @@ class MatrixScaling(Calibrator):
         for name in ("off_diagonal", "intercept"):
             value = getattr(self, name)
             if value is not None and not (is_number(value) and 0 <= value < math.inf):
-                raise ArgumentError(name, f"must be None or a number from 0 up; got {value!r}")
+                raise ArgumentError(name, f"must be None or a non-negative number; got {value!r}")
 
     def _features(self, data: Scores) -> Floats:
         return data.logits

@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.logistic_regression import LARGEST_LOGIT, logit
-from ..errors import CalibrantError, ColumnError, LabelError, SwappedArgumentsError
+from ..errors import (
+    CalibrantError,
+    ColumnError,
+    Drop,
+    InPython,
+    LabelError,
+    Remedy,
+    SwappedArgumentsError,
+    Use,
+)
 from ..input.convert import column, is_frame
 from ..input.frames import class_names, classes_of_columns, column_names, positive_last
 from ..input.labels import encode_labels
@@ -54,14 +63,15 @@ WELL_HELD = 16.0
 FAR_BEYOND = 2.0
 # Counts that sum to more rows than this are split by the multinomial distribution, without shuffling individual copies.
 MOST_SHUFFLED = 1 << 22
-# Remedies of `Predictions` that do not apply to calibrators, and what to do instead; the first match is used.
-REMEDIES = (
-    ("count columns from 0", "pass scores.to_numpy(), and give each row the number of its column, from 0 up"),
-    ("normalize=", 'divide each row by its sum, or make the map with input="logit" if these are logits'),
-    ("clip=", "clip them to [0, 1] if this is rounding"),
-    ("label= and prob=", "pass a list, array, column or tensor"),
-    *((word, "give each row the number of its class, from 0 up") for word in ("soft=", "classes=", "pos_label=")),
-)
+BY_NUMBER = "pass class indices, from 0"
+# Arguments of `Predictions` that calibrators do not have, and what to do instead; the first that occurs counts.
+REMEDIES: dict[str, Remedy] = {
+    "normalize": ("divide each row by its sum", Use("input", "logit", "for the calibrator if these are logits")),
+    "clip": "clip them to [0, 1] if this is rounding error",
+    "soft": BY_NUMBER,
+    "classes": BY_NUMBER,
+    "pos_label": BY_NUMBER,
+}
 
 
 class Scores:
@@ -332,22 +342,20 @@ def dealt(data: TrainingData, order: NDArray[np.intp], shares: Floats) -> Floats
 
 @contextmanager
 def named_as(y_prob: str = "scores", y_true: str = "y") -> Iterator[None]:
-    """Rename the arguments y_true and y_prob in errors raised inside to those of the caller."""
+    """Raise errors about y_true and y_prob under the names that the caller's function has."""
     try:
         yield
     except SwappedArgumentsError:
         raise SwappedArgumentsError(
             y_prob,
-            f"and {y_true} look swapped: {y_true} holds fractions, and labels are none",
-            f"call fit({y_prob}, {y_true}): scores first, labels second",
+            f"and {y_true} look swapped: {y_true} contains fractions, which are not labels",
+            InPython(f"pass ({y_prob}, {y_true}): scores first, labels second"),
         ) from None
     except CalibrantError as error:
-        argument, problem, remedy = (
-            text.replace("y_prob", y_prob).replace("y_true", y_true)
-            for text in (error.argument, error.problem, error.remedy)
-        )
-        remedy = next((here for word, here in REMEDIES if word in remedy), remedy)
-        raise type(error)(argument, problem, remedy, row=error.row) from None
+        here = error.replaced({"y_prob": y_prob, "y_true": y_true})
+        named = [remedy.argument for remedy in here.remedies if isinstance(remedy, (Use, Drop))]
+        remedy = next((REMEDIES[name] for name in REMEDIES if name in named), here.remedies)
+        raise here.replaced(remedy=remedy) from None
 
 
 def as_rows(scores: Any) -> Any:
@@ -376,8 +384,8 @@ def in_order(scores: Any, known: list[Any]) -> Any:
         return rows
     raise ColumnError(
         "scores",
-        f"has the columns {list(names)}, and the map was fitted on the classes {known}",
-        "name the columns after the classes, or pass an array in their order",
+        f"the columns are {list(names)}, and the calibrator was fitted on the classes {known}",
+        InPython("name the columns after the classes, or pass an array in their order"),
     )
 
 
@@ -420,15 +428,15 @@ def _check_known_order(dimensions: int, columns: tuple[Any, ...] | None, labels:
     if dimensions < 2:
         raise LabelError(
             "y",
-            f"holds text, {first!r} at row 0, and nothing says of which class the scores are",
-            f"pass the outcomes of that class: y == {first!r} if the scores are its probability",
+            f"the label {first!r} is text, and the class of the scores is unknown",
+            InPython(f"pass y == {first!r} if the scores are the probability of {first!r}"),
             row=0,
         )
     if columns is not None and columns != tuple(range(len(columns))):
         raise LabelError(
             "y",
-            f"holds names that are no columns of scores, which are {list(columns)}; the first label is {first!r}",
-            "name the columns after the classes, or pass scores.to_numpy() with its columns in the sorted order of the names",
+            f"the label {first!r} is not one of the columns {list(columns)}",
+            InPython("name the columns after the classes, or pass scores.to_numpy() with columns sorted by class name"),
             row=0,
         )
 
@@ -450,8 +458,8 @@ def _sorted_classes(labels: Array, y: Any, columns: int) -> tuple[Array | None, 
     if labels.dtype.kind in "US" or isinstance(names[0], str):
         raise LabelError(
             "y",
-            f"holds {len(names)} {'name' if len(names) == 1 else 'names'}, first {str(names[0])!r}, and scores have {columns} classes",
-            "where a class has no rows, give each row the number of its class, from 0 up",
+            f"{len(names)} class name{'s' * (len(names) != 1)}, such as {str(names[0])!r}, for {columns} columns of scores",
+            f"if a class has no rows, {BY_NUMBER}",
         )
     return None, y  # Predictions raises the error
 

@@ -156,7 +156,7 @@ def by_newton(
 
 def _warn_of_separation() -> None:
     warn_caller(
-        "the labels can be told apart without error, so the parameters grow without bound; they are stopped on the way",
+        "the classes are separable, so the parameters diverge; the optimization was stopped early",
     )
 
 

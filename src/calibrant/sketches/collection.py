@@ -10,7 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, FileError, GroupError, InputTypeError, LensError, UndefinedMetricError
+from ..errors import (
+    PASS_ROWS,
+    ArgumentError,
+    FileError,
+    GroupError,
+    InputTypeError,
+    InPython,
+    LensError,
+    UndefinedMetricError,
+    Use,
+)
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..util.files import read_limited, write_atomic
@@ -145,7 +155,11 @@ class Sketches(Summary):
         """
         predictions = as_predictions(y_true, y_prob, keywords)
         if predictions.kind == "multilabel":
-            raise LensError("y_prob", "holds many labels a row", "make one Sketch for each, with lens='class:NAME'")
+            raise LensError(
+                "y_prob",
+                "multilabel predictions are not supported",
+                InPython("make one Sketch for each class, with lens='class:NAME'"),
+            )
         names = tuple(range(predictions.k) if predictions.classes is None else map(_plain, predictions.classes))
         chosen = default_lenses(predictions.kind, predictions.k) if lenses is None else tuple(lenses)
         parts: dict[Any, GroupSketch] = {ALL: _sketched(predictions, chosen, scores)}
@@ -234,7 +248,7 @@ class Sketches(Summary):
         part = self.group(group).parts[ALL]
         name = self.main if lens == "auto" else lens
         if name not in part.lenses:
-            raise LensError("lens", f"there is no sketch of {name!r}", f"one of {', '.join(self.lenses)}")
+            raise LensError("lens", f"unknown lens {name!r}", f"choose one of {', '.join(self.lenses)}")
         return part.lenses[name]
 
     def __getitem__(self, lens: str) -> Sketch:
@@ -260,7 +274,7 @@ class Sketches(Summary):
         """
         if name not in self.parts:
             known = ", ".join(map(str, self.groups[:10])) or "no groups were kept"
-            raise GroupError("group", f"there is no group {name!r}", known)
+            raise GroupError("group", f"unknown group {name!r}", known)
         return Sketches(self.kind, self.classes, {ALL: self.parts[name]})
 
     def sketches_of(self, lens: Any) -> list[Sketch]:
@@ -277,7 +291,7 @@ class Sketches(Summary):
             One sketch, or one per class for ``"classwise"``.
         """
         if not isinstance(lens, str):
-            raise LensError("lens", "sketches know lenses by name", f"one of {', '.join(self.lenses)}")
+            raise LensError("lens", "must be the name of a lens", f"choose one of {', '.join(self.lenses)}")
         if lens == "classwise":
             return [self.sketch(f"class:{name}") for name in self.classes]
         return [self.sketch(lens)]
@@ -385,9 +399,13 @@ class Sketches(Summary):
         if not isinstance(other, Sketches):
             raise InputTypeError("other", f"must be Sketches; got {type(other).__name__}")
         if (self.kind, self.classes) != (other.kind, other.classes):
-            raise LensError("other", "holds other classes", f"{list(self.classes)} against {list(other.classes)}")
+            raise LensError("other", f"has other classes: {list(self.classes)} and {list(other.classes)}")
         if set(self.lenses) != set(other.lenses):
-            raise LensError("other", f"holds {list(other.lenses)}, and this {list(self.lenses)}", "ask for the same")
+            raise LensError(
+                "other",
+                f"has other lenses: {list(other.lenses)} and {list(self.lenses)}",
+                "use the same lenses for both",
+            )
         parts = dict(self.parts)
         for name, part in other.parts.items():
             parts[name] = parts[name].merge(part) if name in parts else part
@@ -504,7 +522,7 @@ class Sketches(Summary):
         try:
             return cls.from_bytes(read_limited(path, MOST_BYTES), str(path))
         except ArgumentError as error:
-            raise FileError(str(path), error.problem, error.remedy) from None
+            raise FileError(str(path), error.problem, error.remedies) from None
 
     def __len__(self) -> int:
         return self.n
@@ -534,9 +552,11 @@ def _sketched(p: Predictions, lenses: tuple[str, ...], scores: bool) -> GroupSke
     for lens in lenses:
         for view in views_of(p, lens):
             if not isinstance(view, View):
-                raise LensError("lenses", f"{lens!r} keeps whole vectors", "name lenses of one score a row")
+                raise LensError(
+                    "lenses", f"{lens!r} has several scores per row", "choose lenses with one score per row"
+                )
             found[view.lens] = Sketch.of_view(view)
-            view.forget()
+            view.clear_cache()
     if not found:
         raise ArgumentError("lenses", "is empty", "name at least one, for example 'top_label'")
     p.views.clear()  # break the reference cycle between views and predictions, so that the batch is freed at once
@@ -556,10 +576,10 @@ def _in_order(name: Any) -> tuple[bool, float, str]:
 def row_metric(sketches: Sketches, metric: str) -> float:
     """A metric of whole rows, from their sums."""
     if metric not in ("brier", "root_brier", "nll", "ecd"):
-        raise InputTypeError("y_true", f"is sketches, and {metric} reads every row", "pass the rows")
+        raise InputTypeError("y_true", f"{metric} cannot be computed from a sketch", PASS_ROWS)
     kept = sketches.scores
     if kept is None or not kept.rows:
-        raise UndefinedMetricError(metric, "reads whole rows, and these sketches kept no sums of them", "scores=True")
+        raise UndefinedMetricError(metric, "these sketches do not contain the sums of whole rows", Use("scores", True))
     if metric in ("nll", "ecd"):
         return kept.nll if metric == "nll" else kept.ecd
     value = max(kept.brier, 0.0) / (2 if sketches.kind == "binary" else 1)

@@ -40,12 +40,14 @@ def unpack(kind: str, content: bytes, name: str = "content") -> tuple[dict[str, 
         raise InputTypeError(name, f"must be bytes; got {type(content).__name__}")
     content = bytes(content)
     if len(content) < _HEAD.size + _CHECK or content[: len(MAGIC)] != MAGIC:
-        raise FileError(name, "are no bytes of calibrant, or were cut short", "make them again")
+        raise FileError(name, "are not calibrant bytes, or are truncated", "write them again")
     _, version, head_bytes, body_bytes = _HEAD.unpack_from(content)
     if version > VERSION:
-        raise FileError(name, f"have version {version}, and this calibrant reads up to {VERSION}", "update calibrant")
+        raise FileError(
+            name, f"have version {version}; this version of calibrant reads up to {VERSION}", "update calibrant"
+        )
     if hashlib.sha256(content[:-_CHECK]).digest() != content[-_CHECK:]:
-        raise FileError(name, "do not match their checksum: they are damaged or were cut short", "make them again")
+        raise FileError(name, "do not match their checksum: they are corrupt or truncated", "write them again")
     if body_bytes > MOST_BYTES:
         raise FileError(name, f"would unpack to {body_bytes:,} bytes, more than {MOST_BYTES:,}")
     start = _HEAD.size + head_bytes
@@ -54,9 +56,9 @@ def unpack(kind: str, content: bytes, name: str = "content") -> tuple[dict[str, 
         held, lengths = head["kind"], [int(length) for length in head["lengths"]]
         body = zlib.decompressobj().decompress(content[start:-_CHECK], max(body_bytes, 1))
     if held != kind:
-        raise FileError(name, f"hold a {held}, and a {kind} was asked for")
+        raise FileError(name, f"contain a {held}; expected a {kind}")
     if min(lengths, default=0) < 0 or len(body) != body_bytes or 8 * sum(lengths) != body_bytes:
-        raise FileError(name, "do not hold as many numbers as they say", "make them again")
+        raise FileError(name, "contain another number of values than declared", "write them again")
     numbers = np.frombuffer(body, "<i8").astype(np.int64)
     return head, np.split(numbers, np.cumsum(lengths)[:-1]) if lengths else []
 
@@ -67,6 +69,6 @@ def well_formed(name: str) -> Iterator[None]:
     try:
         yield
     except CalibrantError as error:
-        raise FileError(name, error.problem, error.remedy) from error
+        raise FileError(name, error.problem, error.remedies) from error
     except (KeyError, TypeError, ValueError, StopIteration, zlib.error) as error:
-        raise FileError(name, f"do not hold what they should ({type(error).__name__})", "make them again") from error
+        raise FileError(name, f"have unexpected content ({type(error).__name__})", "write them again") from error

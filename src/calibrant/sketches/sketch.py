@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from ..binning.exact_sums import REST_BITS, BinSums, CellSums
 from ..errors import (
+    PASS_ROWS,
     ArgumentError,
     CalibrantWarning,
     InputTypeError,
     LensError,
     UndefinedMetricError,
+    Use,
     WeightsNotSupportedError,
 )
 from ..input.predictions import Predictions
@@ -158,7 +160,9 @@ class Sketch(Summary):
         views = views_of(resolve(y_true, y_prob, keywords), lens)
         if len(views) > 1 or not isinstance(views[0], View):
             raise LensError(
-                "lens", "a sketch holds one score for each row", "use 'top_label' or 'class:NAME', or Sketches for all"
+                "lens",
+                "a sketch has one score for each row",
+                "use 'top_label' or 'class:NAME', or Sketches for all classes",
             )
         return cls.of_view(views[0])
 
@@ -184,9 +188,11 @@ class Sketch(Summary):
             If the view has importance weights.
         """
         if view.is_soft:
-            raise UndefinedMetricError("Sketch", "counts outcomes, and these labels are soft")
+            raise UndefinedMetricError("Sketch", "is not defined for soft labels")
         if view.weight_kind == "importance" and not (view.weights == 1).all():
-            raise WeightsNotSupportedError("sample_weight", "a sketch counts rows", "pass counts= for whole numbers")
+            raise WeightsNotSupportedError(
+                "sample_weight", "sketches do not support real weights", Use("counts", None, "for integer counts")
+            )
         if view.weight_kind == "counts":
             assert view.weight is not None
             if view.weight.sum(dtype=np.float64) > MOST_ROWS:
@@ -232,7 +238,7 @@ class Sketch(Summary):
         if not isinstance(other, Sketch):
             raise InputTypeError("other", f"must be a Sketch; got {type(other).__name__}")
         if other.lens != self.lens:
-            raise LensError("lens", f"{self.lens!r} and {other.lens!r} ask different questions", "merge like with like")
+            raise LensError("lens", f"cannot merge sketches of {self.lens!r} and {other.lens!r}", "use one lens")
         if self.n + other.n > MOST_ROWS:
             raise WeightsNotSupportedError("counts", f"sum to more than {MOST_ROWS:,} rows")
         held = np.zeros(CELLS, bool)
@@ -309,8 +315,7 @@ class Sketch(Summary):
             If `lens` is not that of the sketch.
         """
         if lens not in ("auto", self.lens):
-            remedy = f"pass lens={self.lens!r}, or the rows"
-            raise LensError("lens", f"{lens!r} was asked for, and the sketch holds {self.lens!r}", remedy)
+            raise LensError("lens", f"the sketch has {self.lens!r}; got {lens!r}", (Use("lens", self.lens), PASS_ROWS))
         return self._view
 
     def predictions(self) -> Predictions:
@@ -368,8 +373,8 @@ class Sketch(Summary):
             raise InputTypeError("metric", f"must be a metric, such as cal.ece; got {metric!r}")
         name, chosen = getattr(metric, "id", "the metric"), {**getattr(metric, "options", {}), **options}
         if isinstance(chosen.get("bins"), str):
-            told = f"of {name} is not known: the rows choose the number of bins (bins={chosen['bins']!r}), maybe another one"
-            raise UndefinedMetricError("error_bound", told, "pass a number of bins, or compute it from the rows")
+            problem = f"unknown for {name}: the number of bins ({chosen['bins']!r}) depends on the rows"
+            raise UndefinedMetricError("error_bound", problem, "give a number of bins, or compute it from the rows")
         edges = grid().edges
         cells = self._kept, edges[self._cells], edges[self._cells + 1]
         value = metric(self, **options)
@@ -381,8 +386,8 @@ class Sketch(Summary):
                 warnings.simplefilter("ignore", CalibrantWarning)
                 moved = max(_apart(metric(view, **views), value) for view in spread_views(*cells, self.lens))
         except UndefinedMetricError as error:
-            told = f"of {name} is not known: it may have no value for the rows ({error.problem})"
-            raise UndefinedMetricError("error_bound", told, "compute it from the rows") from error
+            problem = f"unknown for {name}, which may be undefined for the rows ({error.problem})"
+            raise UndefinedMetricError("error_bound", problem, "compute it from the rows") from error
         rounding = SOLVED if getattr(metric, "cost", "") == PROGRAM else ROUNDING
         rounding += RELATIVE * abs(value) if math.isfinite(value) else 0.0
         if moved <= rounding:
@@ -470,17 +475,15 @@ def checked_cells(arrays: list[Counts], head: Mapping[str, Any]) -> tuple[Counts
     """Validate cells and sums that were read."""
     where, rows, positives, high, low = arrays
     if head["cells"] != CELLS:
-        raise ArgumentError(
-            "content", f"hold a grid of {head['cells']} cells, and this one has {CELLS}", "make them again"
-        )
+        raise ArgumentError("content", f"have a grid of {head['cells']} cells instead of {CELLS}", "write them again")
     rest_bits = head.get("rest_bits", LOW_BITS)
     if rest_bits not in (LOW_BITS, REST_BITS):
-        raise ArgumentError("content", f"hold sums of {rest_bits!r} bits, which no version writes", "make them again")
+        raise ArgumentError("content", f"have sums of {rest_bits!r} bits, which no version writes", "write them again")
     rising = len(where) == 0 or (where[0] >= 0 and where[-1] < CELLS and (np.diff(where) > 0).all())
     counts = (rows > 0).all() and (positives >= 0).all() and (positives <= rows).all()
     sums = (high >= 0).all() and (low >= 0).all() and (low < 1 << rest_bits).all()
     if not (len({len(array) for array in arrays}) == 1 and rising and counts and sums):
-        raise ArgumentError("content", "hold numbers that no rows can give", "make them again")
+        raise ArgumentError("content", "have impossible numbers", "write them again")
     kept = (rows, positives, high, low)
     return where, CellSums(*kept) if rest_bits == REST_BITS else CellSums.of(BinSums(*kept))
 

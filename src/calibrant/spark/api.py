@@ -15,10 +15,12 @@ import numpy as np
 from ..errors import (
     ArgumentError,
     ColumnError,
+    Drop,
     InputTypeError,
     LabelError,
     MissingDependencyError,
     ShapeError,
+    Use,
     WeightError,
 )
 from ..input.convert import _no_column, match_columns
@@ -279,9 +281,9 @@ def _explained(error: Exception) -> Exception | None:
     if found is None:
         return None
     file, column, wanted, came = found.groups()
-    problem = f"is {wanted} in the schema, and {came.lower()} in {file}"
+    problem = f"has type {wanted} in the schema and {came.lower()} in {file}"
     return ColumnError(
-        f"df (column {column!r})", problem, "read the files with a schema of the wider type: spark.read.schema(...)"
+        f"df (column {column!r})", problem, "read the files with a schema of the wider type, spark.read.schema(...)"
     )
 
 
@@ -290,8 +292,8 @@ def _whole(rows: list[Any], columns: Columns) -> Sketches:
     total = added(Partial.of_row(row.asDict()) for row in rows)
     if total is None:
         if columns.counts is not None:
-            raise WeightError(columns.shown("counts"), "counts no row", "check the filter or table it came from")
-        raise ShapeError("df", "is empty, and at least one row is needed", "check the filter or table it came from")
+            raise WeightError(columns.shown("counts"), "all counts are zero", "check the filter or table it came from")
+        raise ShapeError("df", "is empty; at least one row is required", "check the filter or table it came from")
     if total.error is not None:
         raise total.error
     assert total.sketches is not None
@@ -300,11 +302,11 @@ def _whole(rows: list[Any], columns: Columns) -> Sketches:
 
 def _check_frame(df: Any) -> None:
     if not (hasattr(df, "mapInArrow") and hasattr(df, "schema")):
-        raise InputTypeError("df", f"must be a Spark DataFrame; got {type(df).__name__}", "for arrays use Sketches.of")
+        raise InputTypeError("df", f"must be a Spark DataFrame; got {type(df).__name__}", "use Sketches.of for arrays")
     try:
         import_module("pyarrow")
     except ImportError:
-        raise MissingDependencyError("pyarrow", "is not installed", "pip install 'calibrant[spark]'") from None
+        raise MissingDependencyError("pyarrow", "is not installed", "run pip install 'calibrant[spark]'") from None
 
 
 def _columns_of(df: Any, label: str | None, prob: Any, by: str | None, counts: str | None) -> Columns:
@@ -325,10 +327,10 @@ def _columns_of(df: Any, label: str | None, prob: Any, by: str | None, counts: s
     found = [prob] if one else match_columns(existing, prob, "prob")
     if not one and len(found) == 1:
         remedy = f"pass prob={found[0]!r} if it is the probability of the positive class, or an array"
-        raise ShapeError("prob", f"is a list of the single column {found[0]!r}, which could be either class", remedy)
+        raise ShapeError("prob", f"the single column {found[0]!r} could be that of either class", remedy)
     for name in (*found, *(name for _, name in single)):
         if existing.count(name) > 1:
-            raise ColumnError("df", f"has two columns called {name!r}", "rename one of them")
+            raise ColumnError("df", f"has two columns named {name!r}", "rename one of them")
     return Columns(label, tuple(found), not one, by, counts)
 
 
@@ -351,8 +353,8 @@ def _check_types(df: Any, columns: Columns, named: bool) -> None:
             # The distinct labels would give the names, but not the order of the probabilities.
             raise LabelError(
                 f"label (column {name!r})",
-                "holds text, and nothing says which class it is",
-                "pass classes=[...] in the order of the probabilities",
+                "the labels are text, and the classes are not named",
+                Use("classes", None, "in the order of the probabilities"),
             )
         allowed = {"prob": (*REAL, *WHOLE), "counts": (*REAL, *WHOLE), "label": (*REAL, *WHOLE, *TEXT, "boolean")}
         if word in allowed.get(argument, (*WHOLE, *TEXT, "float", "double", "boolean", "date")):
@@ -362,7 +364,7 @@ def _check_types(df: Any, columns: Columns, named: bool) -> None:
         remedy = "cast it to string" if argument == "by" else "name the column that does"
         holds = {"prob": "probabilities", "counts": "counts", "label": "labels"}.get(argument, "names of groups")
         raise InputTypeError(
-            f"{argument} (column {name!r})", f"is of type {kind.simpleString()}, which holds no {holds}", remedy
+            f"{argument} (column {name!r})", f"has type {kind.simpleString()}, which cannot hold {holds}", remedy
         )
 
 
@@ -418,7 +420,7 @@ def _fitted(calibrator: Any) -> Calibrator:
         return calibrator.calibrator
     if not isinstance(calibrator, Calibrator):
         raise InputTypeError(
-            "calibrator", f"must be a fitted map or the path of a saved one; got {type(calibrator).__name__}"
+            "calibrator", f"must be a fitted calibrator or the path of a saved one; got {type(calibrator).__name__}"
         )
     return calibrator
 
@@ -427,11 +429,9 @@ def _check_calibrator(calibrator: Calibrator, columns: Columns) -> None:
     """Raise if calibrator and columns do not match, before any row is read."""
     if isinstance(calibrator, GroupedCalibrator) != (columns.by is not None):
         if columns.by is None:
-            raise ArgumentError(
-                "by", f"is needed: {type(calibrator).__name__} asks for the group of each row", "name its column"
-            )
-        raise ArgumentError("by", f"is given, and {type(calibrator).__name__} knows no groups", "leave it out")
+            raise ArgumentError("by", f"is required by {type(calibrator).__name__}", "name the column of groups")
+        raise ArgumentError("by", f"is not supported by {type(calibrator).__name__}", Drop("by"))
     if columns.spread and len(columns.prob) != len(calibrator.classes_):
         raise ShapeError(
-            "prob", f"names {len(columns.prob)} columns, and the map was fitted on {len(calibrator.classes_)} classes"
+            "prob", f"has {len(columns.prob)} columns; the calibrator was fitted on {len(calibrator.classes_)} classes"
         )

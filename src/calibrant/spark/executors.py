@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import errors
-from ..errors import CalibrantError, GroupError, LabelError, ProbabilityError, ShapeError, WeightError
+from ..errors import (
+    CalibrantError,
+    Drop,
+    GroupError,
+    InPython,
+    LabelError,
+    ProbabilityError,
+    ShapeError,
+    Use,
+    WeightError,
+)
+from ..input.convert import missing_values
 from ..input.labels import _from_names, class_names
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
@@ -29,7 +39,8 @@ Array = NDArray[Any]
 
 # Batches are combined up to this number of probabilities, so that few sketches are merged and memory is bounded.
 CHUNK_ENTRIES = 1 << 20
-OTHER_WORDS = ("soft=", "multilabel=", "pos_label", "y_prob")
+# Arguments of `Predictions` that the functions for Spark do not have.
+UNAVAILABLE = {"soft", "multilabel", "pos_label"}
 
 
 @dataclass(frozen=True)
@@ -79,7 +90,7 @@ class Partial:
         assert second.sketches is not None
         if first.sketches.classes != second.sketches.classes:
             counts = [len(part.sketches.classes) for part in (first, second) if part.sketches is not None]
-            problem = f"partition {second.partition} holds arrays of {counts[1]}, and partition {first.partition} of {counts[0]}"
+            problem = f"arrays have {counts[1]} entries in partition {second.partition} and {counts[0]} in partition {first.partition}"
             return Partial(second.partition, error=ShapeError("prob", problem, "give every row one entry per class"))
         return Partial(first.partition, first.sketches.merge(second.sketches))
 
@@ -91,7 +102,7 @@ class Partial:
         said = None
         if self.error is not None:
             e = self.error
-            said = json.dumps([type(e).__name__, e.argument, e.problem, e.remedy, e.row])
+            said = json.dumps([type(e).__name__, e.argument, e.problem, e.remedy, e.row, e.column, e.count, e.source])
         columns = [
             pa.array([self.partition], pa.int32()),
             pa.array([state], pa.binary()),
@@ -104,8 +115,9 @@ class Partial:
         """Read a row written by `batch`."""
         if row["error"] is None:
             return cls(row["partition"], Sketches.from_bytes(bytes(row["state"]), f"partition {row['partition']}"))
-        kind, argument, problem, remedy, place = json.loads(row["error"])
-        return cls(row["partition"], error=getattr(errors, kind)(argument, problem, remedy, row=place))
+        kind, argument, problem, remedy, *place = json.loads(row["error"])
+        location = dict(zip(("row", "column", "count", "source"), place, strict=False))
+        return cls(row["partition"], error=getattr(errors, kind)(argument, problem, remedy, **location))
 
 
 def added(parts: Iterable[Partial]) -> Partial | None:
@@ -216,9 +228,9 @@ def _values(array: Any, argument: str, kind: type[CalibrantError], column: int |
     """The numbers of an Arrow array that has no holes."""
     if array.null_count:
         row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
-        remedy = "drop or fill it; a file without the column reads as null too"
-        place = f"row {row}" if column is None else f"row {row}, column {column},"
-        raise kind(argument, f"{place} is null, and every row needs a value", remedy, row=row)
+        remedy = "drop or fill these rows; a column that a file lacks is read as null as well"
+        count = int(array.null_count)
+        raise kind(argument, missing_values(count), remedy, row=row, column=column, count=count)
     return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
@@ -235,19 +247,16 @@ def _scores(arrays: list[Any], spread: bool, known: int | None, named: bool) -> 
     k = int(lengths[0]) if known is None else known
     if (lengths != k).any():
         row = int(np.argmax(lengths != k))
-        problem = f"row {row} has {lengths[row]} entries, and " + (
-            f"there are {k} classes" if named else f"the first has {k}"
-        )
+        problem = f"expected {k} entries, {'one per class' if named else 'as in the first row'}; got {lengths[row]}"
         raise ShapeError("y_prob", problem, "give every row one entry per class", row=row)
     if k < 2:
-        problem = f"row 0 has {k} entries, and at least 2 classes are needed"
-        raise ShapeError("y_prob", problem, "for one probability a row name a column of numbers", row=0)
+        problem = f"at least 2 classes are required; got {k} entries"
+        raise ShapeError("y_prob", problem, "for one probability per row, name a column of numbers", row=0)
     try:
         return _values(array.flatten(), "y_prob", ProbabilityError).reshape(-1, k)
     except ProbabilityError as error:
         row, place = divmod(error.row or 0, k)
-        problem = f"row {row}, column {place}, is null, and every entry must be a number in [0, 1]"
-        raise ProbabilityError("y_prob", problem, "drop or fill the missing rows", row=row) from None
+        raise ProbabilityError("y_prob", "missing value", "drop or fill these rows", row=row, column=place) from None
 
 
 def _labels(array: Any, names: tuple[Any, ...] | None, k: int) -> Array:
@@ -266,9 +275,9 @@ def _labels(array: Any, names: tuple[Any, ...] | None, k: int) -> Array:
         good = (whole >= 0) & (whole < k) & (whole == np.floor(whole))
     if not good.all():
         row = int(np.argmin(good))
-        rule = "0 and 1" if k == 2 else f"whole numbers from 0 to {k - 1}"
-        problem = f"row {row} is {labels[row].item()}, and labels are {rule}"
-        raise LabelError("y_true", problem, "pass classes=[...] in the order of the probabilities", row=row)
+        rule = "0 and 1" if k == 2 else f"integers from 0 to {k - 1}"
+        problem = f"labels must be {rule}; got {labels[row].item()}"
+        raise LabelError("y_true", problem, Use("classes", None, "in the order of the probabilities"), row=row)
     return whole.astype(np.int64, copy=False)
 
 
@@ -279,7 +288,7 @@ def _groups(array: Any) -> tuple[Array, tuple[Any, ...]]:
     for place, value in enumerate(values):
         if value != value:
             row = int(np.argmax(codes == place))
-            raise GroupError("groups", f"row {row} is nan, and every row needs a group", "drop or fill it", row=row)
+            raise GroupError("groups", "missing group", "drop or fill these rows", row=row)
     same = np.array([names.setdefault(value, len(names)) for value in values])  # 0.0 and -0.0 are one
     return same[codes], tuple(names)
 
@@ -319,32 +328,28 @@ def _calibrated(calibrator: Calibrator, columns: Columns, arrays: list[Any]) -> 
 
 
 def _moved(error: CalibrantError, row: int) -> CalibrantError:
-    """The same error for another row; errors without a row are unchanged."""
-    if error.row is None:
-        return error
-    problem = re.sub(rf"\brow {error.row}\b", f"row {row}", error.problem, count=1)
-    return type(error)(error.argument, problem, error.remedy, row=row)
+    """The same error for another row; errors without a row are returned unchanged."""
+    return error if error.row is None else error.replaced(row=row)
 
 
 def located(error: CalibrantError, columns: Columns, partition: int, before: int) -> CalibrantError:
-    """The same error in terms of the DataFrame: its columns, and the row within the partition."""
+    """The same error in terms of a DataFrame: its columns, and the row within its partition."""
     arguments = {"y_true": "label", "y_prob": "prob", "scores": "prob", "groups": "by"}
-    argument = arguments.get(error.argument, error.argument)
-    problem, row = error.problem, None if error.row is None else before + error.row
-
-    def place(match: re.Match[str]) -> str:
-        number = int(match[1])
-        return f", column {columns.prob[number]!r}," if columns.spread else f", entry {number},"
-
-    if row is None:
-        problem += f" (partition {partition})"
-    else:
-        problem = re.sub(rf"\brow {error.row}\b", f"row {row} of partition {partition}", problem, count=1)
-        problem = re.sub(r", column (\d+),", place, problem, count=1)
-    remedy = error.remedy
-    if any(word in remedy for word in OTHER_WORDS):
-        remedy = 'pass normalize=True to rescale, or input="logit" if these are logits' if argument == "prob" else ""
-    return type(error)(columns.shown(argument), problem, remedy, row=row)
+    found = error.replaced(arguments)
+    column = columns.prob[found.column] if columns.spread and isinstance(found.column, int) else found.column
+    kept = [
+        remedy
+        for remedy in found.remedies
+        if not isinstance(remedy, InPython) and not (isinstance(remedy, (Use, Drop)) and remedy.argument in UNAVAILABLE)
+    ]
+    return found.replaced(
+        argument=columns.shown(found.argument),
+        remedy=tuple(kept),
+        row=None if found.row is None else before + found.row,
+        column=column,
+        count=None,
+        source=f"partition {partition}",
+    )
 
 
 def calibrator_text(calibrator: Calibrator) -> str:

@@ -80,7 +80,7 @@ def test_checked_binned_errors() -> None:
 
 
 def test_checked_shift_of_scores_and_prevalence() -> None:
-    warp = prior_shift(0.5, 0.2, change_law=True)
+    warp = prior_shift(0.5, 0.2, shift_scores=True)
     assert true_calibration_error(warp, (2, 2)) == pytest.approx(0.24, abs=1e-13)
     # E s = .44 and E mu = .2, the new prevalence.
     assert true_value(warp, (2, 2), "esce") == pytest.approx(0.44 - 0.2, abs=1e-13)

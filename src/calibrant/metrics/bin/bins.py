@@ -50,19 +50,6 @@ def ece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", norm: 
     return weighted_power(table.gap, table.share, norm)
 
 
-ce_p = preset(
-    ece,
-    "ce_p",
-    "l_p calibration error",
-    summary="The l_p norm over bins of the gap between confidence and accuracy, with norm=2 by default.",
-    norm=2,
-    recommended=False,
-    use_cases=(),
-    aliases=("mean calibration error", "lp calibration error", "CE_p", "MCE"),
-    cite="kumar2019",
-    pros="one family from the mean over bins (norm 1, `ece`) to the largest gap (norm inf, `mce`)",
-    cons=PLUG_IN,
-)
 rmsce = preset(
     ece,
     "rmsce",
@@ -71,9 +58,21 @@ rmsce = preset(
     norm=2,
     recommended=False,
     use_cases=(),
-    aliases=("RMSCE", "l2 calibration error", "plug-in estimator", "RMS calibration error"),
+    aliases=(
+        "RMSCE",
+        "l2 calibration error",
+        "plug-in estimator",
+        "RMS calibration error",
+        "ce_p",
+        "l_p calibration error",
+        "lp calibration error",
+        "mean calibration error",
+        "CE_p",
+        "MCE",
+    ),
     cite="kumar2019",
-    pros="for one score its square is the reliability term of the binned Brier score, `smbs`",
+    pros="for one score its square is the reliability term of the binned Brier score, `smbs`; with other norms one family from the mean over "
+    "bins (norm 1, `ece`) to the largest gap (norm inf, `mce`)",
     cons=PLUG_IN,
 )
 ece_em = preset(
@@ -85,7 +84,7 @@ ece_em = preset(
     cost="N log N",
     recommended=False,
     use_cases=(),
-    aliases=("ECE-EM", "adaptive ECE", "equal-mass ECE"),
+    aliases=("ECE-EM", "adaptive ECE", "equal-mass ECE", "ece_fott", "ECE-FOTT", "tilted-roof ECE"),
     cite="roelofs2022",
     pros="where scores are not tied, bins hold equally many rows (up to one), so that none has much more sampling noise than another",
     cons="bins move with the data, so two models are compared on different bins; ties make bins unequal or leave fewer of them; where "
@@ -151,12 +150,12 @@ def mce(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_co
 def gaps_of_full_bins(table: BinTable, min_count: float) -> Floats:
     """Distances between confidence and accuracy of the bins that hold at least `min_count` rows, and any at all."""
     if not (is_number(min_count) and min_count >= 0):
-        raise ArgumentError("min_count", f"must be a number from 0 up; got {min_count!r}")
+        raise ArgumentError("min_count", f"must be a non-negative number; got {min_count!r}")
     # Importance has no unit (scaling it changes nothing), so only counts can say that a row stands for several.
     size = table.rows if table.weight_kind == "importance" else table.weight
     kept = ~table.empty & (size >= min_count)
     if not kept.any():
-        raise UndefinedMetricError("min_count", f"no bin holds {min_count:g} rows", "lower min_count or use fewer bins")
+        raise UndefinedMetricError("min_count", f"no bin contains {min_count:g} rows", "lower it, or use fewer bins")
     return np.abs(table.gap[kept])
 
 

@@ -41,7 +41,9 @@ def _squared(view: View, bins: Bins, binning: Binning, single: str) -> float:
     alone = (table.rows == 1) if table.weight_kind == "importance" else (table.weight == 1)
     if single == "raise" and alone.any():
         place = int(np.argmax(alone))
-        raise UndefinedMetricError("bins", f"bin {place} holds one row, whose variance is unknown", "use fewer bins")
+        raise UndefinedMetricError(
+            "bins", f"bin {place} contains one row, so its variance is unknown", "use fewer bins"
+        )
     term = np.square(table.gap) - rate_variance(table, unbiased=True)
     if single == "zero":
         term = np.where(alone, 0.0, term)

@@ -82,7 +82,8 @@ def pce(
         values = _of_rows(view, labels)
         if values.shape != (view.n,):
             raise ShapeError(
-                "partitions", f"number {number} has shape {values.shape}, and {view.n} rows need ({view.n},)"
+                "partitions",
+                f"partition {number} must have one entry for each of {view.n} rows; got shape {values.shape}",
             )
         cells.append(np.unique(values, return_inverse=True)[1].ravel())
     if bins is not None:
@@ -91,7 +92,7 @@ def pce(
     weight = np.ones(len(cells)) if partition_weight is None else np.asarray(partition_weight, dtype=np.float64)
     if weight.shape != (len(cells),) or not (weight >= 0).all() or not 0 < weight.sum() < math.inf:
         raise ArgumentError(
-            "partition_weight", f"must be {len(cells)} numbers from 0 up, not all zero", "one per partition"
+            "partition_weight", f"must be {len(cells)} non-negative numbers, not all zero, one per partition"
         )
     return math.fsum(w * cell_error(view, cell) for w, cell in zip(weight.tolist(), cells, strict=True)) / float(
         weight.sum()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...binning.parse import Binning, Bins
 from ...binning.partition import auto_binning, bin_of_each, cells_of
 from ...binning.table import weighted_power
-from ...errors import ArgumentError, UndefinedMetricError
+from ...errors import ArgumentError, UndefinedMetricError, Use
 from ...util.checks import weight_per_class
 from ...views.view import Block, VectorView
 from ..registry import metric, norm_root
@@ -196,7 +196,9 @@ def gece(
 def _score_column(view: VectorView) -> int:
     if view.score_column is None:
         raise ArgumentError(
-            "distance", f"'interval' needs one score per row, and {view.lens!r} has several", "use lens='top_label'"
+            "distance",
+            f"'interval' requires one score per row, and {view.lens!r} has several",
+            Use("lens", "top_label"),
         )
     return view.score_column
 
@@ -216,7 +218,7 @@ def _length(gap: Floats, distance: str, options: Mapping[str, Any]) -> Floats:
     weight = options["class_weight"]
     if weight is not None:
         if distance != "l2":
-            raise ArgumentError("class_weight", f"goes with distance='l2', not {distance!r}")
+            raise ArgumentError("class_weight", f"requires the distance 'l2'; got {distance!r}")
         return np.sqrt((np.square(gap) * weight_per_class(weight, gap.shape[1])).sum(axis=1))
     if distance == "mahalanobis":
         return _mahalanobis(gap, options["matrix"], options["indefinite"])
@@ -244,11 +246,11 @@ def _mahalanobis(gap: Floats, matrix: Any, indefinite: bool) -> Floats:
         raise ArgumentError(
             "matrix",
             f"is not positive semi-definite: its least eigenvalue is {least:.3g}",
-            "pass indefinite=True to take it all the same",
+            Use("indefinite", True, "to use it nevertheless"),
         )
     squared = np.einsum("ij,jk,ik->i", gap, values, gap)
     if (squared < -1e-12).any():
         raise UndefinedMetricError(
-            "gece", "the matrix gives a cell a negative squared distance", "use a positive semi-definite one"
+            "gece", "the squared distance of a cell is negative", "use a positive semi-definite matrix"
         )
     return np.sqrt(np.maximum(squared, 0))

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ...binning.parse import Binning, Bins, as_default, bin_cells, bin_table
 from ...util.sums import accurate_sum
 from ...views.view import View
-from ..registry import metric, norm_root, preset
-from .bins import ece, gaps_of_full_bins
+from ..registry import metric, norm_root
+from .bins import gaps_of_full_bins
 
 Floats = NDArray[np.float64]
 
@@ -122,20 +122,3 @@ def ece_lb(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass", norm
     cell, _ = bin_cells(view, binning, bins)
     distance = np.abs(view.score - bin_table(view, binning, bins).rate[cell])
     return float(distance.max()) if norm == math.inf else view.mean(distance**norm)
-
-
-ece_fott = preset(
-    ece,
-    "ece_fott",
-    "Expected calibration error, fit on the test, tilted roof",
-    summary="Mean distance between the score and a map fitted on these rows: slope 1 in each bin, through the bin's means.",
-    binning="equal_mass",
-    cost="N log N",
-    recommended=False,
-    use_cases=(),
-    aliases=("ECE-FOTT", "tilted-roof ECE"),
-    cite="kaengsepp2025",
-    pros="says what bins assume: a calibration map of slope 1 inside each; ``bins='cv'`` chooses their number by cross-validation",
-    cons="equal to `ece_em` for the same bins: sampling noise raises it, and errors of opposite sign inside a bin cancel",
-    notes="With a tilted roof the fitted map differs from the score by the bin's gap, so the value is the binned error exactly.",
-)

@@ -77,5 +77,5 @@ def dici(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> flo
         return math.fsum(weight[chosen] * relative[chosen]) / total if total > 0 else 0.0
 
     if not full.any():
-        raise UndefinedMetricError("dici", "no bin holds any rows")
+        raise UndefinedMetricError("dici", "all bins are empty")
     return side(gap > 0) - side(gap < 0)

@@ -66,7 +66,7 @@ def sbece(
     """Gap between confidence and accuracy over bins to which rows belong by a softmax of their distance."""
     count, width = check_bins(bins, edges=False), check_positive(temperature, "temperature")
     if form == "label_binned" and norm == math.inf:
-        raise ArgumentError("norm", "must be finite with form='label_binned': every row belongs to every bin a little")
+        raise ArgumentError("norm", "must be finite for label-binned soft bins, to which every row contributes")
     anchors = (np.arange(count) + 0.5) / count
     weights = view.weights
 

@@ -31,7 +31,7 @@ def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats]:
     if view.weight_kind == "counts" and view.weight is not None:
         if view.total > MAX_ROWS:
             raise WeightsNotSupportedError(
-                "counts", f"{id} lays counts out as rows, and {view.total:.3g} are too many", "thin them out"
+                "counts", f"{id} expands counts to rows, and {view.total:.3g} are too many", "use fewer rows"
             )
         sizes = weight.astype(np.int64)
         return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), np.ones(int(view.total))

@@ -204,7 +204,7 @@ def bbt(view: View, *, form: Literal["fisher", "bridge", "mean"] = "fisher") -> 
     weight = np.ones(view.n) if view.weight is None else own[view.order]
     time = np.append(0.0, np.cumsum(weight * score * (1 - score)))[view.prefix.end]
     if time[-1] <= 0:
-        raise UndefinedMetricError("bbt", "every score is 0 or 1, so nothing could vary by chance")
+        raise UndefinedMetricError("bbt", "every score is 0 or 1, so the statistic has no variance")
     path = view.prefix.excess / math.sqrt(time[-1])
     largest = float(np.abs(path - time / time[-1] * path[-1]).max())
     if form != "fisher":

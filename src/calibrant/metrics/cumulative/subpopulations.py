@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...binning.partition import bin_of_ranks
-from ...errors import InputTypeError, UndefinedMetricError
+from ...errors import InputTypeError, UndefinedMetricError, Use
 from ...util.checks import check_whole
 from ...views.view import View
 from ..kernel.neighbours import standardised
@@ -78,7 +78,7 @@ def mcm(
     rate = view.mean(view.outcome)
     if min(rate, 1 - rate) <= 0:
         raise UndefinedMetricError(
-            "mcm", "only one outcome occurs, so nothing is relative to the rarer one", "use scale='absolute'"
+            "mcm", "all outcomes are equal, so the relative scale is undefined", Use("scale", "absolute")
         )
     return value / min(rate, 1 - rate)
 
@@ -131,7 +131,7 @@ def _partitions(
     check_whole(min_size, "min_size")
     depth = None if depth is None else check_whole(depth, "depth")
     if subpopulations != "auto" and features is None:
-        raise InputTypeError("features", f"is needed by mcm(subpopulations={subpopulations!r})", "pass features=")
+        raise InputTypeError("features", f"required by mcm with the subpopulations {subpopulations!r}", Use("features"))
     yield np.zeros(view.n, np.intp), 0
     if groups is not None:
         yield groups, 0

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...curves.curves import Beta, beta, beta_features, fit_line
 from ...curves.logistic_regression import CLIP, Groups, LogisticFit, SeparatedError, groups_of, logit, rates_seen
-from ...errors import UndefinedMetricError, WeightsNotSupportedError
+from ...errors import UndefinedMetricError, Use, WeightsNotSupportedError
 from ...util.checks import check_whole
 from ...util.sums import accurate_sum
 from ...views.view import View
@@ -33,7 +33,7 @@ def line_of(view: View, penalty: str | None) -> LogisticFit:
     groups = groups_of(view)
     feature = logit(groups.score)
     if feature[0] == feature[-1]:
-        raise UndefinedMetricError("y_prob", "all scores are the same, so there is no slope")
+        raise UndefinedMetricError("y_prob", "all scores are equal, so the slope is not identified")
     return fit_line(groups, firth=penalty == "firth")
 
 
@@ -172,7 +172,7 @@ def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None)
     """Squared distance of a parabola fitted to the outcomes from the diagonal, in units of its covariance."""
     if covariance == "HAC" and view.weight is not None and not (view.weight == 1).all():
         word = "counts" if view.weight_kind == "counts" else "sample_weight"
-        raise WeightsNotSupportedError(word, "covariance='HAC' looks at neighbouring rows", "use covariance='HC0'")
+        raise WeightsNotSupportedError(word, "the covariance 'HAC' does not support weights", Use("covariance", "HC0"))
     ordered = slice(None) if covariance == "HAC" else view.order
     score, outcome = view.score[ordered], view.outcome[ordered]
     weight = view.weights[ordered] * (view.effective_size / view.total)
@@ -196,14 +196,14 @@ def _parabola(score: Floats, weight: Floats) -> Floats:
     root = np.sqrt(weight)[:, None]
     orthonormal, triangle = np.linalg.qr(root * columns)
     if (np.abs(np.diag(triangle)) <= 1e-10 * np.sqrt(np.square(triangle).sum(axis=0))).any():
-        raise UndefinedMetricError("pws", "the scores hardly differ, so that no parabola can be told from them")
+        raise UndefinedMetricError("pws", "the scores are nearly constant, so the parabola is not identified")
     return np.asarray(orthonormal / root)
 
 
 def _deviation(left: Floats, weight: Floats, columns: int) -> float:
     count = float(weight.sum())
     if count - columns <= 1e-9:
-        raise UndefinedMetricError("pws", "the parabola goes through every outcome, which leaves no variance")
+        raise UndefinedMetricError("pws", "the parabola fits every outcome exactly, so the variance is zero")
     return math.sqrt(accurate_sum(weight * left**2) / (count - columns))
 
 
@@ -229,7 +229,7 @@ def _distance(drift: Floats, root: Floats, remedy: str = "use covariance='null' 
     if len(triangle) < len(drift) or np.square(np.diag(triangle)).min() <= 1e-12:
         raise UndefinedMetricError(
             "pws",
-            "the variance vanishes in some direction: nearly all scores are 0 or 1, or the parabola fits too well",
+            "the covariance is singular: nearly all scores are 0 or 1, or the parabola fits exactly",
             remedy,
         )
     return float(np.square(np.linalg.solve(triangle.T, drift)).sum())

@@ -352,7 +352,7 @@ def rising_slopes(loss: Callable[[Floats], tuple[float, Floats, Floats]], count:
         slopes, (value, gradient, curvature) = ahead, found
         if small == 3:
             return slopes
-    raise UndefinedMetricError(needed_by, "the likelihood has no maximum that could be found", "use fewer pieces")
+    raise UndefinedMetricError(needed_by, "the likelihood could not be maximized", "use fewer pieces")
 
 
 def _likelihood(view: VectorView, knots: Floats, slopes: Floats) -> tuple[float, Floats, Floats]:

@@ -271,7 +271,7 @@ def eci(
     if not relative:
         return factor * error
     if reference <= LEAST:
-        raise UndefinedMetricError("eci", "the fitted curve is flat, so the class shares are as good as can be")
+        raise UndefinedMetricError("eci", "the fitted curve is constant, so the index is undefined")
     return error / reference
 
 

@@ -53,7 +53,7 @@ def anchor_tests(
             raise ArgumentError(name, f"must lie between 0 and 1; got {value!r}")
     check_positive(eps, "eps")
     if not 0 <= min_expected < math.inf:
-        raise ArgumentError("min_expected", f"must be a finite number from 0 up; got {min_expected!r}")
+        raise ArgumentError("min_expected", f"must be a finite non-negative number; got {min_expected!r}")
     assert view.labels is not None
     place, code = distinct_rows(np.concatenate([block.probs for _, block in view.blocks()]))
     size: Floats = np.bincount(code, view.weights).astype(np.float64)
@@ -84,7 +84,7 @@ def _given(anchors: Any, k: int) -> Floats:
     if values.ndim != 2 or values.shape[1] != k or not len(values):
         raise ArgumentError("anchors", f"must be a number of centres or vectors of {k} probabilities; got {anchors!r}")
     if not ((values >= 0).all() and (np.abs(values.sum(axis=1) - 1) <= 1e-6).all()):
-        raise ArgumentError("anchors", "holds a vector that is no distribution", "each must be from 0 up and sum to 1")
+        raise ArgumentError("anchors", "each vector must be a distribution: non-negative with sum 1")
     return values
 
 

@@ -122,7 +122,7 @@ def width_of(rule: Any, rules: Sequence[str], choose: Callable[[str], float]) ->
         return check_positive(rule, "bandwidth")
     if rule not in rules:
         raise ArgumentError(
-            "bandwidth", f"must be a number above 0 or one of {', '.join(map(repr, rules))}; got {rule!r}"
+            "bandwidth", f"must be a positive number or one of {', '.join(map(repr, rules))}; got {rule!r}"
         )
     return choose(rule)
 

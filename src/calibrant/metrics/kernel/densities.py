@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, UndefinedMetricError
+from ...errors import ArgumentError, UndefinedMetricError, Use
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
 from ...util.sums import accurate_sum
@@ -55,7 +55,7 @@ class DirichletKernel:
 
 def _exponent(norm: float) -> float:
     if math.isinf(norm):
-        raise ArgumentError("norm", "must be finite: the distances are averaged", "use 1 or 2")
+        raise ArgumentError("norm", "must be finite, since distances are averaged", "use 1 or 2")
     return norm
 
 
@@ -113,9 +113,9 @@ def bkde(
     """Mean distance between each score and the Beta kernel mean of the outcomes of the other rows."""
     exponent, factor = _exponent(norm), check_positive(scale, "scale")
     if debiased is not None and exponent != 2:
-        raise ArgumentError("debiased", "is an estimator of squared distances", "pass norm=2")
+        raise ArgumentError("debiased", "applies to squared distances only", Use("norm", 2))
     if debiased is not None and view.is_soft:
-        raise UndefinedMetricError("debiased", "needs hard labels, and these are soft")
+        raise UndefinedMetricError("debiased", "is not defined for soft labels")
     check_company(view, 2 if debiased is None else 3)
     score, ties = tie_groups(view)
     probs = np.column_stack([1 - score, score])
@@ -211,7 +211,7 @@ def _ratio_debiased(view: View, score: Floats, ties: Ties, kernel: DirichletKern
     if not (pairs > 1e-9 * all_**2).all():
         raise UndefinedMetricError(
             "debiased",
-            "needs two other rows near each, and some have fewer at this bandwidth",
+            "requires two other rows near each row, and some have fewer at this bandwidth",
             "use a larger bandwidth",
         )
     place = score[ties.group]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, UndefinedMetricError, warn_caller
+from ...errors import ArgumentError, CalibrantWarning, UndefinedMetricError, Use, warn_caller
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive, check_whole
 from ...views.view import VectorView
@@ -144,7 +144,7 @@ def skce_uq(
     near = choose_kernel(cloud, kernel, distance, bandwidth)
     total, weight = _without_own(cloud, near, number_of_parts(cloud, near, exact))
     if weight <= 1e-12:
-        raise UndefinedMetricError("skce_uq", "needs pairs of rows, and one row has all the weight", "use skce_b")
+        raise UndefinedMetricError("skce_uq", "requires pairs of rows, and one row has all the weight", "use skce_b")
     return total / weight
 
 
@@ -187,7 +187,7 @@ def skce_ul(
     view = one_column(view)
     size = check_whole(block, "block", 2)
     if view.n < size:
-        raise UndefinedMetricError("skce_ul", f"needs {size} rows for a block, and there are {view.n}", "use skce_b")
+        raise UndefinedMetricError("skce_ul", f"requires {size} rows for a block; got {view.n}", "use skce_b")
     if rng is None:
         _warn_of_order(view)
     # The width asks for all rows at once; a number does not.
@@ -230,11 +230,19 @@ def _warn_of_order(view: VectorView) -> None:
     for name, values in columns.items():
         if values is not None and view.n >= ROWS_IN_ORDER and _is_sorted(values):
             warn_caller(
-                f"skce_ul: the rows are sorted by their {name}, so that each meets only its like; pass rng= to mix them",
+                CalibrantWarning(
+                    "skce_ul",
+                    f"the rows are sorted by {name}, so only similar rows are compared",
+                    Use("rng", 0, "to shuffle them"),
+                )
             )
     if view.k > MANY_CLASSES:
         warn_caller(
-            f"skce_ul: pairs of rows tell little of {view.k} classes; use skce_uq, or lens='top_k:5'",
+            CalibrantWarning(
+                "skce_ul",
+                f"the estimate from pairs of rows has a large variance for {view.k} classes",
+                ("use skce_uq", Use("lens", "top_k:5")),
+            )
         )
 
 

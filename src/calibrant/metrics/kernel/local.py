@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...binning.parse import Binning, Bins, bin_cells
-from ...errors import ArgumentError, InputTypeError, UndefinedMetricError, WeightsNotSupportedError
+from ...errors import ArgumentError, InputTypeError, UndefinedMetricError, Use, WeightsNotSupportedError
 from ...util.blocks import map_blocks
 from ...util.checks import check_positive, check_whole
 from ...util.sums import accurate_sum
@@ -84,13 +84,13 @@ def klce(
     """Mean product of the residuals of two rows, weighted by how alike their forecasts and their features are."""
     weights, importance = view.weights, view.weight_kind == "importance"
     if (view.n if importance else view.total) < 2:
-        raise UndefinedMetricError("klce", "compares two rows, and there is one", "pass more rows")
+        raise UndefinedMetricError("klce", "requires at least two rows", "use more data")
     features = _features(view.rows)
     if standardise or (standardise is None and bandwidth == "median"):
         features = standardised(features, weights)
     if isinstance(bandwidth, str):
         if bandwidth not in ("median", "kite"):
-            raise ArgumentError("bandwidth", f"must be 'median', 'kite' or a number above 0; got {bandwidth!r}")
+            raise ArgumentError("bandwidth", f"must be 'median', 'kite' or a positive number; got {bandwidth!r}")
         width = median_distance(features, weights, importance) if bandwidth == "median" else 0.1
         score_bandwidth = 0.1 if bandwidth == "kite" else score_bandwidth
     else:
@@ -167,10 +167,10 @@ def ecmmd(
     """Mean product of each row's residual with the mean residual of its nearest rows."""
     size = int(view.total)
     if size < 2:
-        raise UndefinedMetricError("ecmmd", "compares rows with others, and there is one", "pass more rows")
+        raise UndefinedMetricError("ecmmd", "requires at least two rows", "use more data")
     if size > MAX_ROWS:
         raise WeightsNotSupportedError(
-            "counts", f"ecmmd lays counts out as rows, and {size:.3g} are too many", "thin them out"
+            "counts", f"ecmmd expands counts to rows, and {size:.3g} are too many", "use fewer rows"
         )
     wanted = max(5, round(math.sqrt(size))) if neighbours is None else check_whole(neighbours, "neighbours")
     k = min(wanted, size - 1)
@@ -178,7 +178,7 @@ def ecmmd(
     position = probs
     if space == "features":
         if view.rows is None or view.rows.features is None:
-            raise InputTypeError("features", "is needed by ecmmd(space='features')", "pass features=")
+            raise InputTypeError("features", "required by ecmmd in the space 'features'", Use("features"))
         position = view.rows.features
     if not position.shape[1]:
         position = np.zeros((view.n, 1))
@@ -344,7 +344,7 @@ def knn_chi2(
     if not judged:
         raise UndefinedMetricError(
             "knn_chi2",
-            f"no anchor has two classes that are expected {min_expected} times among its neighbours",
-            "pass more rows, or a smaller min_expected",
+            f"no anchor has two classes with an expected count of {min_expected} among its neighbours",
+            "use more data, or a smaller min_expected",
         )
     return min(judged, key=lambda test: (test.pvalue, -test.statistic)).statistic

@@ -122,7 +122,7 @@ def ls_ece(view: View, *, bandwidth: float = 1.0, exact: bool = False) -> float:
     """Expected distance between the kernel regression of the outcomes and the score, after Gaussian noise on the logits."""
     width = check_positive(bandwidth, "bandwidth")
     if width > 1000:
-        raise ArgumentError("bandwidth", f"is in logits, of which 1000 are beyond all scores; got {bandwidth!r}")
+        raise ArgumentError("bandwidth", f"must be below 1000 on the logit scale; got {bandwidth!r}")
     score, ties = tie_groups(view)
     log_odds = np.log(np.clip(score, SURE, 1 - SURE)) - np.log(np.clip(1 - score, SURE, 1 - SURE))
     parts = np.column_stack([ties.weight, ties.outcome])

@@ -40,7 +40,7 @@ FLOOR = "Probabilities are moved into [floor, 1 - floor] first; None leaves 0 an
 def focal_loss(block: Block, *, gamma: float = 2, class_weight: Any = None) -> Floats:
     """Negative log likelihood, each row multiplied by (1 - probability of the true class) to the power gamma."""
     if not (isinstance(gamma, (int, float)) and gamma >= 0 and math.isfinite(gamma)):
-        raise ArgumentError("gamma", f"must be a number from 0 up; got {gamma!r}", "for example 2")
+        raise ArgumentError("gamma", f"must be a non-negative number; got {gamma!r}", "for example 2")
     rest = block.rest()
     with np.errstate(invalid="ignore", under="ignore"):
         loss = np.where(rest <= 0, 0.0, -(rest**gamma) * block.log_probs())

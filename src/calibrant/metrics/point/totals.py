@@ -56,7 +56,7 @@ def expected_observed_ratio(view: View) -> float:
     expected, observed = accurate_sum(view.score * view.weights), accurate_sum(view.outcome * view.weights)
     if observed == 0:
         if expected == 0:
-            raise UndefinedMetricError("expected_observed_ratio", "no event was observed and none was expected")
+            raise UndefinedMetricError("expected_observed_ratio", "no event was observed or expected")
         return math.inf
     return expected / observed
 
@@ -123,7 +123,7 @@ def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | Non
     if wanted <= fixed or wanted >= fixed + room:
         if room == 0 and wanted == fixed:
             raise UndefinedMetricError(
-                "calibration_in_the_large", "every score is 0 or 1, so no shift changes anything"
+                "calibration_in_the_large", "every score is 0 or 1, so the intercept is not identified"
             )
         return -math.inf if wanted <= fixed else math.inf
     logit, w = np.log(score[free]) - np.log(rest[free]), weight[free]
@@ -171,7 +171,7 @@ def spiegelhalter_z(view: VectorView) -> float:
     if spread <= 0:
         if abs(numerator) <= 1e-12 * view.total:
             raise UndefinedMetricError(
-                "spiegelhalter_z", "every forecast is 0, one half or 1 (or uniform), which carries no information"
+                "spiegelhalter_z", "every forecast is 0, 1/2 or 1 (or uniform), so the statistic has no variance"
             )
         return math.inf if numerator > 0 else -math.inf
     return numerator / math.sqrt(spread)

@@ -117,14 +117,12 @@ def check_expression(connection: Any, where: str, argument: str = "--where") -> 
     if tree.get("error"):
         raise ArgumentError(
             argument,
-            f"is no SQL expression: {tree.get('error_message', where)}",
+            f"not a valid SQL expression: {tree.get('error_message', where)}",
             "for example \"country = 'FR' AND age > 60\"",
         )
     statements = tree["statements"]
     if len(statements) != 1 or not _is_condition(statements[0]["node"]):
-        raise ArgumentError(
-            argument, "must be one SQL expression without queries inside", "for example \"country = 'FR'\""
-        )
+        raise ArgumentError(argument, "must be one SQL expression without subqueries", "for example \"country = 'FR'\"")
 
 
 # Clauses that may follow a condition; an unbalanced parenthesis in the condition would admit them.
@@ -161,14 +159,14 @@ def find_columns(
     label = match_columns(existing, [columns.label], f"{dashes}label")[0] if columns.label else None
     given = [(option, name) for option, name in score_options(columns, dashes) if name]
     if len(given) > 1:
-        raise ArgumentError(given[1][0], f"was given beside {given[0][0]}", "pass one of them")
+        raise ArgumentError(given[1][0], f"cannot be combined with {given[0][0]}", "give one of them")
     if label is None:
         label = next((lower[name] for name in LABEL_NAMES if name in lower), None if labelled else "")
         if label is None:
             raise ColumnError(
                 f"{dashes}label",
-                "no column has a usual name for labels",
-                f"name it; the columns are {', '.join(existing[:20])}",
+                "no column has a common name for labels",
+                f"name the column; the columns are {', '.join(existing[:20])}",
             )
     others = [name for name in existing if name not in (label, columns.weight, columns.counts, columns.by)]
     if given:
@@ -196,8 +194,8 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str) -> list[s
     if not found:
         raise ColumnError(
             f"{dashes}prob",
-            "no column has a usual name for probabilities",
-            f"name it, or several with {several}'p_*'; the columns are {', '.join(existing[:20])}",
+            "no column has a common name for probabilities",
+            f"name one column, or several with {several}'p_*'; the columns are {', '.join(existing[:20])}",
         )
     twin = next((name for name in found if name + CALIBRATED in others), None)
     if twin is None:
@@ -209,7 +207,7 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str) -> list[s
         spec = f"{twin[: len(prefix)]}*"
     raise ColumnError(
         f"{dashes}prob",
-        f"could be {twin} or {twin}{CALIBRATED}, which a map made of it",
+        f"could be {twin} or its calibrated form {twin}{CALIBRATED}",
         f"name one set: {option}'{spec}' or {option}'{spec}{CALIBRATED}'",
     )
 
@@ -252,5 +250,5 @@ def check_class_order(given: Sequence[Any], of_columns: Sequence[Any], argument:
     moved = any(name != here and name in own for name, here in zip(named, own, strict=False))
     if moved and (set(named) == set(own) or not all(name.isdigit() for name in own)):
         known = ", ".join(own[:10]) + (", ..." if len(own) > 10 else "")
-        problem = f"has another order than the columns, which are named after {known}"
-        raise ArgumentError(argument, problem, "drop it, or name the columns in the order wanted")
+        problem = f"the columns are in another order: {known}"
+        raise ArgumentError(argument, problem, "drop it, or name the columns in the intended order")

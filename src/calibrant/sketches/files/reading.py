@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...errors import ArgumentError, FileError, InputTypeError
+from ...errors import ArgumentError, Drop, FileError, InputTypeError, InPython, Use
 from ...input.convert import is_frame
 from ...util.files import read_start
 from .columns import check_expression, first_line, quoted
@@ -119,7 +119,7 @@ class Source:
         name, part = place if place is not None else (", ".join(self.paths[:3]), "")
         if not_read_as_utf8(error, name):
             return not_utf8(name)
-        return FileError(name, f"cannot be read{part}: {first_line(error)}", "make the file again, or leave it out")
+        return FileError(name, f"cannot be read{part}: {first_line(error)}", "write the file again, or leave it out")
 
     def _broken(self, path: str) -> tuple[str, str] | None:
         import duckdb
@@ -164,19 +164,19 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
         pattern = any(sign in name for sign in "*?[") and not Path(name).exists()
         matched = sorted(glob.glob(name, recursive=True)) if pattern else [name]
         if not matched:
-            raise FileError(name, "fits no file", "check the pattern")
+            raise FileError(name, "no file matches", "check the pattern")
         found += matched
     found = list(dict.fromkeys(found))
     for name in found:
         path = Path(name)
         if not path.exists():
-            raise FileError(name, "there is no such file", "check the path")
+            raise FileError(name, "no such file", "check the path")
         if path.is_dir():
-            raise FileError(name, "is a folder, and files are needed", f"for example {name}/*.parquet")
+            raise FileError(name, "is a folder; expected files", f"for example {name}/*.parquet")
         if path.stat().st_size == 0:
-            raise FileError(name, "is empty (0 bytes)", "check what wrote it")
+            raise FileError(name, "is empty (0 bytes)", "check the program that wrote it")
     if not found:
-        raise FileError("source", "names no file", "pass a path, a pattern or a list of them")
+        raise FileError("source", "is empty", "give a path, a pattern or a list of them")
     return found
 
 
@@ -186,8 +186,8 @@ def _names_of(source: Any) -> list[str]:
             raise TypeError
         return [os.fspath(item) for item in ([source] if isinstance(source, (str, os.PathLike)) else source)]
     except TypeError:
-        told = f"must be a path, a pattern or a list of them; got {type(source).__name__}"
-        raise InputTypeError("source", told, "rows in memory are for Sketches.of") from None
+        problem = f"must be a path, a pattern or a list of them; got {type(source).__name__}"
+        raise InputTypeError("source", problem, InPython("use Sketches.of for rows in memory")) from None
 
 
 @contextmanager
@@ -205,7 +205,7 @@ def open_source(
             sql = attached(connection, paths, table)
         else:
             if table is not None:
-                raise ArgumentError("table", "is for DuckDB databases", "drop it")
+                raise ArgumentError("table", "applies to DuckDB databases only", Drop("table"))
             sql = READ[kind].format(paths=listed(paths))
         if where is not None:
             check_expression(connection, where, "where")
@@ -243,14 +243,13 @@ def not_utf8(shown: str) -> FileError:
 # Common formats that are not supported, and the remedy.
 OTHERS = {
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), ("a spreadsheet", "save it as CSV")),
-    **dict.fromkeys(
-        (".zip", ".tar", ".7z", ".bz2", ".xz"), ("an archive", "unpack it; .gz and .zst are read as they are")
-    ),
+    **dict.fromkeys((".zip", ".tar", ".7z", ".bz2", ".xz"), ("an archive", "unpack it; .gz and .zst are supported")),
     **dict.fromkeys(
         (".pkl", ".pickle", ".joblib", ".pt", ".pth"), ("a pickle", "write the predictions as CSV or Parquet")
     ),
     **dict.fromkeys(
-        (".feather", ".arrow", ".orc", ".avro", ".h5", ".hdf5", ".sqlite"), ("of another kind", "write it as Parquet")
+        (".feather", ".arrow", ".orc", ".avro", ".h5", ".hdf5", ".sqlite"),
+        ("in an unsupported format", "write it as Parquet"),
     ),
     ".npy": ("a single array", "save labels and probabilities with numpy.savez"),
 }
@@ -260,7 +259,7 @@ def check_kind(path: str | os.PathLike[str]) -> None:
     """Raise for file formats that are not supported, by their names."""
     what, remedy = OTHERS.get(Path(path).suffix.lower(), ("", ""))
     if what:
-        raise FileError(str(path), f"is {what}, which cannot be read", remedy)
+        raise FileError(str(path), f"is {what}, which is not supported", remedy)
 
 
 def check_cut(shown: str, columns: Iterable[str]) -> None:
@@ -269,7 +268,7 @@ def check_cut(shown: str, columns: Iterable[str]) -> None:
     if len(only) == 1 and any(sign in only[0] for sign in ",;\t|"):
         raise FileError(
             shown,
-            f"cannot be cut into columns: some row does not fit the header {only[0][:80]!r}",
+            f"cannot be split into columns: a row does not match the header {only[0][:80]!r}",
             "look for rows with more or fewer fields, such as comments",
         )
 
@@ -279,7 +278,7 @@ def attached(connection: Any, paths: list[str], table: str | None) -> str:
     import duckdb
 
     if len(paths) > 1:
-        raise FileError(paths[1], "is a second database", "name one")
+        raise FileError(paths[1], "only one database can be read", "name one")
     try:
         connection.execute(f"ATTACH {text(paths[0])} AS data (READ_ONLY)")
         held = [
@@ -293,8 +292,9 @@ def attached(connection: Any, paths: list[str], table: str | None) -> str:
     if table is None and len(held) == 1:
         table = held[0]
     if table is None or table not in held:
-        problem = "holds several tables" if table is None else f"holds no table {table!r}"
-        raise FileError(paths[0], problem, f"pass table=; it has {', '.join(held[:20]) or 'none'}")
+        problem = "has several tables" if table is None else f"has no table {table!r}"
+        tables = f"; the tables are {', '.join(held[:20])}" if held else ""
+        raise FileError(paths[0], problem + tables, Use("table") if held else "")
     return f"data.{quoted(table)}"
 
 
@@ -312,11 +312,9 @@ def _one_kind(paths: list[str], format: str | None) -> str:
         if kind is None:
             check_kind(name)
         if kind not in {*READ, "duckdb"}:
-            raise FileError(
-                name, "is of no kind that can be told from its name", f"pass format=; known are {', '.join(KINDS)}"
-            )
+            raise FileError(name, f"unknown format; known extensions are {', '.join(KINDS)}", Use("format"))
         if kind != kinds[0]:
-            raise FileError(name, f"is {kind}, and {paths[0]} is {kinds[0]}", "scan each kind and add the sketches")
+            raise FileError(name, f"is {kind}, and {paths[0]} is {kinds[0]}", "scan each format and merge the sketches")
     return str(kinds[0])
 
 
@@ -326,7 +324,9 @@ def text(value: str) -> str:
         value.encode()
     except UnicodeEncodeError:
         shown = value.encode(errors="backslashreplace").decode()
-        raise FileError(shown, "has a name that is no UTF-8, which DuckDB cannot open", "rename the file") from None
+        raise FileError(
+            shown, "the file name is not valid UTF-8, and DuckDB cannot open it", "rename the file"
+        ) from None
     return "'" + value.replace("'", "''") + "'"
 
 

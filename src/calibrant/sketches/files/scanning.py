@@ -18,6 +18,7 @@ from ...errors import (
     LabelError,
     MissingDependencyError,
     ProbabilityError,
+    Use,
 )
 from ...input.convert import SUM_TOLERANCE, match_columns, rounding_of
 from ...input.frames import opposite_of, positive_of
@@ -153,8 +154,8 @@ def _with_names_as_written(sketches: Sketches) -> Sketches:
 
 def _no_rows(opened: Source) -> FileError:
     if opened.where is not None:
-        return FileError(opened.paths[0], "holds no rows that fit", "loosen where=")
-    return FileError(opened.paths[0], "holds no rows", "check what wrote it")
+        return FileError(opened.paths[0], "no row satisfies the condition", "relax the condition")
+    return FileError(opened.paths[0], "has no rows", "check the program that wrote it")
 
 
 def _filled(
@@ -217,7 +218,7 @@ def _scores(
         classes = _as_labelled(opened, found)
     coded = _classes(opened.types[found], classes, of_columns, k)
     if len(coded) != k:
-        raise ArgumentError("classes", f"names {len(coded)}, and the probabilities are of {k}")
+        raise ArgumentError("classes", f"has {len(coded)} names for {k} classes")
     single = "FLOAT" in types
     exact = SUM_TOLERANCE["float32" if single else "float64"]
     tolerance = 1e-3 * rounding_of(k) if opened.kind in PRINTED else exact
@@ -246,7 +247,7 @@ def _classes(label: str, given: Sequence[Any] | None, of_columns: list[Any] | No
     """The classes as given, or as named by the columns; 0, 1, ... if the labels are of a type that cannot match those names."""
     text = label == "VARCHAR" or label.startswith("ENUM")
     if label.endswith(("]", ")")) and not label.startswith(("DECIMAL", "ENUM")):
-        raise LabelError("label", f"is a column of type {label}, and one value for each row is needed")
+        raise LabelError("label", f"expected one value for each row, got a column of type {label}")
     named: list[Any] = list(range(k)) if given is None and of_columns is None else list(given or of_columns or ())
     if label == "BOOLEAN" and as_booleans(named) is not None:
         return tuple(named)  # which label_code reads as booleans
@@ -264,15 +265,14 @@ def _numbers(opened: Source, names: list[str]) -> tuple[tuple[str, ...], set[str
     for name in names:
         own = types if listed else {opened.types[name]}
         if not all(re.fullmatch(r"FLOAT|DOUBLE|DECIMAL.*|U?[A-Z]*INT(EGER)?", kind) for kind in own):
-            shown = _first_text(opened, name) if own == {"VARCHAR"} else ""
-            raise ProbabilityError(
-                "prob", f"{quoted(name)} is of type {opened.types[name]}{shown}, and numbers are needed"
-            )
+            value, row = _first_text(opened, name) if own == {"VARCHAR"} else (None, None)
+            got = f"type {opened.types[name]}" if value is None else f"the text {value!r}"
+            raise ProbabilityError("prob", f"expected numbers in {quoted(name)}, got {got}", row=row)
     return _from_list(opened, names[0]) if listed else tuple(quoted(name) for name in names), types
 
 
-def _first_text(opened: Source, name: str) -> str:
-    """The error for a text column with a value that is not a number; all columns of a file without rows are text."""
+def _first_text(opened: Source, name: str) -> tuple[str | None, int | None]:
+    """The first entry of a column of text that is not a number, and its row; in a file without rows all columns are text."""
     column = quoted(name)
     if opened.connection.execute(f"SELECT 1 FROM {opened.rows} LIMIT 1").fetchone() is None:  # noqa: S608 - quoted
         raise _no_rows(opened)
@@ -280,9 +280,7 @@ def _first_text(opened: Source, name: str) -> str:
     found = opened.connection.execute(
         f"SELECT * FROM {numbered} WHERE value IS NOT NULL AND TRY_CAST(value AS DOUBLE) IS NULL LIMIT 1"  # noqa: S608
     ).fetchone()
-    if found is None:
-        return ""
-    return f" (it holds {found[0][:40]!r}" + (")" if found[1] is None else f" at row {found[1]:,})")
+    return (None, None) if found is None else (found[0][:40], found[1])
 
 
 def _from_list(opened: Source, name: str) -> tuple[str, ...]:
@@ -294,10 +292,12 @@ def _from_list(opened: Source, name: str) -> tuple[str, ...]:
         raise _no_rows(opened)
     if least != most:
         raise ProbabilityError(
-            "prob", f"{quoted(name)} holds lists of {least} to {most} numbers", "give every row the same"
+            "prob", f"the lists in {quoted(name)} have {least} to {most} entries", "give every row one entry per class"
         )
     if least < 2:
-        raise ProbabilityError("prob", f"{quoted(name)} holds lists of {least} numbers", "give one for each class")
+        raise ProbabilityError(
+            "prob", f"the lists in {quoted(name)} have {least} entries", "give every row one entry per class"
+        )
     return tuple(f"{quoted(name)}[{place + 1}]" for place in range(least))
 
 
@@ -309,7 +309,7 @@ def _named(lenses: tuple[str, ...], classes: tuple[Any, ...]) -> tuple[str, ...]
     known = {"binary", "top_label", *(f"class:{name}" for name in classes)}
     for lens in found:
         if lens not in known and not lens.startswith("rank:"):
-            raise ArgumentError("lenses", f"{lens!r} is none that files can be read for", f"one of {sorted(known)}")
+            raise ArgumentError("lenses", f"{lens!r} is not supported for files", f"choose one of {sorted(known)}")
     return tuple(dict.fromkeys(found))
 
 
@@ -326,7 +326,7 @@ def _streamed(
 ) -> Sketches | None:
     """Merge the sketches of successive batches of rows."""
     if not _has_arrow():
-        raise MissingDependencyError("pyarrow", "is not installed", "pip install pyarrow, or engine='sql'")
+        raise MissingDependencyError("pyarrow", "is not installed", ("run pip install pyarrow", Use("engine", "sql")))
     opened.connection.execute("SET preserve_insertion_order = false")
     query = f"SELECT * FROM {found.columns(found.number)}"  # noqa: S608 - quoted names
     total: Sketches | None = None
@@ -358,7 +358,7 @@ def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
 def _batch(batch: Any, found: Scores, lenses: tuple[str, ...], scores: bool) -> Sketches:
     columns = [batch.column(place) for place in range(batch.num_columns)]
     if any(column.null_count for column in columns):
-        raise ProbabilityError("prob", "or the label or group is missing in a row")
+        raise ProbabilityError("prob", "a probability, label or group is missing")
     label = columns[0].to_numpy(zero_copy_only=False)
     label = label if label.dtype == np.uint8 else label.astype(np.int64)
     probs = [column.to_numpy(zero_copy_only=False) for column in columns[1 : 1 + len(found.probs)]]
@@ -380,15 +380,17 @@ def _summed(opened: Source, found: Scores, kind: str, lenses: tuple[str, ...], s
     """Compute the sketches in SQL: a check for invalid rows, and one query per lens."""
     for lens in lenses:
         if lens.startswith("rank:"):
-            raise ArgumentError("lenses", f"{lens!r} needs whole rows", "engine='arrow'")
+            raise ArgumentError("lenses", f"{lens!r} requires whole rows", Use("engine", "arrow"))
     bad = opened.connection.execute(f"SELECT count(*) FROM {found.columns()} WHERE {bad_rows(found)}").fetchone()[0]  # noqa: S608
     if bad:
-        raise ProbabilityError("prob", f"or the label or group of {bad:,} rows cannot be used")
+        raise ProbabilityError("prob", f"{bad:,} rows have an invalid probability, label or group")
     sketches = Sketches(kind, found.classes, group_sketches(opened.connection, found, lenses, scores))
     sizes = {sketch.n for sketch in sketches.parts[ALL].lenses.values()}
     sizes |= set() if sketches.scores is None else {sketches.scores.rows}
     if len(sizes) > 1:
-        raise ArgumentError("where", "gives other rows each time it is asked", "engine='arrow' asks once")
+        raise ArgumentError(
+            "where", "selects other rows each time it is evaluated", Use("engine", "arrow", "to evaluate it once")
+        )
     return sketches
 
 
@@ -398,6 +400,9 @@ def _row_number(opened: Source) -> str:
         return ROW
     alone = opened.kind in PRINTED and len(opened.paths) == 1 and opened.where is None
     return "row_number() OVER () - 1" if alone else "NULL"
+
+
+SKIP = Use("where", None, "to select the other rows")
 
 
 def _located(opened: Source, found: Scores) -> CalibrantError | None:
@@ -411,16 +416,20 @@ def _located(opened: Source, found: Scores) -> CalibrantError | None:
         return None
     place, number, written, label, *rest = first
     values = rest[: len(found.probs)]
-    spot = (f"{place}: " if place else "") + (f"row {number:,}: " if number is not None else "")
+    where: dict[str, Any] = {"row": number, "source": place or ""}
     for name, value in zip(found.probs, values, strict=True):
         if value is None or not 0 <= value <= 1:
-            shown = "missing" if value is None else f"{value:g}, which is no probability"
-            return ProbabilityError("prob", f"{spot}{name} is {shown}", "drop such rows with where=")
+            problem = (
+                f"missing value in {name}"
+                if value is None
+                else f"probabilities must be in [0, 1]; got {value:g} in {name}"
+            )
+            return ProbabilityError("prob", problem, SKIP, **where)
     if label is None or not 0 <= label < found.k:
         known = ", ".join(map(str, found.classes[:10]))
-        shown = "is missing" if written is None else f"{written[:40]!r} is none of the classes ({known})"
-        return LabelError("label", f"{spot}{shown}", "pass classes=" if written else "drop such rows with where=")
+        problem = "missing label" if written is None else f"{written[:40]!r} is not one of the classes {known}"
+        return LabelError("label", problem, Use("classes") if written else SKIP, **where)
     if found.group is not None and rest[-1] is None:
-        return GroupError("by", f"{spot}{found.group} is missing", "drop such rows with where=")
-    total = sum(values)
-    return ProbabilityError("prob", f"{spot}the probabilities sum to {total:g}, not 1", "normalize them before")
+        return GroupError("by", f"missing group in {found.group}", SKIP, **where)
+    problem = f"each row must sum to 1; got a sum of {sum(values):g}"
+    return ProbabilityError("prob", problem, "rescale the rows first", **where)
