@@ -251,7 +251,7 @@ def test_labels_without_probability_are_told() -> None:
     assert "85" not in cal.recalibrate(y, p, loss="brier").note
     mild, event = np.full(800, 0.3), int(np.argmax(y))
     for value, said in (
-        (0.0, "1 label had probability 0:"),
+        (0.0, "1 label had predicted probability 0:"),
         (1e-15, "1 label had less probability than 1e-12, as which"),
     ):
         mild[event] = value
