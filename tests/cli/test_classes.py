@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.cli.screen import in_options
+from calibrant.cli.wording import OptionWording
+from calibrant.errors import ArgumentError, Use
 from calibrant.sketches.files.columns import Columns, as_booleans, check_class_order, class_names, find_columns
 
 RNG = np.random.default_rng(11)
@@ -21,7 +22,7 @@ LABELS = (PROBS.cumsum(axis=1) < RNG.random((200, 1))).sum(axis=1).clip(0, 2)
 NAMES = np.array(["cat", "dog", "eel"])
 TWO = np.column_stack([1 - PROBS[:, 0], PROBS[:, 0]])
 YES = (RNG.random(200) < TWO[:, 1]).astype(int)
-ORDER = "has another order than the columns"
+ORDER = "the columns are in another order: 0, 1"
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -98,7 +99,7 @@ def test_of_several_classes_none_is_positive(animals: Path, run: Run) -> None:
 def test_a_map_is_fitted_and_applied_to_classes_in_the_order_of_the_columns(
     tmp_path: Path, animals: Path, run: Run
 ) -> None:
-    out = tmp_path / "map.json"
+    out = tmp_path / "calibrator.json"
     code, _, err = run("fit", animals, "--out", out, "--classes", "eel,dog,cat")
     assert (code, ORDER in err, out.exists()) == (2, True, False)
     assert run("fit", animals, "--out", out, "--method", "vector")[0] == 0
@@ -168,7 +169,7 @@ def test_numbered_columns_of_truth_values_keep_their_numbers(tmp_path: Path, run
 
 def test_a_map_knows_truth_values_by_the_names_of_columns(tmp_path: Path, run: Run) -> None:
     sure = TWO**3 / (TWO**3).sum(axis=1, keepdims=True)
-    one, other, out = tmp_path / "one.csv", tmp_path / "other.csv", tmp_path / "map.json"
+    one, other, out = tmp_path / "one.csv", tmp_path / "other.csv", tmp_path / "calibrator.json"
     words = np.array(["no", "yes"])[YES]
     pd.DataFrame({"label": words, "p_yes": sure[:, 1], "p_no": sure[:, 0]}).to_csv(one, index=False)
     pd.DataFrame({"label": words, "p_no": sure[:, 0], "p_yes": sure[:, 1]}).to_csv(other, index=False)
@@ -189,7 +190,7 @@ def test_words_for_truth() -> None:
 
 
 def test_of_scores_and_calibrated_ones_a_set_must_be_named(tmp_path: Path, animals: Path, run: Run) -> None:
-    fitted, made = tmp_path / "map.json", tmp_path / "made.csv"
+    fitted, made = tmp_path / "calibrator.json", tmp_path / "made.csv"
     assert run("fit", animals, "--method", "vector", "--out", fitted)[0] == 0
     code, out, _ = run("apply", fitted, animals, "--out", made)
     assert (code, "--probs '*_calibrated'" in out) == (0, True)
@@ -197,7 +198,7 @@ def test_of_scores_and_calibrated_ones_a_set_must_be_named(tmp_path: Path, anima
     for stream in ([], ["--stream"]):
         code, out, err = run("evaluate", made, *MEASURE, *stream)
         assert (code, out) == (2, "")
-        assert "name one set: --probs 'p_*' or --probs 'p_*_calibrated'" in err
+        assert "name one set: prob='p_*' or prob='p_*_calibrated'" in err
         assert "--normalize" not in err
         old = ece(run("evaluate", made, *MEASURE, *stream, "--probs", "p_*"))
         assert old == pytest.approx(cal.ece(LABELS, PROBS), abs=1e-9)
@@ -262,18 +263,18 @@ def test_a_monitor_refuses_columns_of_other_classes(tmp_path: Path, store: Path,
 
 
 @pytest.mark.parametrize(
-    ("text", "spoken"),
+    ("remedy", "spoken"),
     [
-        ("x: y; pass classes=[negative, positive] instead", "x: y; pass --classes negative,positive instead"),
-        ("x: y; pass classes=['cat', 'dog']", "x: y; pass --classes cat,dog"),
-        ("x: y; pass classes=[...] if these are names", "x: y; pass --classes if these are names"),
-        ("x: y; pass classes=range(1, 4)", "x: y; pass --classes 1,2,3"),
-        ("x: y; pass classes=range(1, 11)", "x: y; pass --classes 1,2,...,10"),
-        ("x: y; use lens='class:cat'", "x: y; use --lens class:cat"),
+        (Use("classes", ["negative", "positive"], "instead"), "use --classes negative,positive instead"),
+        (Use("classes", ["cat", "dog"]), "use --classes cat,dog"),
+        (Use("classes", None, "if these are names"), "use --classes if these are names"),
+        (Use("classes", range(1, 4)), "use --classes 1,2,3"),
+        (Use("classes", range(1, 11)), "use --classes 1,2,...,10"),
+        (Use("lens", "class:cat"), "use --lens class:cat"),
     ],
 )
-def test_values_stand_behind_their_options(text: str, spoken: str) -> None:
-    assert in_options(text, {"--classes", "--lens"}) == spoken
+def test_values_follow_their_options(remedy: Use, spoken: str) -> None:
+    assert ArgumentError("x", "y", remedy).render(OptionWording({"--classes", "--lens"})) == f"x: y; {spoken}"
 
 
 def test_no_remedy_names_what_only_python_has(tmp_path: Path, run: Run) -> None:

@@ -212,8 +212,8 @@ def test_rows_that_begin_with_a_hash_are_rows(tmp_path: Path, run: Run) -> None:
     path.write_text("ticket,y,p\n" + "\n".join(lines) + "\n")
     _, out, _ = run("evaluate", path, "--metrics", "ece", "--json")
     assert json.loads(out)["header"]["n"] == 1000
-    run("fit", path, "--method", "temperature", "--out", tmp_path / "map.json")
-    run("apply", tmp_path / "map.json", path, "--out", tmp_path / "out.csv")
+    run("fit", path, "--method", "temperature", "--out", tmp_path / "calibrator.json")
+    run("apply", tmp_path / "calibrator.json", path, "--out", tmp_path / "out.csv")
     assert pl.read_csv(tmp_path / "out.csv")["ticket"].to_list() == [line.split(",")[0] for line in lines]
     path.write_text("# made by a machine\n# on a day\n" + path.read_text())
     _, out, _ = run("evaluate", path, "--metrics", "ece", "--json")

@@ -62,7 +62,7 @@ def new_rows(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fitted(tmp_path: Path, validation: Path, run: Run) -> Path:
-    path = tmp_path / "map.json"
+    path = tmp_path / "calibrator.json"
     assert run("fit", validation, "--method", "temperature", "--out", path)[0] == 0
     return path
 
@@ -398,11 +398,11 @@ def test_run_does_the_whole_workflow(tmp_path: Path, validation: Path, new_rows:
     assert (code, err) == (0, "")
     assert sorted(path.name for path in folder.iterdir()) == [
         "calibrated.parquet",
-        "map.json",
+        "calibrator.json",
         "metrics.json",
         "report.html",
     ]
-    calibrator = cal.load(folder / "map.json", preprocessing="none")
+    calibrator = cal.load(folder / "calibrator.json", preprocessing="none")
     after = calibrator.predict_proba(NEW_PROBS)
     assert np.array_equal(calibrated(folder / "calibrated.parquet"), after)
     found = json.loads((folder / "metrics.json").read_text())
@@ -570,14 +570,14 @@ def test_the_table_of_maps_in_the_docs_is_true() -> None:
 def test_evaluate_and_select_look_through_a_map(run: Run, tmp_path: Path) -> None:
     folder = Path(cal.__file__).parent / "cli" / "data"
     validation, test = str(folder / "digits_validation.csv"), str(folder / "digits_test.csv")
-    made = str(tmp_path / "map.json")
+    made = str(tmp_path / "calibrator.json")
     assert run("fit", validation, "--method", "temperature", "--out", made)[0] == 0
 
     def found(*command: str) -> dict[str, object]:
         return dict(json.loads(run(*command, "--json")[1]))
 
-    before, after = (found("evaluate", test, "--metrics", "nll", *more) for more in ((), ("--map", made)))
+    before, after = (found("evaluate", test, "--metrics", "nll", *more) for more in ((), ("--calibrator", made)))
     assert after["metrics"][0]["value"] < before["metrics"][0]["value"] - 0.05  # type: ignore[index]
-    assert "fitted on these very rows" in run("evaluate", validation, "--metrics", "nll", "--map", made)[2]
-    before, after = (found("select", test, "--accuracy", "0.9", *more) for more in ((), ("--map", made)))
+    assert "fitted on these very rows" in run("evaluate", validation, "--metrics", "nll", "--calibrator", made)[2]
+    before, after = (found("select", test, "--accuracy", "0.9", *more) for more in ((), ("--calibrator", made)))
     assert after["threshold"] < before["threshold"]  # type: ignore[operator]  # overconfidence asks for a higher bar

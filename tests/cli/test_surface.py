@@ -17,7 +17,8 @@ import calibrant as cal
 from calibrant.cli import screen
 from calibrant.cli.main import cli
 from calibrant.cli.options import OnceCommand
-from calibrant.cli.screen import in_options
+from calibrant.cli.wording import OptionWording
+from calibrant.errors import ArgumentError, Drop, InPython, Remedy, Use
 from calibrant.util.files import check_writable
 
 Run = Callable[..., tuple[int, str, str]]
@@ -77,7 +78,7 @@ def test_an_option_given_twice_is_refused(run: Run, names: tuple[str, ...], opti
 
 def test_every_command_looks_at_options_that_come_twice(rows: Path, run: Run) -> None:
     assert all(isinstance(command, OnceCommand) for _, command in commands())
-    assert "give its values once, with commas" in run("evaluate", rows, "--metrics", "ece", "--metrics", "nll")[2]
+    assert "give its values as one comma-separated list" in run("evaluate", rows, "--metrics", "ece", "--metrics", "nll")[2]
     assert run("evaluate", rows, "--metrics", "ece", "--json", "--json")[0] == 0
     gates = ("--fail-if", "ece > 1", "--fail-if", "nll > 9")
     assert run("evaluate", rows, "--metrics", "ece", *gates)[0] == 0
@@ -164,7 +165,7 @@ def test_text_in_another_encoding_is_named(
 
 
 def test_no_column_is_listed_that_the_file_lacks(tmp_path: Path, rows: Path, run: Run) -> None:
-    path, fitted = tmp_path / "bare.csv", tmp_path / "map.json"
+    path, fitted = tmp_path / "bare.csv", tmp_path / "calibrator.json"
     path.write_text("a,b\n1,2\n")
     assert run("fit", rows, "--method", "platt", "--out", fitted)[0] == 0
     err = run("apply", fitted, path, "--out", tmp_path / "x.csv")[2]
@@ -192,26 +193,28 @@ def test_errors_name_the_option_that_names_a_metric(rows: Path, run: Run) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "spoken"),
+    ("remedy", "options", "spoken"),
     [
         (
-            "x: y; pass classes=[...] in the order of the columns, or pos_label=",
+            (Use("classes", None, "in the order of the columns"), Use("pos_label")),
             ["--classes"],
-            "x: y; pass --classes in the order of the columns",
+            "x: y; use --classes in the order of the columns",
         ),
-        ("x: y; use method='consistency'", [], "x: y"),
-        ("x: y; use lens='top_label' or method='consistency'", ["--lens"], "x: y; use --lens top_label"),
-        ("x: y; set bandwidth=0.1, or drop it", [], "x: y; drop it"),
-        (
-            "x: y; use kind='periods' for different rows",
-            ["--compare"],
-            "x: y; use --compare periods for different rows",
-        ),
-        ("x: the file a=b.csv is odd; check it", [], "x: the file a=b.csv is odd; check it"),
+        (Use("method", "consistency"), [], "x: y"),
+        ((Use("lens", "top_label"), Use("method", "consistency")), ["--lens"], "x: y; use --lens top_label"),
+        ((Use("bandwidth", 0.1), "drop it"), [], "x: y; drop it"),
+        (Use("kind", "periods", "for different rows"), ["--compare"], "x: y; use --compare periods for different rows"),
+        ((InPython("pass x.T"), Drop("input", "logit")), ["--logits"], "x: y; drop --logits"),
+        ("check a=b.csv", [], "x: y; check a=b.csv"),
     ],
 )
-def test_remedies_that_only_python_has_are_left_out(text: str, options: list[str], spoken: str) -> None:
-    assert in_options(text, options) == spoken
+def test_remedies_that_only_python_has_are_left_out(remedy: Remedy, options: list[str], spoken: str) -> None:
+    assert ArgumentError("x", "y", remedy).render(OptionWording(options)) == spoken
+
+
+def test_a_remedy_in_python_only_is_replaced_by_a_general_one() -> None:
+    error = ArgumentError("y_true", "y", InPython("pass y_true.ravel()"))
+    assert error.render(OptionWording(["--label"])) == "--label: y; name another column with --label"
 
 
 KEYWORD = re.compile(
@@ -220,7 +223,7 @@ KEYWORD = re.compile(
 
 
 def test_no_text_of_a_command_speaks_of_keywords(tmp_path: Path, rows: Path, yes_no: Path, run: Run) -> None:
-    animals, fitted = tmp_path / "animals.csv", tmp_path / "map.json"
+    animals, fitted = tmp_path / "animals.csv", tmp_path / "calibrator.json"
     animals.write_text("label,p\n" + "cat,0.2\ndog,0.9\n" * 20)
     assert run("fit", rows, "--method", "platt", "--out", fitted)[0] == 0
     page = tmp_path / "page.md"
@@ -237,9 +240,9 @@ def test_no_text_of_a_command_speaks_of_keywords(tmp_path: Path, rows: Path, yes
         ("select", rows),
         ("select", rows, "--accuracy", "0.9", "--weight", "p"),
         ("apply", fitted, animals, "--out", tmp_path / "x.csv", "--logits", "p"),
-        ("report", rows, "--out", page, "--metrics", "lce,ece,pce", "--no-repair"),
+        ("report", rows, "--out", page, "--metrics", "lce,ece,pce", "--no-recalibrate"),
         ("report", rows, yes_no, "--compare", "models", "--out", page),
-        ("report", rows, "--map", fitted, "--out", page),
+        ("report", rows, "--calibrator", fitted, "--out", page),
         ("run", "--validation", rows, "--test", rows, "--out", tmp_path / "o", "--metrics", "lce,ece"),
     ]
     for call in calls:
@@ -255,7 +258,7 @@ def test_errors_speak_of_what_is_on_the_command_line(tmp_path: Path, rows: Path,
     assert run("evaluate", text, "--weight", "q")[2].endswith("and numbers are needed; name a column of numbers\n")
     assert run("compare", text, "--models", "p,q")[2].startswith("error: --models: holds text")
     assert run("evaluate", rows, "--interval", "95")[2].startswith("error: --interval: must lie between 0 and 1")
-    assert run("evaluate", rows, "--map", rows)[2].endswith("; name a file that fit wrote\n")
+    assert run("evaluate", rows, "--calibrator", rows)[2].endswith("; name a file that fit wrote\n")
     assert run("fit", rows, "--where", "y = 0", "--out", tmp_path / "m.json")[2].startswith(
         "error: --label: needs rows"
     )
@@ -270,8 +273,8 @@ def test_the_positive_class_is_told_by_its_name_and_said(yes_no: Path, tmp_path:
     assert "2 classes, positive class yes, prevalence" in run("evaluate", yes_no, "--metrics", "ece")[1]
     assert run("assess", yes_no)[1].startswith("positive class yes\n")
     assert '"positive_class": "yes"' in run("assess", yes_no, "--json")[1]
-    assert "positive class yes" in run("fit", yes_no, "--method", "platt", "--out", tmp_path / "map.json")[1]
-    assert run("report", yes_no, "--out", tmp_path / "page.md", "--metrics", "ece", "--no-repair", *fast)[0] == 0
+    assert "positive class yes" in run("fit", yes_no, "--method", "platt", "--out", tmp_path / "calibrator.json")[1]
+    assert run("report", yes_no, "--out", tmp_path / "page.md", "--metrics", "ece", "--no-recalibrate", *fast)[0] == 0
     assert "positive class yes" in (tmp_path / "page.md").read_text(encoding="utf-8")
     assert run("scan", yes_no, "--out", tmp_path / "x.sketch")[0] == 0
     assert "positive class yes" in run("evaluate", tmp_path / "x.sketch", "--metrics", "ece")[1]
@@ -292,7 +295,7 @@ def test_a_positive_class_by_place_is_noted(tmp_path: Path, yes_no: Path, run: R
 
 def test_places_are_about_what_the_heading_says(tmp_path: Path, yes_no: Path, run: Run) -> None:
     page = tmp_path / "page.md"
-    assert run("report", yes_no, "--out", page, "--metrics", "ece", "--no-repair")[0] == 0
+    assert run("report", yes_no, "--out", page, "--metrics", "ece", "--no-recalibrate")[0] == 0
     text = page.read_text(encoding="utf-8")
     assert "Compared on the probability of the positive class, yes." in text
     for name, rows in (("no", SCORES <= 0.5), ("yes", SCORES > 0.5)):
