@@ -250,7 +250,7 @@ def test_patterns_are_read_as_rows_too(tmp_path: Path, run: Run, suffix: str) ->
     assert json.loads(run("assess", pattern, "--json")[1])["statistic"] == pytest.approx(cal.ecce_mad(YES, SCORE))
     (tmp_path / "part.tsv").write_text("y\tp\n0\t0.5\n")
     code, _, err = run("assess", tmp_path / "part*")
-    assert (code, "name files of one kind" in err) == (2, True)
+    assert (code, "name files of one format" in err) == (2, True)
 
 
 def test_databases_are_read_as_rows_too(tmp_path: Path, run: Run) -> None:
@@ -260,7 +260,7 @@ def test_databases_are_read_as_rows_too(tmp_path: Path, run: Run) -> None:
             connection.execute(f"CREATE TABLE {name} AS SELECT i % 2 AS y, (i % 9 + 1) / 10 AS p FROM range(90) t(i)")
     code, _, err = run("assess", path)
     assert code == 2
-    assert "holds several tables; pass --table; it has one, two" in err
+    assert "has several tables; the tables are one, two; use --table" in err
     _, out, _ = run("assess", path, "--table", "one", "--metric", "ece", "--resamples", "99", "--json")
     i = np.arange(90)
     assert json.loads(out)["statistic"] == pytest.approx(cal.ece(i % 2, (i % 9 + 1) / 10))
@@ -275,9 +275,9 @@ def test_sketches_are_assessed_and_reported(tmp_path: Path, run: Run) -> None:
     assert code == 0
     assert "read from a sketch" in out
     code, _, err = run("fit", path)
-    assert (code, "holds a sketch, and here rows are needed" in err) == (2, True)
+    assert (code, "is a sketch; expected rows" in err) == (2, True)
     code, _, err = run("assess", path, "--prob", "p")
-    assert (code, "--prob: is for rows" in err) == (2, True)
+    assert (code, "--prob: applies to rows" in err) == (2, True)
 
 
 def test_many_groups_stand_below_each_other(tmp_path: Path, run: Run) -> None:

@@ -52,7 +52,7 @@ def test_json_holds_the_library_s_numbers(run: Run, old: Path, tmp_path: Path) -
     assert read["provenance"]["parameters"]["by"] == "country"
     assert read["title"] == "Calibration of old.csv"
     assert theirs.verdict.sentence in printed
-    assert printed.endswith(f"wrote {out}\n")
+    assert printed.endswith(f"Wrote {out}.\n")
 
 
 def test_markdown_is_printed_on_request(run: Run, old: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_page_is_what_is_written_unless_said(
     monkeypatch.chdir(tmp_path)
     code, printed, _ = run("report", old, *FAST, "--no-recalibrate")
     assert code == 0
-    assert printed.endswith("wrote report.html\n")
+    assert printed.endswith("Wrote report.html.\n")
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
     assert run("report", old, *FAST, "--no-recalibrate", "--as", "md")[0] == 0
     assert (tmp_path / "report.md").read_text().startswith("# Calibration of old.csv")
@@ -116,7 +116,7 @@ def test_periods_and_maps_are_compared(run: Run, old: Path, new: Path, tmp_path:
     code, printed, errors = run("report", new, *words)
     assert code == 0
     assert "nll fell from" in printed
-    assert "fitted on these very rows" in errors
+    assert "fitted on these rows" in errors
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_periods_and_maps_are_compared(run: Run, old: Path, new: Path, tmp_path:
         (["-", "old", "--compare", "periods"], "read once"),
         (
             ["old", "--out", "x.pdf"],
-            "error: --out: 'x.pdf' does not say what to write; end it in .html, .md or .json, or pass --as",
+            "error: --out: the format of 'x.pdf' is unknown; end it in .html, .md or .json, or use --as",
         ),
         (["old", "--interval", "3"], "interval"),
         (["old", "--out", "no/such/place.md", *FAST], "cannot be written"),
@@ -162,7 +162,17 @@ def test_hostile_file_names_are_shown_harmlessly(run: Run, old: Path, tmp_path: 
 
 def test_no_bar_in_pipes(old: Path, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "calibrant", "report", str(old), *FAST, "--no-recalibrate", "--out", str(tmp_path / "r.md")],
+        [
+            sys.executable,
+            "-m",
+            "calibrant",
+            "report",
+            str(old),
+            *FAST,
+            "--no-recalibrate",
+            "--out",
+            str(tmp_path / "r.md"),
+        ],
         capture_output=True,
         text=True,
         check=False,
