@@ -91,7 +91,7 @@ def test_run_does_not_judge_maps_that_were_not_tried(tmp_path: Path, run: Run) -
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert code == 0
     for text in (out, page):
-        assert "No map was tried, so nothing was changed." in text
+        assert "No calibration method was tried; the probabilities are unchanged." in text
         assert "no map helps" not in text
         assert "lowers the held-out" not in text
     assert page.count("data:image/svg") == 1  # before and after are the same
@@ -104,4 +104,4 @@ def test_run_says_when_maps_were_tried_in_vain(tmp_path: Path, run: Run) -> None
 
     code, out = run(*two_files(tmp_path, right), "--method", "isotonic")
     assert code == 0
-    assert "Leave it alone: no map tried lowers the held-out nll, so nothing was changed." in out
+    assert "No calibration method lowers the cross-validated nll; the probabilities are unchanged." in out

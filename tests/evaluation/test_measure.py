@@ -161,9 +161,9 @@ def test_options_reach_every_metric_that_has_them() -> None:
 def test_undefined_is_a_reason_and_not_a_number() -> None:
     result = cal.evaluate(LABELS, PROBS, metrics=["ece", "vce"], lens="canonical")
     assert result.results[0].value is None
-    assert "keeps the whole vector" in result.results[0].reason
+    assert "requires one score per row, and" in result.results[0].reason
     assert result.results[1].value is not None
-    with pytest.raises(cal.CalibrantError, match="keeps the whole vector"):
+    with pytest.raises(cal.CalibrantError, match="requires one score per row, and"):
         result["ece"]
 
 
@@ -272,14 +272,14 @@ def test_recommend_names_metrics_that_exist(use_case: str) -> None:
 @pytest.mark.parametrize(
     ("words", "kind", "text"),
     [
-        ({"by": REGION, "groups": REGION}, cal.GroupError, "both given"),
-        ({"by": "region"}, cal.GroupError, "no frame"),
-        ({"by": REGION[:5]}, cal.ShapeError, "^by: has shape"),
+        ({"by": REGION, "groups": REGION}, cal.GroupError, "cannot be combined with groups"),
+        ({"by": "region"}, cal.GroupError, "is the name of a column, and the first argument is not a frame"),
+        ({"by": REGION[:5]}, cal.ShapeError, "rows, one for each true class; got shape"),
         ({"by": [None, *REGION[1:]]}, cal.GroupError, "^by: "),
         ({"metrics": []}, cal.ArgumentError, "empty"),
         ({"metrics": ["ecee"]}, cal.UnknownMetricError, "did you mean 'ece'"),
         ({"budget": 0}, cal.ArgumentError, "seconds"),
-        ({"n_bins": 3}, cal.UnknownArgumentError, "use bins"),
+        ({"n_bins": 3}, cal.UnknownArgumentError, "pass bins=None"),
     ],
 )
 def test_mistakes_are_named(words: dict[str, object], kind: type[Exception], text: str) -> None:
@@ -354,11 +354,11 @@ def test_a_group_called_all_is_not_taken_for_all_rows() -> None:
 def test_several_columns_of_groups_are_named() -> None:
     frame = pd.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.6, 0.7], "site": list("abb"), "sex": list("fmf")})
     words = {"label": "y", "prob": "p", "metrics": ["brier"]}
-    with pytest.raises(cal.GroupError, match=r"^by: lists 2 columns, and one name is read; join them"):
+    with pytest.raises(cal.GroupError, match=r"^by: .*expected the name of one column, got a list of"):
         cal.evaluate(frame, by=["site", "sex"], **words)  # type: ignore[arg-type]
-    with pytest.raises(cal.GroupError, match=r"^by: lists 1 column, and one name is read; pass by='site'"):
+    with pytest.raises(cal.GroupError, match=r"^by: .*expected the name of one column, got a list of"):
         cal.evaluate(frame, by=["site"], **words)  # type: ignore[arg-type]
-    with pytest.raises(cal.ShapeError, match=r"^by: has shape"):
+    with pytest.raises(cal.ShapeError, match=r"^by: .*rows, one for each true class; got shape"):
         cal.evaluate(frame, by=["site", "age"], **words)  # type: ignore[arg-type]
     assert list(cal.evaluate(frame, by=["site", "sex", "site"], **words).groups) == ["sex", "site"]  # type: ignore[arg-type]
 
@@ -413,6 +413,6 @@ def test_what_is_drawn_is_what_each_metric_gives_alone() -> None:
 
 @pytest.mark.parametrize("words", [{"n_resamples": 500}, {"rng": 3}])
 def test_draws_that_nothing_asks_for_are_refused(words: dict[str, Any]) -> None:
-    with pytest.raises(cal.ArgumentError, match="is for intervals and p-values, and neither was asked for"):
+    with pytest.raises(cal.ArgumentError, match="has no effect without intervals or p-values"):
         cal.evaluate(LABELS, PROBS, metrics=["ece"], **words)
     cal.evaluate(LABELS, PROBS, metrics=["ece"], assess=True, **{"n_resamples": 200, **words})
