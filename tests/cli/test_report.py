@@ -59,7 +59,7 @@ def test_markdown_is_printed_on_request(run: Run, old: Path) -> None:
     code, printed, errors = run("report", old, *FAST, "--out", "-", "--title", "Mine", "--no-recalibration")
     assert (code, errors) == (0, "")
     assert printed.startswith("# Mine\n")
-    assert "not asked for" in printed
+    assert "not requested" in printed
 
 
 def test_a_page_is_what_is_written_unless_said(
