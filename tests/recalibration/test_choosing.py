@@ -251,7 +251,7 @@ def test_labels_without_probability_are_told() -> None:
     assert "85" not in cal.recalibrate(y, p, loss="brier").note
     mild, event = np.full(800, 0.3), int(np.argmax(y))
     for value, said in (
-        (0.0, "1 label had probability 0:"),
+        (0.0, "1 label had predicted probability 0:"),
         (1e-15, "1 label had less probability than 1e-12, as which"),
     ):
         mild[event] = value
@@ -373,7 +373,7 @@ def test_what_is_not_looked_at_is_refused() -> None:
         cal.recalibrate(y, p, groups=y)
     with pytest.raises(cal.ArgumentError, match="features"):
         cal.recalibrate(y, p, features=p[:, None])
-    with pytest.raises(cal.UnknownArgumentError, match=r"random_state: .*here it is rng"):
+    with pytest.raises(cal.UnknownArgumentError, match=r"random_state: .*use rng"):
         cal.recalibrate(y, p, random_state=1)
     with pytest.raises(cal.UnknownArgumentError, match=r"cv: .*folds"):
         cal.recalibrate(y, p, cv=3)
