@@ -37,11 +37,11 @@ class _NoLoops(dict[str, Any]):
 @contextmanager
 def without_numba() -> Iterator[None]:
     """calibrant as it is where numba is not installed: every compiled loop is known to be absent."""
-    kept, kernels._cache = kernels._cache, _NoLoops()
+    kept, kernels.loaded = kernels.loaded, _NoLoops()
     try:
         yield
     finally:
-        kernels._cache = kept
+        kernels.loaded = kept
 
 
 def _setting(contender: Contender) -> Any:

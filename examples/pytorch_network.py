@@ -72,7 +72,7 @@ def main() -> None:
 
     program = ct.export_program(calibrated, images[:4])
     torch.export.save(program, out / "digits.pt2")
-    cal.save(temperature.to_map(), out / "temperature.json", preprocessing="pixels / 16")
+    cal.save(temperature.to_calibrator(), out / "temperature.json", preprocessing="pixels / 16")
     again = torch.export.load(out / "digits.pt2").module()(images[:100])
     assert torch.allclose(again.softmax(dim=1), calibrated.predict_proba(images[:100]), atol=1e-6)
     print(f"\nwritten and read again: {out / 'digits.pt2'} (network and temperature), {out / 'temperature.json'}")

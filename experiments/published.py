@@ -222,7 +222,7 @@ def plug_in(v: Any) -> float:
     """Rows already in bins: edges between the bins' scores put them there again."""
     groups = v["inputs"]["binned"]
     scores, labels = zip(*(row for group in groups for row in group), strict=True)
-    return cal.ce_p([int(y) for y in labels], scores, bins=between(scores), norm=norm(v))
+    return cal.rmsce([int(y) for y in labels], scores, bins=between(scores), norm=norm(v))
 
 
 def equal_bins(v: Any) -> list[float]:
@@ -271,11 +271,11 @@ VECTORS: dict[str, Callable[[Any], Any] | dict[str, Callable[[Any], Any]]] = {
     r"sk_logloss_\w+": lambda v: cal.nll(*pair(v)),
     r"sk_d2_brier_\w+": lambda v: cal.skill_score(*pair(v)),
     r"tm_(binary|multi)_\w+": torchmetrics_error,
-    r"uc_binary_discrete_p\d": lambda v: cal.ce_p(*pair(v), bins=between(pair(v)[1]), norm=norm(v)),
+    r"uc_binary_discrete_p\d": lambda v: cal.rmsce(*pair(v), bins=between(pair(v)[1]), norm=norm(v)),
     r"uc_marginal_p\d": lambda v: cal.cwce(*pair(v), bins=between(pair(v)[1]), norm=norm(v)),
-    r"uc_top_p\d": lambda v: cal.ce_p(*pair(v), bins=between(pair(v)[1]), norm=norm(v)),
+    r"uc_top_p\d": lambda v: cal.rmsce(*pair(v), bins=between(pair(v)[1]), norm=norm(v)),
     r"uc_ece3": lambda v: cal.ece(top_pair(v), bins=3),
-    r"uc_top_lower_p\d": lambda v: cal.ce_p(top_pair(v), bins=2, binning=SPLIT, norm=norm(v)),
+    r"uc_top_lower_p\d": lambda v: cal.rmsce(top_pair(v), bins=2, binning=SPLIT, norm=norm(v)),
     r"uc_ece_binary2": lambda v: cal.ece(*pair(v), bins=2),
     r"uc_ece_em_\d+": lambda v: cal.ece_em(given_pair(v), bins=v["params"]["n_bins"]),
     r"uc_equal_bins": equal_bins,

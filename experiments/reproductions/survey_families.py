@@ -114,7 +114,7 @@ def counts_part() -> Part:
     for family in (*FAMILIES, ""):
         of = members(family)
         ranges = [sum(range_word(m) == kind for m in of) for kind in kinds]
-        facts = [sum(m.proper == "strictly" for m in of), sum(m.has_test for m in of), sum(map(tells_direction, of))]
+        facts = [sum(m.proper == "strictly" for m in of), sum(bool(m.tests) for m in of), sum(map(tells_direction, of))]
         lines.append([family or "all", len(of), *ranges, *facts])
     heads = ["family", "metrics", *(f"range {kind}" for kind in kinds), "strictly proper", "own test", "tell direction"]
     subfamilies = [
@@ -181,7 +181,7 @@ def _line(metric: cal.metrics.Metric, seen: Measured) -> list[Any]:
         metric.family,
         f"{low:g} to {high:.4g}".replace("inf", "∞"),
         metric.proper,
-        word(metric.has_test),
+        word(bool(metric.tests)),
         word(tells_direction(metric)),
         ", ".join(sorted(CHOICES & set(metric.options))),
         word(seen.jumps),

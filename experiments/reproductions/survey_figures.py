@@ -173,8 +173,8 @@ def roof_part(small: bool, shown: dict[str, Rows], data: Path | None, pictures: 
     draws, rows = {}, []
     for title, of in shown.items():
         draws[title] = cal.reliability(of.y, of.p, kind="roof", bins=BINS, metrics=("ece",)).plot
-        same = cal.ece_fott(of.y, of.p, bins=BINS, binning="equal_width") - cal.ece(of.y, of.p, bins=BINS)
-        rows.append(Row(f"{title}: ece_fott less ece over the same bins", None, same))
+        same = cal.ece_em(of.y, of.p, bins=BINS, binning="equal_width") - cal.ece(of.y, of.p, bins=BINS)
+        rows.append(Row(f"{title}: ece_em over the bins of ece, less ece over the same bins", None, same))
     name = panels("survey_roof.png", draws, pictures)
     size, times = (1000, 2) if small else (5000, 20)
     counts = []

@@ -73,6 +73,8 @@ from .errors import UnknownArgumentError as UnknownArgumentError
 from .errors import UnknownMetricError as UnknownMetricError
 from .errors import WeightError as WeightError
 from .errors import WeightsNotSupportedError as WeightsNotSupportedError
+from .evaluation import auroc as auroc
+from .evaluation import average_precision as average_precision
 from .evaluation import evaluate as evaluate
 from .evaluation import recommend as recommend
 from .figures import before_after as before_after
@@ -122,7 +124,6 @@ from .metrics import calibration_in_the_large as calibration_in_the_large
 from .metrics import catalogue as catalogue
 from .metrics import cce as cce
 from .metrics import ce2_db as ce2_db
-from .metrics import ce_p as ce_p
 from .metrics import ckce as ckce
 from .metrics import cox_intercept as cox_intercept
 from .metrics import cox_slope as cox_slope
@@ -149,7 +150,6 @@ from .metrics import ece as ece
 from .metrics import ece_db as ece_db
 from .metrics import ece_ea as ece_ea
 from .metrics import ece_em as ece_em
-from .metrics import ece_fott as ece_fott
 from .metrics import ece_knn as ece_knn
 from .metrics import ece_lb as ece_lb
 from .metrics import ece_sweep as ece_sweep

@@ -260,7 +260,7 @@ def test_edges_replace_the_default_binning_of_every_metric(metric: Any, classes:
     y, p, beside = _unfriendly(classes)
     words = {need: beside[need] for need in metric.needs if need in beside}
     if metric.id in NUMBER_ONLY:
-        with pytest.raises(ArgumentError, match="must be a whole number from 1 up; got"):
+        with pytest.raises(ArgumentError, match="must be an integer of at least 1; got"):
             metric(y, p, bins=EDGES, **words)
         return
     found = metric(y, p, bins=EDGES, **words)

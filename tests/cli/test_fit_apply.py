@@ -103,7 +103,7 @@ def test_a_calibrated_model_is_left_alone(tmp_path: Path, run: Run) -> None:
     pd.DataFrame({"y": (rng.random(400) < p).astype(int), "p": p}).to_csv(tmp_path / "v.csv", index=False)
     code, out, _ = run("fit", tmp_path / "v.csv", "--method", "kernel", "--out", tmp_path / "m.json")
     assert code == 0
-    assert out.startswith("leave it alone")
+    assert out.startswith("none: no calibrator reduces the held-out loss")
     assert "it leaves probabilities as they are" in out
 
 

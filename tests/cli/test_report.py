@@ -48,7 +48,7 @@ def test_json_holds_the_library_s_numbers(run: Run, old: Path, tmp_path: Path) -
     assert read["verdict"] == theirs.to_dict()["verdict"]
     assert read["metrics"] == theirs.to_dict()["metrics"]
     assert read["weaknesses"] == theirs.to_dict()["weaknesses"]
-    assert read["repairs"] == theirs.to_dict()["repairs"]
+    assert read["recalibration"] == theirs.to_dict()["recalibration"]
     assert read["provenance"]["parameters"]["by"] == "country"
     assert read["title"] == "Calibration of old.csv"
     assert theirs.verdict.sentence in printed
@@ -56,7 +56,7 @@ def test_json_holds_the_library_s_numbers(run: Run, old: Path, tmp_path: Path) -
 
 
 def test_markdown_is_printed_on_request(run: Run, old: Path) -> None:
-    code, printed, errors = run("report", old, *FAST, "--out", "-", "--title", "Mine", "--no-repair")
+    code, printed, errors = run("report", old, *FAST, "--out", "-", "--title", "Mine", "--no-recalibration")
     assert (code, errors) == (0, "")
     assert printed.startswith("# Mine\n")
     assert "not asked for" in printed
@@ -66,11 +66,11 @@ def test_a_page_is_what_is_written_unless_said(
     run: Run, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, printed, _ = run("report", old, *FAST, "--no-repair")
+    code, printed, _ = run("report", old, *FAST, "--no-recalibration")
     assert code == 0
     assert printed.endswith("wrote report.html\n")
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
-    assert run("report", old, *FAST, "--no-repair", "--as", "md")[0] == 0
+    assert run("report", old, *FAST, "--no-recalibration", "--as", "md")[0] == 0
     assert (tmp_path / "report.md").read_text().startswith("# Calibration of old.csv")
 
 
@@ -153,7 +153,7 @@ def test_hostile_file_names_are_shown_harmlessly(run: Run, old: Path, tmp_path: 
     strange = tmp_path / "a|b\x1b[31m<script>.csv"
     strange.write_bytes(old.read_bytes())
     out = tmp_path / "r.md"
-    code, printed, _ = run("report", strange, *FAST, "--no-repair", "--out", out)
+    code, printed, _ = run("report", strange, *FAST, "--no-recalibration", "--out", out)
     assert code == 0
     text = out.read_text()
     assert "\x1b" not in text + printed
@@ -162,7 +162,7 @@ def test_hostile_file_names_are_shown_harmlessly(run: Run, old: Path, tmp_path: 
 
 def test_no_bar_in_pipes(old: Path, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "calibrant", "report", str(old), *FAST, "--no-repair", "--out", str(tmp_path / "r.md")],
+        [sys.executable, "-m", "calibrant", "report", str(old), *FAST, "--no-recalibration", "--out", str(tmp_path / "r.md")],
         capture_output=True,
         text=True,
         check=False,

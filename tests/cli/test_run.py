@@ -66,7 +66,7 @@ def test_run_speaks_of_the_positive_class(tmp_path: Path, run: Run) -> None:
     assert header.event.startswith("probabilities too high: the positive class is given")
     assert header.direction.endswith("within chance")
     assert f"On the test rows: {header.event}; {header.direction}." in out
-    assert headline(tmp_path) == cal.report(rows.y, rows.p, metrics="ece", repair=False).verdict.sentence
+    assert headline(tmp_path) == cal.report(rows.y, rows.p, metrics="ece", recalibration=False).verdict.sentence
     assert headline(tmp_path).startswith("Probabilities too high: the positive class is given")
     for name, mean in (("is given", rows.p.mean()), ("happens", rows.y.mean())):
         cells = re.search(rf"positive class {name} +(\S+) +(\S+)", out)

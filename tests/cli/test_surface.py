@@ -237,7 +237,7 @@ def test_no_text_of_a_command_speaks_of_keywords(tmp_path: Path, rows: Path, yes
         ("select", rows),
         ("select", rows, "--accuracy", "0.9", "--weight", "p"),
         ("apply", fitted, animals, "--out", tmp_path / "x.csv", "--logits", "p"),
-        ("report", rows, "--out", page, "--metrics", "lce,ece,pce", "--no-repair"),
+        ("report", rows, "--out", page, "--metrics", "lce,ece,pce", "--no-recalibration"),
         ("report", rows, yes_no, "--compare", "models", "--out", page),
         ("report", rows, "--map", fitted, "--out", page),
         ("run", "--validation", rows, "--test", rows, "--out", tmp_path / "o", "--metrics", "lce,ece"),
@@ -271,7 +271,7 @@ def test_the_positive_class_is_told_by_its_name_and_said(yes_no: Path, tmp_path:
     assert run("assess", yes_no)[1].startswith("positive class yes\n")
     assert '"positive_class": "yes"' in run("assess", yes_no, "--json")[1]
     assert "positive class yes" in run("fit", yes_no, "--method", "platt", "--out", tmp_path / "map.json")[1]
-    assert run("report", yes_no, "--out", tmp_path / "page.md", "--metrics", "ece", "--no-repair", *fast)[0] == 0
+    assert run("report", yes_no, "--out", tmp_path / "page.md", "--metrics", "ece", "--no-recalibration", *fast)[0] == 0
     assert "positive class yes" in (tmp_path / "page.md").read_text(encoding="utf-8")
     assert run("scan", yes_no, "--out", tmp_path / "x.sketch")[0] == 0
     assert "positive class yes" in run("evaluate", tmp_path / "x.sketch", "--metrics", "ece")[1]
@@ -292,7 +292,7 @@ def test_a_positive_class_by_place_is_noted(tmp_path: Path, yes_no: Path, run: R
 
 def test_places_are_about_what_the_heading_says(tmp_path: Path, yes_no: Path, run: Run) -> None:
     page = tmp_path / "page.md"
-    assert run("report", yes_no, "--out", page, "--metrics", "ece", "--no-repair")[0] == 0
+    assert run("report", yes_no, "--out", page, "--metrics", "ece", "--no-recalibration")[0] == 0
     text = page.read_text(encoding="utf-8")
     assert "Compared on the probability of the positive class, yes." in text
     for name, rows in (("no", SCORES <= 0.5), ("yes", SCORES > 0.5)):

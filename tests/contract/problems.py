@@ -105,8 +105,16 @@ def metrics_that(fits: Callable[[Metric], bool]) -> Any:
 
 
 every_metric = metrics_that(lambda _: True)
-every_shape_name = pytest.mark.parametrize("shape", list(COLUMNS))
-every_shape = pytest.mark.parametrize("problems", PROBLEMS.values(), ids=PROBLEMS)
+# Two columns are read as one, and ten as three: their turn comes with the long forms.
+LONG = ("two_column", "ten")
+
+
+def _marked(shape: str, value: Any) -> Any:
+    return pytest.param(value, id=shape, marks=[pytest.mark.deep] if shape in LONG else [])
+
+
+every_shape_name = pytest.mark.parametrize("shape", [_marked(shape, shape) for shape in COLUMNS])
+every_shape = pytest.mark.parametrize("problems", [_marked(shape, found) for shape, found in PROBLEMS.items()])
 
 
 def value(metric: Metric, problem: Problem, **words: Any) -> float:

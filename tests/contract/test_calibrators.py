@@ -61,7 +61,7 @@ def mapped(calibrator: Calibrator, given: Problem, new: Problem, **words: Any) -
 
 
 calibrators = pytest.mark.parametrize(("name", "options"), every_calibrator())
-shapes = pytest.mark.parametrize("shape", ["binary", "three", "four"])
+shapes = pytest.mark.parametrize("shape", ["binary", pytest.param("three", marks=pytest.mark.deep), "four"])
 tied = pytest.mark.parametrize("tied", [False, True], ids=["smooth", "tied"])
 COLUMNS["four"] = 4
 

@@ -118,8 +118,9 @@ def test_copies_are_the_metric(metric: Metric) -> None:
 
 
 @every_metric
-def test_threads_get_the_same_bits(metric: Metric) -> None:
-    """Eight threads, fifty calls each; half of them share Predictions, whose sorted order and sums are made on demand."""
+def test_threads_get_the_same_bits(metric: Metric, deep: bool) -> None:
+    """Eight threads, many calls each; half of them share Predictions, whose sorted order and sums are made on demand."""
+    calls = 25 if deep else 5
     drawn = {"rng": 0} if "rng" in metric.options else {}
     problem = PROBLEMS["three"][TIED].take(slice(0, 40))
     try:
@@ -127,11 +128,11 @@ def test_threads_get_the_same_bits(metric: Metric) -> None:
     except LensError:
         problem = PROBLEMS["binary"][TIED].take(slice(0, 40))
         wanted = value(metric, problem)
-    shared = [Predictions(problem.y, problem.p, **problem.needed(metric)) for _ in range(25)]
+    shared = [Predictions(problem.y, problem.p, **problem.needed(metric)) for _ in range(calls)]
 
     def work(_: int) -> set[float]:
         found = {metric(predictions, **drawn) for predictions in shared}
-        return found | {value(metric, problem) for _ in range(25)}
+        return found | {value(metric, problem) for _ in range(calls)}
 
     with ThreadPoolExecutor(8) as pool:
         assert set().union(*pool.map(work, range(8))) == {wanted}

@@ -39,21 +39,19 @@ def sample(metric: Metric, seed: int = 3, n: int = 300) -> Predictions:
 
 @every_metric
 def test_the_tests_of_a_metric_are_those_that_assess_takes(metric: Metric) -> None:
-    assert metric.has_test == bool(metric.tests) == (metric.id in OWN_TESTS)
-    assert metric.to_dict()["has_test"] == metric.has_test
     assert metric.to_dict()["tests"] == metric.tests == tuple(OWN_TESTS.get(metric.id, ()))
     rows = sample(metric)
     for method in metric.tests:
         found = cal.assess(rows, metric=metric, method=method, n_resamples=299, rng=0)
         assert (found.method, found.metric) == (method, metric.id)
         assert 0 <= found.pvalue <= 1
-    if not metric.has_test:
+    if not metric.tests:
         with pytest.raises(cal.ArgumentError, match="method"):
             cal.assess(rows, metric=metric, method="normal", rng=0)
 
 
 def test_which_metrics_have_a_test() -> None:
-    having = {m.id for m in cal.catalogue.find(has_test=True)}
+    having = {m.id for m in cal.catalogue.find(tests=True)}
     assert having == set(OWN_TESTS)
     assert {"cce", "ecce_r", "calibration_in_the_large", "fixed_slope_intercept"} <= having
     assert not {"nses", "ece", "brier", "dkde"} & having

@@ -133,7 +133,7 @@ def test_stated_confidence(tmp_path: Path) -> None:
 
 def test_recalibrate_digits(tmp_path: Path) -> None:
     text = run(tmp_path, "recalibrate_digits")
-    assert "chosen on 698 rows" in text
+    assert "selected by cross-validation on 698 rows" in text
     assert figure(r"after - before\s+(-[\d.]+)", text) < 0
     assert not left(tmp_path)
 

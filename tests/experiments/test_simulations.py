@@ -29,6 +29,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return json.loads(out.read_text())
 
 
+@pytest.mark.deep
 def test_everything_is_simulated(small: dict[str, Any]) -> None:
     assert small["complete"]
     size = {row["test"] for row in small["rows"] if row["kind"] == "size"}
@@ -56,6 +57,7 @@ def test_everything_is_simulated(small: dict[str, Any]) -> None:
             assert row["rejected"][-1] <= row["runs"]
 
 
+@pytest.mark.deep
 def test_work_may_be_shared_out_in_any_way(small: dict[str, Any]) -> None:
     """Some of the work, run here and backwards, gives the counts of the two processes."""
     chosen = [
@@ -163,6 +165,7 @@ def test_what_assess_chooses_holds_its_level_as_recorded() -> None:
         assert simulations_page.verdict(row, simulations_plan.TESTS[row["test"]]) != "**outside**", row
 
 
+@pytest.mark.deep
 def test_rows_taken_out_of_the_results_are_run_again(small: dict[str, Any], tmp_path: Path) -> None:
     """Of the tests that share their rows only those that are missing are left to run."""
     out = tmp_path / "part.json"

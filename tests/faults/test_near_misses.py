@@ -95,7 +95,7 @@ LARGE = 2_100_000  # several blocks
 def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The compiled loops are taken, or they are not."""
     monkeypatch.setattr(kernels, "MIN_ENTRIES", request.param)
-    monkeypatch.setattr(kernels, "_cache", {})
+    monkeypatch.setattr(kernels, "loaded", {})
 
 
 def spoiled(row: int, value: float, dtype: Any) -> tuple[Any, Any]:

@@ -118,13 +118,13 @@ def test_top_k_of_many_classes_has_octaves() -> None:
     ("keywords", "error", "text"),
     [
         ({"k": 7}, ArgumentError, "k: must lie between 1 and 6, the number of classes"),
-        ({"k": 0}, ArgumentError, "k: must be a whole number from 1 up"),
+        ({"k": 0}, ArgumentError, "k: must be an integer of at least 1"),
         ({"k": []}, ArgumentError, "k: must lie between 1 and 6"),
         ({"metric": "eece"}, UnknownMetricError, "there is no metric 'eece'"),
         ({"metric": "ece"}, LensError, "keeps the whole vector"),
         ({"lens": "top"}, ArgumentError, "lens: must be one of"),
         ({"baseline": "plain"}, ArgumentError, "baseline: must be one of several models"),
-        ({"topk": 3}, UnknownArgumentError, "topk: is no argument of topk_diagram"),
+        ({"topk": 3}, UnknownArgumentError, "topk: unexpected keyword of topk_diagram"),
     ],
 )
 def test_what_top_k_refuses(keywords: dict[str, Any], error: type[Exception], text: str) -> None:

@@ -148,8 +148,8 @@ def test_renormalised_pictures_say_so() -> None:
     ("keywords", "error", "text"),
     [
         ({"kind": "dots"}, ArgumentError, "kind: must be one of 'arrows', 'points'"),
-        ({"bins": 0}, ArgumentError, "bins: must be a whole number from 1 up"),
-        ({"least": -1}, ArgumentError, "least: must be a number from 0 up"),
+        ({"bins": 0}, ArgumentError, "bins: must be an integer of at least 1"),
+        ({"least": -1}, ArgumentError, "least: must be a non-negative number"),
         ({"least": 1e6}, UndefinedMetricError, "no cell has a weight of 1e\\+06 or more"),
         ({"corners": [0, 1]}, ArgumentError, "corners: must be three different classes"),
         ({"corners": [0, 1, 1]}, ArgumentError, "corners: must be three different classes"),

@@ -252,7 +252,7 @@ def test_gamma_runs_from_coarse_to_fine() -> None:
         ({"over": "binning"}, ArgumentError, "values: are needed for over='binning'"),
         ({"values": []}, ArgumentError, "values: must be the settings of bins"),
         ({"values": 5}, ArgumentError, "values: must be the settings of bins"),
-        ({"over": "fraction", "values": [0, 1]}, ArgumentError, "must lie above 0 and at most at 1"),
+        ({"over": "fraction", "values": [0, 1]}, ArgumentError, "must be in (0, 1]"),
         ({"over": "fraction", "n_resamples": 0}, ArgumentError, "n_resamples: must be a whole number from 2 up"),
         ({"n_resamples": 0}, ArgumentError, "tolerance: 'interval' needs resamples"),
         ({"tolerance": 2}, ArgumentError, "tolerance: must be 'interval' or lie between 0 and 1"),

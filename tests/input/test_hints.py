@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,15 @@ from calibrant.errors import (
     ProbabilitiesAsLogitsWarning,
     ReversedClassesWarning,
 )
+
+
+@contextmanager
+def no_warning() -> Iterator[None]:
+    """Assert that nothing inside warns."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    assert [str(each.message) for each in caught] == []
 
 
 def two(n: int = 501, a: float = 0.5, b: float = 0.5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -58,11 +69,12 @@ def test_one_column_of_probabilities_as_logits() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_logits_that_happen_to_be_small_are_left_alone(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    z = np.clip(rng.normal(0.5, 0.15, 300), 0, 1)  # a model that knows little, at a base rate of 62 %
-    cal.ece((rng.random(300) < 1 / (1 + np.exp(-z))).astype(int), z, input="logit")
-    cal.ece([0, 1, 1], [[0.0, 1.0], [1.0, 0.0], [0.25, 0.75]], input="logit")
-    cal.nll(rng.integers(0, 3, 50), rng.random((50, 3)), input="logit")
+    with no_warning():
+        rng = np.random.default_rng(seed)
+        z = np.clip(rng.normal(0.5, 0.15, 300), 0, 1)  # a model that knows little, at a base rate of 62 %
+        cal.ece((rng.random(300) < 1 / (1 + np.exp(-z))).astype(int), z, input="logit")
+        cal.ece([0, 1, 1], [[0.0, 1.0], [1.0, 0.0], [0.25, 0.75]], input="logit")
+        cal.nll(rng.integers(0, 3, 50), rng.random((50, 3)), input="logit")
 
 
 def test_hard_predictions() -> None:
@@ -98,23 +110,24 @@ def test_reversed_classes() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_data_in_order_are_left_alone(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    for a, b, n in ((0.5, 99.5, 4001), (0.01, 0.01, 501), (5, 5, 2003), (0.5, 0.5, 7), (99.5, 0.5, 333)):
-        y, p = two(n, a, b, seed)  # rare, nearly sure, vague, few, common
-        p = np.clip(p, 1e-9, 1 - 1e-9)
-        cal.ece(y, p)
-        cal.ece(y, np.column_stack([1 - p, p]).astype(np.float32))
-        cal.ece(y, np.clip(p**3, 1e-9, 1 - 1e-9))  # far too low, but in the right order
-    y = (rng.random(400) < 0.2).astype(int)
-    cal.ece(y, np.full(400, 0.6))  # a base rate that has moved: wrong four times in five, not reversed
-    cal.ece(y, np.clip(0.55 + 0.05 * y + rng.normal(0, 0.02, 400), 0, 1))
-    cal.ece(np.ones(200, int), rng.beta(1, 9, 200))  # one class only
-    cal.ece(rng.integers(0, 2, 200), rng.random(200))  # no skill
-    for classes in (3, 10, 100):
-        cal.ece(*several(classes, 803, 0.3, seed))
-        cal.ece(rng.integers(0, classes, 300), rng.dirichlet(np.full(classes, 0.1), 300))
-    cal.ece([0, 1, 0], [1.0, 0.0, 0.0])  # made by hand
-    cal.ece([1, 0, 1] * 20, [1.0, 1.0, 1.0] * 20, input="confidence")
+    with no_warning():
+        rng = np.random.default_rng(seed)
+        for a, b, n in ((0.5, 99.5, 4001), (0.01, 0.01, 501), (5, 5, 2003), (0.5, 0.5, 7), (99.5, 0.5, 333)):
+            y, p = two(n, a, b, seed)  # rare, nearly sure, vague, few, common
+            p = np.clip(p, 1e-9, 1 - 1e-9)
+            cal.ece(y, p)
+            cal.ece(y, np.column_stack([1 - p, p]).astype(np.float32))
+            cal.ece(y, np.clip(p**3, 1e-9, 1 - 1e-9))  # far too low, but in the right order
+        y = (rng.random(400) < 0.2).astype(int)
+        cal.ece(y, np.full(400, 0.6))  # a base rate that has moved: wrong four times in five, not reversed
+        cal.ece(y, np.clip(0.55 + 0.05 * y + rng.normal(0, 0.02, 400), 0, 1))
+        cal.ece(np.ones(200, int), rng.beta(1, 9, 200))  # one class only
+        cal.ece(rng.integers(0, 2, 200), rng.random(200))  # no skill
+        for classes in (3, 10, 100):
+            cal.ece(*several(classes, 803, 0.3, seed))
+            cal.ece(rng.integers(0, classes, 300), rng.dirichlet(np.full(classes, 0.1), 300))
+        cal.ece([0, 1, 0], [1.0, 0.0, 0.0])  # made by hand
+        cal.ece([1, 0, 1] * 20, [1.0, 1.0, 1.0] * 20, input="confidence")
 
 
 @pytest.mark.parametrize("metric", ["cox_slope", "cox_intercept", "sbct", "ls_ece", "fott_platt", "fott_beta"])
@@ -187,22 +200,24 @@ def test_float32_scores_on_the_edges(dtype: Any) -> None:
 
 
 def test_edges_that_float32_holds_and_scores_that_do_not_lie_on_them() -> None:
-    rng = np.random.default_rng(1)
-    p = rng.random(5000).astype(np.float32)
-    y = (rng.random(5000) < p).astype(int)
-    cal.ece(y, p)
-    cal.ece_em(y, np.round(p, 1))  # cut by rank
-    quarters = rng.choice([0.25, 0.5, 0.75], 500).astype(np.float32)
-    cal.ece((rng.random(500) < quarters).astype(int), quarters, bins=4)
-    cal.ece(y, np.round(p.astype(np.float64), 1), bins=10)  # doubles are what they are
+    with no_warning():
+        rng = np.random.default_rng(1)
+        p = rng.random(5000).astype(np.float32)
+        y = (rng.random(5000) < p).astype(int)
+        cal.ece(y, p)
+        cal.ece_em(y, np.round(p, 1))  # cut by rank
+        quarters = rng.choice([0.25, 0.5, 0.75], 500).astype(np.float32)
+        cal.ece((rng.random(500) < quarters).astype(int), quarters, bins=4)
+        cal.ece(y, np.round(p.astype(np.float64), 1), bins=10)  # doubles are what they are
 
 
 def test_the_library_does_not_warn_of_what_it_made_itself() -> None:
-    _, p = two(400, 2, 2)
-    with pytest.raises(cal.UndefinedMetricError):  # the reference is a sure forecast
-        cal.skill_score(np.ones(40, int), p[:40])
-    order = np.argsort(p)
-    cal.recalibrate((np.arange(400) > 200).astype(int), p[order], method="isotonic", rng=0)
+    with no_warning():
+        _, p = two(400, 2, 2)
+        with pytest.raises(cal.UndefinedMetricError):  # the reference is a sure forecast
+            cal.skill_score(np.ones(40, int), p[:40])
+        order = np.argsort(p)
+        cal.recalibrate((np.arange(400) > 200).astype(int), p[order], method="isotonic", rng=0)
 
 
 def test_every_hint_is_a_warning_of_calibrant() -> None:

@@ -62,7 +62,7 @@ def test_names_of_the_literature_find_their_metric(name: str, id: str) -> None:
 def test_an_id_wins_over_an_alias() -> None:
     # "MCE" is an alias of two metrics, "mce" the id of one of them.
     assert catalogue["mce"] is cal.mce
-    with pytest.raises(cal.AmbiguousMetricError, match=r"ce_p \(Kumar.*mce \(Naeini"):
+    with pytest.raises(cal.AmbiguousMetricError, match=r"rmsce \(Kumar.*mce \(Naeini"):
         catalogue["MCE"]
     assert "MCE" not in catalogue
 
@@ -277,11 +277,13 @@ class TestEveryEntry:
         assert list(signature.parameters)[:2] == ["y_true", "y_prob"]
         for word in m.options:
             assert signature.parameters[word].default == m.options[word]
-            explained = (m.__doc__ or "").split(f"{word} : default")[1].split("\n")[1]
-            assert explained.strip()
+            explained = (m.__doc__ or "").split(f"\n{word} : ")[1].split("\n")
+            assert explained[0].endswith("optional" if m.options[word] is None else f"default {m.options[word]!r}")
+            assert explained[1].strip()
         for section in ("Parameters", "Returns", "References", "Examples"):
             assert f"\n{section}\n{'-' * len(section)}\n" in (m.__doc__ or "")
-        assert (m.__doc__ or "").startswith(m.summary)
+        assert (m.__doc__ or "").startswith(f"{m.id}(y_true, y_prob=None, *, ")
+        assert f"\n\n{m.summary}\n\n" in (m.__doc__ or "")
 
     def test_survives_pickling_and_copying(self, m: Metric) -> None:
         assert pickle.loads(pickle.dumps(m)) is m
@@ -403,7 +405,7 @@ def test_a_call_takes_a_short_path(monkeypatch: pytest.MonkeyPatch) -> None:
             files.add(frame.f_code.co_filename)
             calls.append(frame.f_code.co_name)
 
-    monkeypatch.setattr(kernels, "_cache", {})  # as in a process that has not loaded numba
+    monkeypatch.setattr(kernels, "loaded", {})  # as in a process that has not loaded numba
     cal.ece(y, p)
     before = sys.getprofile()
     sys.setprofile(note)

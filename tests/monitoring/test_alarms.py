@@ -91,8 +91,16 @@ def test_an_open_change_counts_once_in_words_and_groups(tmp_path: Path) -> None:
     assert render_timeline(status).count("change of calibration, all rows") == 1
 
 
-@pytest.mark.parametrize("scores", [(0.3, 0.7), (0.02, 0.02), (0.97, 0.97)])
-@pytest.mark.parametrize("n", [40, 5000])
+@pytest.mark.parametrize(
+    ("scores", "n"),
+    [
+        ((0.3, 0.7), 40),
+        pytest.param((0.02, 0.02), 40, marks=pytest.mark.deep),
+        pytest.param((0.97, 0.97), 40, marks=pytest.mark.deep),
+        *(((each, each), 5000) for each in (0.02, 0.97)),
+        ((0.3, 0.7), 5000),
+    ],
+)
 def test_what_goes_on(scores: tuple[float, float], n: int, deep: bool) -> None:
     rng = np.random.default_rng(n)
     p = rng.choice(scores, n)

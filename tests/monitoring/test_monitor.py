@@ -517,7 +517,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
         ({"rows": 10}, "every: and rows are two ways to cut windows; give either every='1d' or rows=1000"),
         ({"every": "1 month"}, "every: must be a whole number above 0"),
         ({"alpha": 2}, "alpha"),
-        ({"mature": 0}, "mature: must lie above 0 and not above 1; got 0"),
+        ({"mature": 0}, "mature: must be in (0, 1]; got 0"),
         ({"missing": "negative"}, "missing: 'negative' needs a horizon"),
         ({"missing": "maybe"}, "missing: must be 'ignore' or 'negative'"),
         ({"horizon": 3}, "horizon: must be a whole number above 0"),

@@ -48,10 +48,6 @@ def ece_any(labels, probs, *, norm=1, **options):
     return rooted(over_bins(power, labels, probs, how, default=norm_default(norm), **options), norm)
 
 
-def ece_fott(labels, probs, **options):
-    return ece_any(labels, probs, **{"binning": "equal_mass", **options})
-
-
 def ece_sweep(labels, probs, **options):
     return ece_any(labels, probs, **{"binning": "equal_mass", "bins": "sweep", **options})
 

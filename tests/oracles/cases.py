@@ -247,8 +247,7 @@ def _gece(number: int, rng: np.random.Generator) -> dict[str, Any]:
 
 OPTIONS = {
     "ece": _with_norm,
-    "ce_p": _with_norm,
-    "rmsce": _scalar,
+    "rmsce": _with_norm,
     "mce": _mce,
     "ece_em": _equal_mass,
     "cwce": _classwise,

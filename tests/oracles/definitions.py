@@ -242,10 +242,6 @@ def ece(labels, probs, *, norm=1, combine=None, **options):
     return root(over_questions(power, labels, probs, combine_by=combine_by, **rest), norm)
 
 
-def ce_p(labels, probs, **options):
-    return ece(labels, probs, **{"norm": 2, **options})
-
-
 def rmsce(labels, probs, **options):
     return ece(labels, probs, **{"norm": 2, **options})
 

@@ -108,7 +108,7 @@ VALUES: list[tuple[str, str, dict[str, Any], str]] = [
     ("ece_lb", "T2", {"bins": 5}, "0.15"),
     ("ece_lb", "T2", {"bins": 5, "norm": 2}, "0.1802775638"),
     ("ece_lb", "T1", {"bins": 2}, "0.2"),
-    ("ece_fott", "T2", {"bins": 5}, "0.14"),
+    ("ece_em", "T2", {"bins": 5}, "0.14"),
     ("rice", "T1", {"width": 1}, "0.215"),
     ("rice", "T1", {"width": 0.5}, "0.23"),
     ("rice", "T1", {"width": 0.25}, "0.25"),

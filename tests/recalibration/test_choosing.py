@@ -71,7 +71,7 @@ def test_a_rising_ece_is_explained() -> None:
     plain = Candidate("none", 0.5, 0, 0, 0, 0.02)
     assert "ece rose from 0.02" in _note(Candidate("temperature", 0.4, 0.1, 0.05, 0.15, 0.03), plain)
     assert _note(Candidate("temperature", 0.4, 0.1, 0.05, 0.15, 0.01), plain) == ""
-    assert "may be chance" in _note(Candidate("temperature", 0.49, 0.01, -0.05, 0.15, 0.01), plain)
+    assert "not statistically significant" in _note(Candidate("temperature", 0.49, 0.01, -0.05, 0.15, 0.01), plain)
 
 
 def test_maps_that_cannot_be_fitted_say_why() -> None:
@@ -137,7 +137,7 @@ def test_a_map_at_its_bound_is_passed_over_for_one_that_is_not() -> None:
         by_name["temperature"].note
         == "every label has the largest logit of its row, so the best temperature is 0; 0.001 is used"
     )
-    assert "temperature was passed over in spite of its lower loss (every label has" in found.note
+    assert "temperature has a lower loss but was not selected (every label has" in found.note
     between = found.calibrator.predict_proba([0.3, 0.45, 0.55, 0.7])[:, 1]
     assert ((between > 0.02) & (between < 0.98)).all()
     assert "0.001 is used" in repr(found)
@@ -151,7 +151,7 @@ def test_a_map_at_its_bound_is_chosen_where_nothing_else_helps_and_says_so() -> 
         found = cal.recalibrate(y, p, method="temperature")
     assert found.method == "temperature"
     assert found.note.startswith("every label has the largest logit of its row")
-    assert "passed over" not in found.note
+    assert "not selected" not in found.note
     rng = np.random.default_rng(0)
     unseen = np.where(np.arange(400) < 200, 0, 1)
     probs = np.column_stack([np.where(unseen == 0, 0.4, 0.3), np.where(unseen == 1, 0.4, 0.3), np.full(400, 0.3)])
@@ -244,12 +244,14 @@ def test_labels_without_probability_are_told() -> None:
     p = np.where(wrong, 1 - y, y).astype(float)
     found = cal.recalibrate(y, p)
     assert cal.nll(y, p) == np.inf
-    assert found.candidates[0].note == "85 labels had probability 0: the nll is infinite and counted here as of 1e-12"
-    assert "none: 85 labels had probability 0" in found.note
+    assert (
+        found.candidates[0].note == "85 labels had predicted probability 0: the nll is infinite and computed with 1e-12"
+    )
+    assert "none: 85 labels had predicted probability 0" in found.note
     assert "85" not in cal.recalibrate(y, p, loss="brier").note
     mild, event = np.full(800, 0.3), int(np.argmax(y))
     for value, said in (
-        (0.0, "1 label had probability 0:"),
+        (0.0, "1 label had predicted probability 0:"),
         (1e-15, "1 label had less probability than 1e-12, as which"),
     ):
         mild[event] = value
@@ -371,7 +373,7 @@ def test_what_is_not_looked_at_is_refused() -> None:
         cal.recalibrate(y, p, groups=y)
     with pytest.raises(cal.ArgumentError, match="features"):
         cal.recalibrate(y, p, features=p[:, None])
-    with pytest.raises(cal.UnknownArgumentError, match=r"random_state: .*here it is rng"):
+    with pytest.raises(cal.UnknownArgumentError, match=r"random_state: .*use rng"):
         cal.recalibrate(y, p, random_state=1)
     with pytest.raises(cal.UnknownArgumentError, match=r"cv: .*folds"):
         cal.recalibrate(y, p, cv=3)

@@ -215,7 +215,7 @@ save(maps[1], path)
 def test_a_kill_leaves_the_old_file_or_the_new(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     path = tmp_path / "map.json"
     size = save(cal.KernelCalibration(bandwidth=0.05).fit(BINARY.y_prob, BINARY.y_true), path).stat().st_size
-    for seed in range(200 if request.config.getoption("--deep") else 20):
+    for seed in range(200 if request.config.getoption("--deep") else 8):
         kill_while_writing(WRITER, "save(maps[turn % 2], path)", str(path), size, seed)
         found = load(path)
         assert isinstance(found, cal.KernelCalibration)
@@ -305,4 +305,4 @@ def test_the_map_of_every_group_is_looked_at(tmp_path: Path) -> None:
         each.predict_proba(NEW[2], np.arange(60) % 3).tobytes()
     )
     with pytest.raises(cal.FileError, match="no valid map"):
-        load(changed(path, lambda d: d["content"]["fitted"]["maps_"]["tuple"].__setitem__(2, True)))
+        load(changed(path, lambda d: d["content"]["fitted"]["calibrators_"]["tuple"].__setitem__(2, True)))

@@ -286,7 +286,7 @@ def test_logits_are_read(calibrator):
     score, labels = data(2)
     z = np.log(score / (1 - score))
     plain = applied(fitted(fresh(calibrator), score, labels), score)
-    name = "map__input" if isinstance(calibrator, GroupCalibration) else "input"
+    name = "calibrator__input" if isinstance(calibrator, GroupCalibration) else "input"
     of_logits = copy.deepcopy(calibrator).set_params(**{name: "logit"})
     assert applied(fitted(of_logits, z, labels), z) == pytest.approx(plain, abs=1e-5)
 

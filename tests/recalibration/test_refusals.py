@@ -187,6 +187,6 @@ def test_the_spline_names_its_rows() -> None:
 
 def test_a_prior_estimate_reads_as_a_test_against_no_shift() -> None:
     found = cal.prior_shift_em(P2, 0.5)
-    assert "; against no shift: likelihood ratio" in repr(found)
+    assert "; test of no shift: likelihood ratio" in repr(found)
     with pytest.raises(cal.ShapeError, match=r"^probs: is empty"):
         cal.prior_shift_em([], 0.5)

@@ -277,7 +277,7 @@ def filled(table: Any, sizes: list[int], monkeypatch: pytest.MonkeyPatch, **word
         "classes": single["classes"],
         "lenses": single["lenses"],
         "scores": True,
-        "words": words,
+        "keywords": words,
     }
     chosen = table.select([name for _, name in columns.roles])
     rows: list[Any] = []
@@ -541,7 +541,7 @@ def test_rows_without_a_score_stay_without(spark: Any, calibrators: dict[str, An
 
 def test_wrong_maps(spark: Any, binary: Any, calibrators: dict[str, Any], tmp_path: Path) -> None:
     df = frame(spark, binary, [ROWS])
-    with pytest.raises(InputTypeError, match="map: must be a fitted map or the path of a saved one; got int"):
+    with pytest.raises(InputTypeError, match="calibrator: must be a fitted calibrator or the path of a saved one; got int"):
         cs.apply(3, df, prob="p")
     with pytest.raises(NotFittedError, match="PlattScaling: is not fitted yet"):
         cs.apply(cal.PlattScaling(), df, prob="p")

@@ -608,8 +608,8 @@ def test_a_map_is_measured_and_its_own_rows_are_noticed() -> None:
     found = ct.evaluate(other, calibrator=module.to(DEVICE))
     wanted = compact(other.logits / module.temperature, other.labels)
     assert found["nll"] == pytest.approx(wanted["nll"], abs=1e-6)
-    assert ct.evaluate(other, calibrator=module.to_map())["nll"] == pytest.approx(wanted["nll"], abs=1e-6)
-    for calibrator in (module, module.to_map()):
+    assert ct.evaluate(other, calibrator=module.to_calibrator())["nll"] == pytest.approx(wanted["nll"], abs=1e-6)
+    for calibrator in (module, module.to_calibrator()):
         with pytest.warns(InSampleWarning, match="fitted on these very rows"):
             ct.evaluate(kept, calibrator=calibrator)
 
@@ -650,7 +650,7 @@ def test_a_map_of_probabilities_is_measured_too() -> None:
     kept = ct.collect(nn.Identity(), [(x, torch.where(torch.arange(200) % 2 == 0, y, x.argmax(dim=1)))])
     calibrator = cal.VectorScaling().fit(torch.softmax(x[:100].double(), 1).numpy(), kept.labels[:100].numpy())
     other = ct.Collected(kept.logits[100:].double(), kept.labels[100:])
-    module = ct.CalibratorModule.from_map(calibrator, dtype=torch.float64)
+    module = ct.CalibratorModule.from_calibrator(calibrator, dtype=torch.float64)
     assert ct.evaluate(other, calibrator=calibrator)["nll"] == pytest.approx(
         ct.evaluate(other, calibrator=module)["nll"], abs=1e-10
     )

@@ -344,7 +344,7 @@ def test_every_loss_has_both_forms_and_says_what_matters() -> None:
     }
     for name in functions:
         text = " ".join(loss_of(name).__doc__.split())
-        for part in ("It costs", "References", "Examples", "reduction"):
+        for part in ("The cost is", "References", "Examples", "reduction"):
             assert part in text, (name, part)
         assert "help" in text, name
 

@@ -102,31 +102,36 @@ def test_a_position_in_an_image_is_told() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "kind", "message"),
     [
-        ("label_smoothing_loss", {"smoothing": 1.5}, ArgumentError, "smoothing: must be a number from 0 up, at most 1"),
+        (
+            "label_smoothing_loss",
+            {"smoothing": 1.5},
+            ArgumentError,
+            "smoothing: must be a non-negative number, at most 1",
+        ),
         ("label_smoothing_loss", {"smoothing": 1, "spread": "others"}, ArgumentError, "leave the true class"),
         ("label_smoothing_loss", {"spread": "some"}, ArgumentError, "spread: must be"),
-        ("margin_label_smoothing_loss", {"margin": -1}, ArgumentError, "margin: must be a number from 0 up; got -1"),
+        ("margin_label_smoothing_loss", {"margin": -1}, ArgumentError, "margin: must be a non-negative number; got -1"),
         ("margin_label_smoothing_loss", {"over_classes": "max"}, ArgumentError, "over_classes"),
-        ("focal_loss", {"gamma": -1}, ArgumentError, "gamma: must be a number from 0 up; got -1"),
+        ("focal_loss", {"gamma": -1}, ArgumentError, "gamma: must be a non-negative number; got -1"),
         ("focal_loss", {"gamma": "2"}, ArgumentError, "gamma: must be a number"),
         ("focal_loss", {"gamma": True}, ArgumentError, "gamma: must be a number"),
         ("focal_loss", {"gamma": 10**400}, ArgumentError, "gamma: must be a number"),
         ("focal_loss", {"ignore_index": True}, ArgumentError, "ignore_index: must be a whole number"),
         ("focal_loss", {"ignore_index": 2**70}, ArgumentError, "ignore_index: must be a whole number of 64 bits"),
-        ("flsd_loss", {"cut": 2}, ArgumentError, "cut: must be a number from 0 up, at most 1"),
+        ("flsd_loss", {"cut": 2}, ArgumentError, "cut: must be a non-negative number, at most 1"),
         ("dual_focal_loss", {"gamma": float("nan")}, ArgumentError, "gamma"),
         ("confidence_penalty_loss", {"beta": -0.1}, ArgumentError, "beta"),
-        ("logit_norm_loss", {"temperature": 0}, ArgumentError, "temperature: must be a number above 0; got 0"),
+        ("logit_norm_loss", {"temperature": 0}, ArgumentError, "temperature: must be a positive number; got 0"),
         ("max_ent_loss", {"constraint": "median"}, ArgumentError, "constraint: must be"),
         ("max_ent_loss", {"class_share": [0.5, 0.6]}, ArgumentError, "class_share: must be"),
         ("max_ent_loss", {"class_share": 0.5}, ArgumentError, "class_share: must be"),
-        ("mmce_loss", {"bandwidth": 0}, ArgumentError, "bandwidth: must be a number above 0"),
+        ("mmce_loss", {"bandwidth": 0}, ArgumentError, "bandwidth: must be a positive number"),
         ("mmce_loss", {"lens": "canonical"}, LensError, "lens: must be"),
         ("weighted_mmce_loss", {"normalisation": "both"}, ArgumentError, "normalisation"),
         ("dca_loss", {"lens": "rank:2"}, LensError, "lens: must be"),
         ("ecd_loss", {"form": "square"}, ArgumentError, "form: must be"),
         ("ecd_loss", {"multiclass": "top"}, ArgumentError, "multiclass: must be"),
-        ("soft_binned_ece_loss", {"bins": 0}, ArgumentError, "bins: must be a whole number from 1 up"),
+        ("soft_binned_ece_loss", {"bins": 0}, ArgumentError, "bins: must be an integer of at least 1"),
         ("soft_binned_ece_loss", {"norm": float("inf")}, ArgumentError, "norm: must be a number from 1 up"),
         ("soft_binned_ece_loss", {"form": "hard"}, ArgumentError, "form: must be"),
         ("dece_loss", {"bin_temperature": -1}, ArgumentError, "bin_temperature"),
@@ -209,7 +214,7 @@ def test_mixing_tells_wrong_input() -> None:
         losses.mixup(rows, y[:2])
     with pytest.raises(ShapeError, match=r"input: must have shape \(N, \.\.\., height, width\); got \(3, 3\)"):
         losses.cutmix(rows, y)
-    with pytest.raises(ArgumentError, match="alpha: must be a number above 0"):
+    with pytest.raises(ArgumentError, match="alpha: must be a positive number"):
         losses.mixup(rows, y, alpha=0)
     with pytest.raises(ArgumentError, match="rng: must be"):
         losses.mixup(rows, y, rng="seed")

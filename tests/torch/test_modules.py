@@ -81,16 +81,16 @@ def test_a_map_becomes_a_module_and_comes_back(kind: Any, module_of: Any, k: int
     softmax = torch.softmax(torch.as_tensor(logits), 1).numpy(), torch.softmax(torch.as_tensor(fresh), 1).numpy()
     known, asked = (logits, fresh) if given == "logit" else softmax
     calibrator = kind(input=given).fit(known, labels)
-    wide = ct.CalibratorModule.from_map(calibrator, dtype=torch.float64, device=DEVICE)
+    wide = ct.CalibratorModule.from_calibrator(calibrator, dtype=torch.float64, device=DEVICE)
     assert type(wide) is type(module_of(k))
     found, expected = probabilities(wide, tensors(fresh, labels)[0]), calibrator.predict_proba(asked)
     # Of probabilities that are all but 1, arrays hold 1 - p to fewer digits than logits do.
     exact = softmax[1].min(axis=1) > 1e-4 if isinstance(wide, ct.BetaModule) else np.ones(len(fresh), bool)
     assert found[exact] == pytest.approx(expected[exact], abs=1e-12)
     assert found == pytest.approx(expected, abs=1e-9)
-    single = type(wide).from_map(calibrator, device=DEVICE)
+    single = type(wide).from_calibrator(calibrator, device=DEVICE)
     assert probabilities(single, tensors(fresh, labels, torch.float32)[0]) == pytest.approx(expected, abs=1e-6)
-    back = wide.to_map()
+    back = wide.to_calibrator()
     assert type(back) is type(calibrator)
     assert back.get_params() == calibrator.get_params()
     assert back.predict_proba(asked) == pytest.approx(expected, abs=1e-12)
@@ -155,7 +155,7 @@ def test_the_state_is_kept(kind: Any, module_of: Any) -> None:
     assert torch.equal(other(logits), module(logits))
     # Without the record of its rows a map cannot warn, but it gives the same.
     expected = probabilities(module, logits)
-    assert other.to_map().predict_proba(logits.cpu().numpy()) == pytest.approx(expected, abs=1e-6)
+    assert other.to_calibrator().predict_proba(logits.cpu().numpy()) == pytest.approx(expected, abs=1e-6)
 
 
 @pairs
@@ -339,11 +339,11 @@ def test_mixed_precision_around_a_matrix() -> None:
 def test_a_map_made_with_torch_is_saved_and_used_without(tmp_path: Path) -> None:
     logits, labels = drawn(n=200)
     module = ct.VectorModule(4).fit(*tensors(logits, labels))
-    cal.save(module.to_map(), tmp_path / "map.json")
+    cal.save(module.to_calibrator(), tmp_path / "map.json")
     loaded = cal.load(tmp_path / "map.json")
     fresh, _ = drawn(n=50, seed=1)
     assert loaded.predict_proba(fresh) == pytest.approx(probabilities(module, tensors(fresh, labels)[0]), abs=1e-6)
-    assert ct.VectorModule.from_map(loaded, device=DEVICE).weight.tolist() == module.weight.tolist()
+    assert ct.VectorModule.from_calibrator(loaded, device=DEVICE).weight.tolist() == module.weight.tolist()
 
 
 # Order preserving.
@@ -454,7 +454,7 @@ def test_a_calibrated_module_is_the_map_of_the_model() -> None:
     with pytest.raises(ArgumentError, match="output: must say which is meant: the model gave 2 outputs"):
         ct.CalibratedModule(model, scaled)(x)
     with pytest.raises(
-        InputTypeError, match=r"calibrator: must be a torch module; got TemperatureScaling; CalibratorModule.from_map"
+        InputTypeError, match=r"calibrator: must be a torch module; got TemperatureScaling; CalibratorModule.from_calibrator"
     ):
         ct.CalibratedModule(model, cal.TemperatureScaling())  # type: ignore[arg-type]
     with pytest.raises(InputTypeError, match="model: must be a torch module; got function; write a function as"):
@@ -514,22 +514,22 @@ def test_what_is_no_module_or_no_map_is_named() -> None:
         ct.VectorModule(1)
     with pytest.raises(ArgumentError, match="input: must be 'prob' or 'logit'"):
         ct.VectorModule(3, input="logits")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="temperature: must be a finite number above 0"):
+    with pytest.raises(ArgumentError, match="temperature: must be a positive finite number"):
         ct.TemperatureModule(temperature=0)
     with pytest.raises(ArgumentError, match="off_diagonal"):
         ct.MatrixModule(3, off_diagonal=-1)
     with pytest.raises(NotFittedError, match="TemperatureScaling: is not fitted yet"):
-        ct.CalibratorModule.from_map(cal.TemperatureScaling())
+        ct.CalibratorModule.from_calibrator(cal.TemperatureScaling())
     with pytest.raises(InputTypeError, match=r"must be one of BetaCalibration.*got IsotonicCalibration"):
-        ct.CalibratorModule.from_map(cal.IsotonicCalibration())
+        ct.CalibratorModule.from_calibrator(cal.IsotonicCalibration())
     with pytest.raises(InputTypeError, match="must be one of VectorScaling; got TemperatureScaling"):
-        ct.VectorModule.from_map(cal.TemperatureScaling())
+        ct.VectorModule.from_calibrator(cal.TemperatureScaling())
     with pytest.raises(ArgumentError, match="n_classes: is not known yet"):
-        ct.TemperatureModule().to_map()
+        ct.TemperatureModule().to_calibrator()
     logits, labels = drawn(n=100)
     pooled = cal.BetaCalibration(input="logit", multiclass="pooled").fit(logits, labels)
     with pytest.raises(ArgumentError, match="one_vs_rest only"):
-        ct.CalibratorModule.from_map(pooled)
+        ct.CalibratorModule.from_calibrator(pooled)
 
 
 @pytest.mark.parametrize(("kind", "module_of"), [pair[1:] for pair in PAIRS], ids=[pair[0] for pair in PAIRS])

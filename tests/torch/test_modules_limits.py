@@ -70,7 +70,7 @@ def test_flat_pieces_do_not_change_the_predicted_class_in_single_precision(seed:
     top = asked.topk(2, dim=1).values
     assert float((top[:, 0] - top[:, 1])[moved].sum()) < 1e-3
     assert float(moved.double().mean()) < 1e-3
-    calibrator = module.to_map()
+    calibrator = module.to_calibrator()
     assert (calibrator.predict(asked.cpu().numpy()) == asked.argmax(dim=1).cpu().numpy()).all()
 
 
@@ -128,7 +128,7 @@ def test_a_class_ruled_out_is_read_as_the_map_reads_it(kind: Any, k: int) -> Non
     calibrator = quietly(lambda: kind(input="logit").fit(logits, labels))
     asked = np.array([[1.0, 2.0, -np.inf], [-np.inf, 40.0, -np.inf], [0.5, -np.inf, 0.25]])[:, -k:]
     asked = asked[np.isfinite(asked).any(axis=1)]
-    module = ct.CalibratorModule.from_map(calibrator, dtype=torch.float64, device=DEVICE)
+    module = ct.CalibratorModule.from_calibrator(calibrator, dtype=torch.float64, device=DEVICE)
     with torch.no_grad():
         found = module.predict_proba(tensor(asked)).cpu().numpy()
     assert found == pytest.approx(calibrator.predict_proba(asked), abs=1e-12)
@@ -155,7 +155,7 @@ def test_the_bias_is_that_of_the_scale_in_use(which: str) -> None:
     labels = (-0.3 * away + rng.gumbel(size=away.shape)).argmax(axis=1)
     fit = {
         "calibrator": lambda: cal.BiasCorrectedTemperature(input="logit").fit(logits, labels),
-        "module": lambda: ct.BiasCorrectedTemperatureModule(3).double().fit(tensor(logits), labels).to_map(),
+        "module": lambda: ct.BiasCorrectedTemperatureModule(3).double().fit(tensor(logits), labels).to_calibrator(),
     }[which]
     with pytest.warns(CalibrantWarning, match=r"say less than nothing about the labels.*1000 is used"):
         fitted = fit()
@@ -215,7 +215,7 @@ def test_large_margins_are_read_as_the_map_reads_them(kind: Any) -> None:
     labels = (rng.random(400) < rate).astype(np.int64)
     calibrator = kind(input="logit").fit(logits, labels)
     assert calibrator.scale_ > 1
-    made = ct.CalibratorModule.from_map(calibrator, dtype=torch.float64, device=DEVICE)
+    made = ct.CalibratorModule.from_calibrator(calibrator, dtype=torch.float64, device=DEVICE)
     fitted = type(made)(2).double().fit(tensor(logits), labels)
     other = type(made)(2).double().to(DEVICE)
     other.load_state_dict(fitted.state_dict())
@@ -225,7 +225,7 @@ def test_large_margins_are_read_as_the_map_reads_them(kind: Any) -> None:
         with torch.no_grad():
             found = module.predict_proba(tensor(asked)).cpu().numpy()
         assert found == pytest.approx(calibrator.predict_proba(asked), abs=1e-9)
-        assert module.to_map().predict_proba(asked) == pytest.approx(found, abs=1e-12)
+        assert module.to_calibrator().predict_proba(asked) == pytest.approx(found, abs=1e-12)
 
 
 # Classes without rows, and names of classes.
@@ -256,12 +256,12 @@ def test_what_a_map_knows_comes_back_with_it() -> None:
     logits, labels = noise(0, n=60)
     names = np.array(["ash", "birch", "cedar"])
     calibrator = quietly(lambda: cal.TemperatureScaling(input="logit", objective="brier").fit(logits, names[labels]))
-    module = ct.CalibratorModule.from_map(calibrator, dtype=torch.float64)
-    back = module.to_map()
+    module = ct.CalibratorModule.from_calibrator(calibrator, dtype=torch.float64)
+    back = module.to_calibrator()
     assert back.get_params() == calibrator.get_params()
     assert back.predict(logits[:9]).tolist() == calibrator.predict(logits[:9]).tolist()
     assert set(back.predict(logits)) == set(names)
-    again = quietly(lambda: module.fit(torch.as_tensor(logits), labels)).to_map()  # a fit of its own, to class numbers
+    again = quietly(lambda: module.fit(torch.as_tensor(logits), labels)).to_calibrator()  # a fit of its own, to class numbers
     assert again.objective == "nll"
     assert again.classes_.tolist() == [0, 1, 2]
 
@@ -333,5 +333,5 @@ def test_labels_of_answers_are_checked() -> None:
 def test_numbers_of_numpy_are_numbers() -> None:
     assert ct.TemperatureModule(temperature=np.float32(2)).temperature == pytest.approx(2)
     assert ct.MatrixModule(3, off_diagonal=np.float32(0.5)).off_diagonal == 0.5
-    with pytest.raises(ArgumentError, match="temperature: must be a finite number above 0; got True"):
+    with pytest.raises(ArgumentError, match="temperature: must be a positive finite number; got True"):
         ct.TemperatureModule(temperature=True)

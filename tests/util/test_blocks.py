@@ -115,7 +115,7 @@ def test_broken_numba_is_said_once() -> None:
 def test_loops_write_nowhere_else_when_arrays_change_behind_their_back(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba")
     monkeypatch.setattr(kernels, "MIN_ENTRIES", 0)
-    monkeypatch.setattr(kernels, "_cache", {})
+    monkeypatch.setattr(kernels, "loaded", {})
     for probs in (np.full(9000, 0.5), np.full(9000, 0.5, np.float32), np.full((9000, 4), 0.25, np.float32)):
         labels = np.zeros(9000, np.int64)
         checked = cal.Predictions(labels, probs)

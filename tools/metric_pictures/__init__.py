@@ -201,7 +201,6 @@ _OWN = {
     "cwce": "classes",
     "dkde": "triangle",
     "eci": "triangle",
-    "ece_fott": "bars",
     "fece": "groups",
     "fott_em": "bars",
     "fott_ew": "bars",

@@ -354,7 +354,9 @@ def logistic_curve(groups: Groups, knots: int | None) -> Floats:
     design = design[:, size > 1e-10 * size[0]] / np.sqrt(groups.weight)[:, None]
     rate = float(np.average(groups.rate, weights=groups.weight))
     if not LEAST < rate < 1 - LEAST:
-        raise UndefinedMetricError("smoother", "only one outcome occurs, so no logistic curve fits", "use 'loess'")
+        raise UndefinedMetricError(
+            "smoother", "a logistic curve cannot be fitted: all outcomes are equal", "use 'loess'"
+        )
     constant = np.full(len(score), math.log(rate / (1 - rate)))
     eta, deviance = constant, math.inf
     step = np.zeros(len(score))
@@ -374,4 +376,6 @@ def logistic_curve(groups: Groups, knots: int | None) -> Floats:
         eta = eta + step
         if np.abs(step).max() < 1e-9:
             return np.asarray(np.exp(-np.logaddexp(0, -eta)))
-    raise UndefinedMetricError("smoother", "the outcomes are separated, so no logistic curve fits", "use 'loess'")
+    raise UndefinedMetricError(
+        "smoother", "a logistic curve cannot be fitted: the outcomes are separated", "use 'loess'"
+    )

@@ -203,7 +203,7 @@ def _orthogonal(columns: Floats, weight: Floats) -> tuple[Floats, Floats]:
     length = np.sqrt(np.square(triangle).sum(axis=0))
     if len(columns) < columns.shape[1] or (np.abs(np.diag(triangle)) <= SAME_COLUMN * length).any():
         raise UndefinedMetricError(
-            "y_prob", "the scores hardly differ, so that no slope can be told from them", "look at the mean instead"
+            "y_prob", "the scores are nearly constant, so the slope is not identified", "compare the means instead"
         )
     back = np.linalg.inv(triangle) * math.sqrt(float(weight.sum()))
     # Not `@`: for so few columns the threads of the linear algebra library wait for each other longer than they work.

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
+from ..errors import ArgumentError, Drop, UndefinedMetricError, WeightsNotSupportedError
 from ..inference.resampling import generator
 from ..util.checks import check_choice
 from ..views.keywords import documents_keywords
@@ -143,7 +143,7 @@ def e_aurc(
     if reference == "exact":
         return area_of(judged, "e_aurc")
     if not judged.counts_errors:
-        raise ArgumentError("reference", "'asymptotic' is for errors, not for other losses", "use 'exact'")
+        raise ArgumentError("reference", "'asymptotic' is defined for classification errors only", "use 'exact'")
     rate = float(judged.steps.lost[-1]) / judged.total
     return area_of(judged, "aurc") - (1.0 if rate == 1 else rate + (1 - rate) * math.log1p(-rate))
 
@@ -336,10 +336,12 @@ def _aurc(steps: Steps, rule: str) -> float:
 
 def _aurc_in_row_order(judged: Judged) -> float:
     if judged.weight_kind != "unit":
-        raise WeightsNotSupportedError("sample_weight", "rule='torch_uncertainty' takes rows one by one", "drop them")
+        raise WeightsNotSupportedError(
+            "sample_weight", "the rule 'torch_uncertainty' does not support weights", Drop("sample_weight")
+        )
     n = len(judged.loss)
     if n < 2:
-        raise UndefinedMetricError("aurc", "rule='torch_uncertainty' needs two rows")
+        raise UndefinedMetricError("aurc", "the rule 'torch_uncertainty' requires two rows")
     risk = np.cumsum(judged.loss[np.argsort(-judged.confidence, kind="stable")]) / np.arange(1, n + 1)
     return float((risk[1:] + risk[:-1]).sum()) / 2 / (n - 1)
 

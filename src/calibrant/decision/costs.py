@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import Argument, ArgumentError, ShapeError
 from ..input.convert import column, is_number, numbers
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
@@ -214,7 +214,7 @@ def expected_cost(
     check_keywords(expected_cost, keywords)
     source = as_predictions(y_true, y_prob, keywords, where)
     if where is not None and policy is not None:
-        raise ArgumentError("where", "was given beside policy=", "choose the rows of both first")
+        raise ArgumentError("where", ("cannot be combined with ", Argument("policy")), "select the rows of both first")
     view = _whole_rows(several_classes("expected_cost", source))
     matrix = _matrix(cost, view.k)
     reject = None if reject is None else check_cost(reject, "reject")
@@ -240,11 +240,9 @@ def _whole_rows(source: Predictions) -> VectorView:
 def _matrix(cost: Any, k: int) -> Floats:
     matrix = numbers(column(cost, "cost").array, "cost").astype(np.float64)
     if matrix.ndim != 2 or len(matrix) != k or matrix.shape[1] < 1:
-        raise ShapeError(
-            "cost", f"has shape {matrix.shape}, and {k} rows are needed", "give one row for each true class"
-        )
+        raise ShapeError("cost", f"expected {k} rows, one for each true class; got shape {matrix.shape}")
     if not np.isfinite(matrix).all():
-        raise ArgumentError("cost", "must be finite", "use a large number for what must never happen")
+        raise ArgumentError("cost", "must be finite", "use a large number for a forbidden action")
     return matrix
 
 
@@ -272,7 +270,7 @@ def _policy(policy: Any, source: Predictions, table: Floats) -> NDArray[np.intp]
         return np.asarray(source.predicted, dtype=np.intp) if table.shape[1] >= source.k else None
     given = finite_column(policy, "policy", source.n, source.kept)
     if not ((given == np.floor(given)) & (given >= 0) & (given < table.shape[1])).all():
-        raise ArgumentError("policy", f"must name actions from 0 to {table.shape[1] - 1}")
+        raise ArgumentError("policy", f"actions must be integers from 0 to {table.shape[1] - 1}")
     return given.astype(np.intp)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import BINS, bin_table, is_default
-from ..errors import ArgumentError
+from ..errors import Argument, ArgumentError, Drop
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.view import View
@@ -92,7 +92,7 @@ class LikertResult(Result):
         for band in self.bands:
             if band.name == name:
                 return band
-        raise ArgumentError("name", f"there is no band {name!r}", f"one of {[band.name for band in self.bands]}")
+        raise ArgumentError("name", f"unknown band {name!r}", f"choose one of {[band.name for band in self.bands]}")
 
     def _columns(self) -> dict[str, list[Any]]:
         return {field.name: [getattr(band, field.name) for band in self.bands] for field in fields(LikertBand)}
@@ -165,7 +165,9 @@ def likert_error(
     view = one_view(likert_error, y_true, y_prob, lens, where, keywords)
     cuts, terms = _terms(edges, names)
     if not is_default(bins) and isinstance(within, str) and within == "one":
-        raise ArgumentError("bins", f"{bins!r} was given, and within='one' cuts no band", "name a binning in within=")
+        raise ArgumentError(
+            "bins", ("has no effect unless ", Argument("within"), f" is a binning; got {bins!r}"), Drop("bins")
+        )
     place = np.clip(np.searchsorted(cuts, view.score, side="right") - 1, 0, len(terms) - 1)
     exact = view.weight_kind != "importance" and not view.is_soft
     bands = tuple(
@@ -185,11 +187,11 @@ def _terms(edges: Any, names: Any) -> tuple[list[float], list[str]]:
         cuts = finite_column(edges, "edges").tolist()
         terms = [f"{low:g} to {high:g}" for low, high in pairwise(cuts)]
     if len(cuts) < 2 or cuts[0] != 0 or cuts[-1] != 1 or any(b <= a for a, b in pairwise(cuts)):
-        raise ArgumentError("edges", f"must rise from 0 to 1; got {edges!r}", "for example [0, 0.5, 1]")
+        raise ArgumentError("edges", f"must increase from 0 to 1; got {edges!r}", "for example [0, 0.5, 1]")
     if names is not None:
         terms = [str(name) for name in names]
         if len(terms) != len(cuts) - 1:
-            raise ArgumentError("names", f"must be {len(cuts) - 1} words; got {len(terms)}")
+            raise ArgumentError("names", f"expected {len(cuts) - 1} names, one for each band; got {len(terms)}")
     return [float(cut) for cut in cuts], terms
 
 

@@ -118,18 +118,20 @@ def pluto_tasche(
     n = finite_column(rows, "rows")
     k = np.zeros(len(n)) if events is None else finite_column(events, "events")
     if len(k) != len(n):
-        raise ShapeError("events", f"has {len(k)} grades and rows has {len(n)}", "pass one number for each grade")
+        raise ShapeError(
+            "events", f"has {len(k)} entries, and there are {len(n)} grades", "pass one number for each grade"
+        )
     whole = (n == np.floor(n)) & (k == np.floor(k)) & (n >= k) & (k >= 0)
     if not whole.all() or n[-1] <= 0:
         raise ArgumentError(
-            "rows", "and events must be whole numbers, with no more events than rows and some rows in the worst grade"
+            "rows", "rows and events must be integers, with events <= rows and at least one row in the worst grade"
         )
     check_level(level, "level")
     if not (is_number(correlation) and 0 <= correlation < 1):
-        raise ArgumentError("correlation", f"must be a number from 0 to below 1; got {correlation!r}")
+        raise ArgumentError("correlation", f"must be in [0, 1); got {correlation!r}")
     names = tuple(range(1, len(n) + 1)) if grades is None else tuple(grades)
     if len(names) != len(n):
-        raise ShapeError("grades", f"has {len(names)} names and rows has {len(n)} grades", "pass one name for each")
+        raise ShapeError("grades", f"has {len(names)} names for {len(n)} grades", "pass one name for each grade")
     pooled_n, pooled_k = (np.cumsum(values[::-1])[::-1] for values in (n, k))
     if correlation == 0:
         bound = upper_bound(pooled_k, pooled_n, 1 - level)

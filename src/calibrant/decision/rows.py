@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputError, InputTypeError, LensError, ShapeError, WeightsNotSupportedError
+from ..errors import (
+    Argument,
+    ArgumentError,
+    Drop,
+    InputError,
+    InputTypeError,
+    LensError,
+    ShapeError,
+    Use,
+    WeightsNotSupportedError,
+)
 from ..input.convert import column, is_number, numbers
 from ..input.predictions import Predictions
 from ..input.weights import WeightKind
@@ -97,7 +107,9 @@ class Judged:
         """Raise for importance weights, for which exact binomial bounds are not valid."""
         if self.weight_kind == "importance":
             raise WeightsNotSupportedError(
-                "sample_weight", f"{who} counts rows", "drop it, or pass counts= for whole numbers"
+                "sample_weight",
+                f"{who} does not support real weights",
+                (Drop("sample_weight"), Use("counts", None, "for integers")),
             )
 
 
@@ -113,19 +125,23 @@ def read_judged(
 ) -> Judged:
     """Confidences and losses from labels and probabilities, or as given; `function` is the public function that was called."""
     if where is not None and (confidence is not None or loss is not None):
-        raise ArgumentError("where", "was given beside confidence= or loss=", "choose the rows of all of them first")
+        raise ArgumentError(
+            "where",
+            ("cannot be combined with ", Argument("confidence"), " or ", Argument("loss")),
+            "select the rows of all first",
+        )
     view = one_view(function, y_true, y_prob, "top_label" if lens is None else lens, where, keywords)
     if lens is None and isinstance(y_true, (Sketch, View)) and view.lens == "binary":
         raise LensError(
             "lens",
-            "the view asks for the positive class, not whether the prediction is right",
-            "make it with lens='top_label'",
+            "the view has the lens of the positive class instead of the top label",
+            Use("lens", "top_label"),
         )
     kept = None if view.rows is None else view.rows.kept
     sure = view.score if confidence is None else finite_column(confidence, "confidence", view.n, kept)
     lost = 1 - view.outcome.astype(np.float64) if loss is None else finite_column(loss, "loss", view.n, kept)
     if (lost < 0).any():
-        raise InputError("loss", "must not be negative", "shift or flip it", row=int(np.argmax(lost < 0)))
+        raise InputError("loss", "must not be negative", "shift it", row=int(np.argmax(lost < 0)))
     top = confidence is None and view.lens == "top_label" and view.rows is not None
     least = min(view.rows.least_top, float(sure.min())) if top and view.rows is not None else 0.0
     return Judged(sure.astype(np.float64), lost, view.weights, view.weight_kind, view.lens, least)
@@ -140,7 +156,7 @@ def one_view(
     views = views_of(source, lens if isinstance(source, Predictions) else "auto")
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
-        raise LensError("lens", f"{function.__name__} asks one question of each row", "use 'top_label' or 'class:NAME'")
+        raise LensError("lens", f"{function.__name__} requires one event per row", "use 'top_label' or 'class:NAME'")
     return view
 
 
@@ -163,9 +179,7 @@ def read_distributions(who: str, y_prob: Any, keywords: Mapping[str, Any], own: 
 def several_classes(who: str, source: Predictions) -> Predictions:
     """The predictions, if they hold one distribution per row."""
     if source.kind not in ("binary", "multiclass"):
-        raise InputTypeError(
-            "y_prob", f"{who} needs a probability for each of several classes; these are {source.kind} predictions"
-        )
+        raise InputTypeError("y_prob", f"{who} requires a probability for each class; got {source.kind} predictions")
     return source
 
 
@@ -173,17 +187,17 @@ def finite_column(values: Any, argument: str, n: int | None = None, kept: NDArra
     """One finite number per row; rows of weight 0 are dropped as in the predictions."""
     array = numbers(column(values, argument).array, argument).astype(np.float64)
     if array.ndim != 1:
-        raise ShapeError(argument, f"must have one dimension; it has {array.ndim}", "pass one number for each row")
+        raise ShapeError(argument, f"expected one number for each row, got {array.ndim} dimensions")
     if kept is not None and len(array) == len(kept):
         array = array[kept]
     if n is not None and len(array) != n:
-        raise ShapeError(argument, f"has {len(array)} rows and y_prob has {n}", "pass one number for each row")
+        raise ShapeError(argument, f"expected {n} numbers, one for each row; got {len(array)}")
     if len(array) == 0:
         raise ShapeError(argument, "is empty", "pass at least one row")
     bad = ~np.isfinite(array)
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(argument, f"row {row} holds {array[row]}, which is not finite", "drop or fill it", row=row)
+        raise InputError(argument, f"values must be finite; got {array[row]}", "drop or fill the row", row=row)
     return array
 
 
@@ -204,7 +218,7 @@ def check_share(value: Any, argument: str) -> float:
 def check_cost(value: Any, argument: str) -> float:
     """Return a finite non-negative number."""
     if not (is_number(value) and 0 <= value < np.inf):
-        raise ArgumentError(argument, f"must be a finite number from 0 up; got {value!r}")
+        raise ArgumentError(argument, f"must be a finite non-negative number; got {value!r}")
     return float(value)
 
 

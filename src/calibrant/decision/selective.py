@@ -434,7 +434,9 @@ def selective_risk(
     )
     found = curve.at(threshold)
     if found.accepted == 0:
-        raise UndefinedMetricError("selective_risk", f"no row has a confidence of {threshold} or more", "lower it")
+        raise UndefinedMetricError(
+            "selective_risk", f"no row has a confidence of at least {threshold}", "use a lower threshold"
+        )
     return found.selective_risk
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputError
+from ..errors import Argument, ArgumentError, Drop, InputError, InPython, Use
 from ..input.convert import is_number
 from ..util.results import Result, number
 from ..views.keywords import check_keywords, documents_keywords
@@ -262,15 +262,15 @@ def choose_threshold(
     if len(goal) > 1 or (not goal and method != "fixed"):
         raise ArgumentError(
             "accuracy",
-            f"exactly one of accuracy=, coverage= and cost= is needed; got {' and '.join(goal) or 'none'}",
-            "for example accuracy=0.95",
+            f"exactly one target is required: accuracy, coverage or cost; got {' and '.join(goal) or 'none'}",
+            Use("accuracy", 0.95),
         )
     kind = goal[0] if goal else "accuracy"
     method = _method(method, kind)
     judged = read_judged(choose_threshold, y_true, y_prob, confidence, loss, lens, where, keywords)
     judged.refuse_importance("choose_threshold")
     if (judged.loss > 1).any():
-        raise InputError("loss", "must lie between 0 and 1", "divide it by its largest value")
+        raise InputError("loss", "must lie between 0 and 1", "divide it by its maximum")
     thresholds = _grid(grid, method, judged)
     if kind == "cost":
         assert cost is not None
@@ -289,14 +289,18 @@ def _method(method: Any, kind: str) -> Method:
     known = {"cost": ("bonferroni",), "coverage": METHODS[:4], "accuracy": METHODS}[kind]
     method = known[0] if method is None else method
     if method not in known:
-        raise ArgumentError("method", f"must be one of {', '.join(map(repr, known))} for {kind}=; got {method!r}")
+        raise ArgumentError(
+            "method", f"must be one of {', '.join(map(repr, known))} for a guarantee of {kind}; got {method!r}"
+        )
     return method
 
 
 def _costs(cost: Any) -> tuple[float, float]:
     if not isinstance(cost, Mapping) or set(cost) != {"error", "review"}:
         raise ArgumentError(
-            "cost", f"must say what an error and a review cost; got {cost!r}", "for example {'error': 10, 'review': 1}"
+            "cost",
+            f"must be the cost of an error and of a review; got {cost!r}",
+            InPython("for example {'error': 10, 'review': 1}"),
         )
     return check_cost(cost["error"], "cost"), check_cost(cost["review"], "cost")
 
@@ -309,13 +313,15 @@ def _grid(grid: Any, method: str, judged: Judged) -> Floats:
         one = np.empty(0) if grid is None else finite_column([grid] if is_number(grid) else grid, "grid")
         if len(one) != 1:
             raise ArgumentError(
-                "grid", f"must be the one threshold to judge for method='fixed'; got {grid!r}", "grid=0.9"
+                "grid", f"must be one threshold for the method 'fixed'; got {grid!r}", "for example 0.9"
             )
         return one
     if grid is None:
         if judged.confidence.min() < 0 or judged.confidence.max() > 1:
             raise ArgumentError(
-                "grid", "is needed where confidences are no probabilities", "give thresholds chosen without labels"
+                "grid",
+                "is required for confidences that are not probabilities",
+                "give thresholds chosen without labels",
             )
         return NO_DATA_GRID
     return np.unique(finite_column([grid] if is_number(grid) else grid, "grid"))[::-1]
@@ -416,7 +422,7 @@ def _for_coverage(judged: Judged, grid: Floats, share: float, delta: float, meth
 def _cheapest(judged: Judged, grid: Floats, costs: tuple[float, float], delta: float) -> _Found:
     """The cheapest threshold on these rows, with a bound of its cost that holds simultaneously for the grid."""
     if not judged.counts_errors:
-        raise InputError("loss", "must be 0 or 1 where costs are given", "drop it")
+        raise InputError("loss", ("must be 0 or 1 with ", Argument("cost")), Drop("loss"))
     grid = np.concatenate([[np.inf], grid])  # answering no row is an option
     rows, lost, _ = judged.steps.at(grid)
     n = judged.total

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import bin_table
-from ..errors import UndefinedMetricError
+from ..errors import UndefinedMetricError, Use
 from ..metrics.bin.debiased import group_moments
 from ..metrics.cumulative.cumulative import null_scale, rank_view
 from ..metrics.cumulative.distributions import maximum_survival, range_survival
@@ -115,12 +115,14 @@ NORMAL = "normal with the variance implied by the scores"
 def _ecd(asked: TestInput) -> TestOutcome:
     """Log loss minus expected log loss has mean 0; each row contributes the variance of its log-probability."""
     if _not_the_whole_sum(asked):
-        raise UndefinedMetricError("ecd", "has a known distribution only as the whole sum", "use method='consistency'")
+        raise UndefinedMetricError(
+            "ecd", "the asymptotic distribution is known only for the whole sum", Use("method", "consistency")
+        )
     view = vector_view(asked)
     variance = accurate_sum(_squares(view) * view.each_row(_log_variance))
     unit = math.sqrt(variance) / view.total
     if unit == 0:
-        raise UndefinedMetricError("ecd", "every forecast is sure or uniform, so nothing could vary by chance")
+        raise UndefinedMetricError("ecd", "every forecast is degenerate or uniform, so the statistic has no variance")
     return normal_found(asked, asked.statistic / unit, in_units_of(unit), NORMAL)
 
 
@@ -139,7 +141,7 @@ def _mean_calibration(asked: TestInput) -> TestOutcome:
     spread = math.sqrt(accurate_sum(_squares(view) * view.score * (1 - view.score)))
     total = accurate_sum(view.weights * (view.score - view.outcome))
     if spread == 0:
-        raise UndefinedMetricError(asked.metric.id, "every score is 0 or 1, so nothing could vary by chance")
+        raise UndefinedMetricError(asked.metric.id, "every score is 0 or 1, so the statistic has no variance")
     is_shift = asked.options.get("form") == "logit"
     sign = -1 if is_shift else 1  # the shift is positive if scores are too low
     at = in_units_of(spread / view.total)

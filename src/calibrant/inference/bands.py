@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError, WeightsNotSupportedError
+from ..errors import ArgumentError, LensError, Use, WeightsNotSupportedError
 from ..util.checks import check_whole
 from ..util.results import Record, number
 from ..views.keywords import checks_keywords
@@ -221,11 +221,9 @@ def calibration_band(
         raise ArgumentError("digits", f"must be at most 15; got {digits}")
     view = one_view(y_true, y_prob, lens, where, keywords, "calibration_band")
     if not isinstance(view, View):
-        raise LensError("lens", "gives whole rows of probabilities, and one score is needed", "use 'top_label'")
+        raise LensError("lens", "requires one score per row", "use 'top_label'")
     if view.weight_kind == "importance":
-        raise WeightsNotSupportedError(
-            "calibration_band", "counts rows, and these weights are no counts", "use counts="
-        )
+        raise WeightsNotSupportedError("calibration_band", "does not support real weights", Use("counts"))
     score, rows, events, digits = _grouped(view, digits)
     if method == "clopper_pearson":
         high = _upper(rows, events, alpha)
@@ -252,7 +250,7 @@ def _grouped(view: View, digits: int | None) -> tuple[Floats, Floats, Floats, in
     mean = np.clip(mean, ties.score[starts], ties.score[np.append(starts[1:], len(ties.score)) - 1])
     if len(mean) > TOO_MANY:
         raise ArgumentError(
-            "digits", f"leaves {len(mean):,} distinct scores, and {TOO_MANY:,} is the most", "use fewer"
+            "digits", f"leaves {len(mean):,} distinct scores; at most {TOO_MANY:,} are supported", "use fewer digits"
         )
     return mean, rows, np.add.reduceat(ties.outcome, starts), digits
 

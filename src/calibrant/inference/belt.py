@@ -211,9 +211,9 @@ def view_to_test(name: str, y_true: Any, y_prob: Any, lens: Any, where: Any, key
     source, _ = read_source(y_true, y_prob, where, keywords)
     views = views_of(source, lens)
     if len(views) > 1 or isinstance(views[0], VectorView):
-        raise LensError("lens", f"{name} tests one question at a time", one_question(source))
+        raise LensError("lens", f"{name} tests one event at a time", one_question(source))
     if views[0].is_soft:
-        raise UndefinedMetricError(name, "needs hard labels, and these are soft")
+        raise UndefinedMetricError(name, "is not defined for soft labels")
     refuse_importance(views[0], name, "drop them, or use assess(metric='cox_slope', method='sandwich')")
     return views[0]
 
@@ -225,7 +225,7 @@ def _chosen_degree(groups: Groups, first: int, most: int, threshold: float) -> t
     distinct = len(np.unique(logit(groups.score)))
     if distinct <= first:
         raise UndefinedMetricError(
-            "giviti_test", f"a curve of degree {first} needs {first + 1} different scores, and there are {distinct}"
+            "giviti_test", f"a curve of degree {first} requires {first + 1} distinct scores; got {distinct}"
         )
     needed = float(chdtri(1, 1 - threshold))
     degree, gain = first, _gain(groups, first)
@@ -244,7 +244,9 @@ def _gain(groups: Groups, degree: int) -> float:
         return limit_gain(groups)
     fit = fit_logistic(groups, np.vander(feature, degree + 1, increasing=True))
     if not fit.converged:
-        raise UndefinedMetricError("giviti_test", f"no likeliest curve of degree {degree} could be found")
+        raise UndefinedMetricError(
+            "giviti_test", f"the likelihood of a curve of degree {degree} could not be maximized"
+        )
     return gain_over_scores(groups, np.vander(feature, degree + 1, increasing=True) @ fit.coefficients)
 
 

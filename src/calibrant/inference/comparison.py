@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, ShapeError, UndefinedMetricError
+from ..errors import ArgumentError, InPython, ShapeError, UndefinedMetricError
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
@@ -100,7 +100,9 @@ class Comparison(Result):
                 return found
             if (found.second, found.first) == pair:
                 return Difference(*pair, -found.difference, -found.high, -found.low, found.pvalue)
-        raise ArgumentError("pair", f"{pair!r} was not compared", f"write result[a, b] with two of {list(self.values)}")
+        raise ArgumentError(
+            "pair", f"{pair!r} was not compared", InPython(f"write result[a, b] with two of {list(self.values)}")
+        )
 
     def _columns(self) -> dict[str, list[Any]]:
         rows = [vars(found) for found in self.differences]
@@ -198,7 +200,9 @@ def compare(
     -0.21
     """
     if not isinstance(models, Mapping) or len(models) < 2:
-        raise ArgumentError("models", "must be a mapping of at least two models", '{"old": p_old, "new": p_new}')
+        raise ArgumentError(
+            "models", "must be a mapping of at least two models", 'for example {"old": p_old, "new": p_new}'
+        )
     if not (is_number(level) and 0 < level < 1):
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
     check_whole(n_resamples, "n_resamples")
@@ -216,7 +220,7 @@ def compare(
     values = {name: sampler.whole().value(chosen, options) for name, sampler in samplers.items()}
     for name, value in values.items():
         if np.isnan(value):
-            raise UndefinedMetricError(chosen.id, f"has no value for {name!r}")
+            raise UndefinedMetricError(chosen.id, f"is undefined for {name!r}")
     seed = seed_of(rng)
 
     def work(resample: int) -> list[float]:
@@ -226,7 +230,7 @@ def compare(
     # Infinite replicates of a finite value are treated as undefined.
     sample = sample[(np.isfinite(sample) | np.isinf(list(values.values())) & ~np.isnan(sample)).all(axis=1)]
     if len(sample) < 0.9 * n_resamples:
-        raise UndefinedMetricError(chosen.id, f"has no value in {n_resamples - len(sample)} of {n_resamples} resamples")
+        raise UndefinedMetricError(chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples")
     names = list(values)
     found = [
         _difference(names[i], names[j], values[names[i]] - values[names[j]], sample[:, [i, j]], level)
@@ -249,7 +253,7 @@ def _check_same_rows(where: Any, given: dict[str, Predictions]) -> None:
             row = int(apart[0] if p.kept is None else np.flatnonzero(p.kept)[apart[0]])
             raise ShapeError(
                 "models",
-                f"leave different rows: {where.name} keeps row {row} of only one of {first!r} and {name!r}",
+                f"{where.name} selects different rows of {first!r} and {name!r}",
                 "select the same rows for all, for example by a mask",
                 row=row,
             )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError
+from ..errors import ArgumentError, UndefinedMetricError, Use
 from ..metrics.bin.debiased import debiased_cells
 from ..util.blocks import map_blocks, rows_per_block
 from ..views.view import VectorView
@@ -31,7 +31,9 @@ def _one_score(asked: TestInput) -> tuple[VectorView, Floats, NDArray[Any]]:
     view = vector_view(asked)
     if view.score_column is None or view.labels is None:
         raise UndefinedMetricError(
-            asked.metric.id, "has this test for one score per row", "use lens='top_label' or method='consistency'"
+            asked.metric.id,
+            "this test requires one score per row",
+            (Use("lens", "top_label"), Use("method", "consistency")),
         )
     column = view.raw_probs if view.raw_probs.ndim == 1 else view.raw_probs[:, view.score_column]
     return view, column.astype(np.float64), view.labels == view.score_column
@@ -59,7 +61,7 @@ def _normal(asked: TestInput) -> TestOutcome:
     cell, count = debiased_cells(view, asked.options["bins"], asked.options["smoothness"])
     unit = null_deviation(view, score, cell, count, asked.options["unbiased"])
     if unit <= 0:
-        raise UndefinedMetricError(asked.metric.id, "no bin has two rows that could vary by chance", "use fewer bins")
+        raise UndefinedMetricError(asked.metric.id, "no bin has two rows with positive variance", "use fewer bins")
     found = normal_found(
         asked, asked.statistic / unit, in_units_of(unit), "normal with the exact variance, for screening only"
     )
@@ -167,9 +169,9 @@ def _check_resamples(asked: TestInput, tests: int) -> None:
     if asked.n_resamples < least:
         raise ArgumentError(
             "n_resamples",
-            f"{asked.n_resamples} can never reject at alpha = {asked.alpha:g}: the smallest p-value of {tests} widths of bins, corrected "
+            f"{asked.n_resamples} can never reject at {asked.alpha:g}: the smallest p-value of {tests} bin widths, corrected "
             f"for their number, is {min(1.0, tests / (1 + asked.n_resamples)):.3g}",
-            f"use at least {least}, or method='adaptive_joint'" if tests > 1 else f"use at least {least}",
+            (f"use at least {least}", Use("method", "adaptive_joint")) if tests > 1 else f"use at least {least}",
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells
-from ..errors import ArgumentError, ProbabilityError, UndefinedMetricError
+from ..errors import ArgumentError, Drop, InPython, ProbabilityError, UndefinedMetricError, Use
 from ..input.convert import is_number
 from ..metrics.cumulative.distributions import maximum_survival, range_survival
 from ..metrics.registry import Metric
@@ -86,11 +86,11 @@ class Plan:
 def named_deviation(deviation: Any, mu: Any, warp: Any, strength: Any) -> tuple[Warp, str]:
     """The stated alternative and its description."""
     if sum(given is not None for given in (deviation, mu, warp)) != 1:
-        raise ArgumentError(
-            "deviation", "or mu or warp must be given, and only one of them", "for example deviation=0.02"
-        )
+        raise ArgumentError("deviation", "exactly one of deviation, mu and warp is required", Use("deviation", 0.02))
     if strength is not None and not isinstance(warp, str):
-        raise ArgumentError("strength", "goes with the name of a warp", "for example warp='temperature', strength=1.5")
+        raise ArgumentError(
+            "strength", "requires the name of a warp", InPython("for example warp='temperature', strength=1.5")
+        )
     if deviation is not None:
         if not (is_number(deviation) and -1 <= deviation <= 1):
             raise ArgumentError("deviation", f"must lie in [-1, 1]; got {deviation!r}", "for example 0.02")
@@ -99,7 +99,7 @@ def named_deviation(deviation: Any, mu: Any, warp: Any, strength: Any) -> tuple[
         return shifted, f"event rate {abs(deviation):g} {'above' if deviation >= 0 else 'below'} the score"
     if isinstance(warp, str):
         if warp not in NAMED_WARPS or strength is None:
-            raise ArgumentError("warp", f"must be one of {', '.join(NAMED_WARPS)}, with strength=; got {warp!r}")
+            raise ArgumentError("warp", f"must be one of {', '.join(NAMED_WARPS)}, with a strength; got {warp!r}")
         warp = getattr(warps, warp)(strength)
     chosen = as_warp(mu if mu is not None else warp)
     return chosen, "the given calibration curve" if isinstance(chosen, warps.function) else repr(chosen)
@@ -141,7 +141,7 @@ def _recorded(scores: Any) -> tuple[Floats, Floats]:
         values = np.empty(0)
     if values.ndim != 1 or len(values) == 0 or not ((values >= 0) & (values <= 1)).all():
         raise ProbabilityError(
-            "scores", "must be a row of numbers in [0, 1]", "or a tuple (a, b) for a Beta distribution"
+            "scores", "must be an array of numbers in [0, 1], or a tuple (a, b) for a Beta distribution"
         )
     score, counts = np.unique(values, return_counts=True)
     return score, counts.astype(np.float64)
@@ -153,12 +153,14 @@ def plan_of(case: Case, method: str) -> Plan | None:
         raise ArgumentError("method", f"must be 'auto', 'analytic' or 'simulated'; got {method!r}")
     if method == "simulated" or case.name not in KNOWN_PLANS or case.metric is None:
         if method == "analytic":
-            raise ArgumentError("method", f"no formula is known for {case.name}", "use 'simulated'")
+            raise ArgumentError("method", f"no closed form is known for {case.name}", "use 'simulated'")
         return None
     if KNOWN_PLANS[case.name] is not _linear_plan and case.alternative != "greater":
-        raise ArgumentError("alternative", f"of {case.name} is 'greater'; got {case.alternative!r}", "drop it")
+        raise ArgumentError(
+            "alternative", f"must be 'greater' for {case.name}; got {case.alternative!r}", Drop("alternative")
+        )
     if not (case.at.share * case.at.score * (1 - case.at.score)).any():
-        raise UndefinedMetricError(case.name, "every score is 0 or 1, so nothing could vary by chance")
+        raise UndefinedMetricError(case.name, "every score is 0 or 1, so the statistic has no variance")
     return KNOWN_PLANS[case.name](case)
 
 
@@ -171,14 +173,14 @@ def _linear_plan(case: Case) -> Plan:
     g = factors.get(case.name, np.full(len(at.score), sign))
     gap = _product(g, at.truth - at.score)
     if np.isinf(gap).any():
-        raise UndefinedMetricError(case.name, "is infinite where a score of 0 or 1 fails", "keep scores off 0 and 1")
+        raise UndefinedMetricError(case.name, "is infinite if a score of 0 or 1 is wrong", "use scores inside (0, 1)")
     shift = math.fsum(at.share * gap)
     v0 = math.fsum(at.share * _product(g * g, at.score * (1 - at.score)))
     v1 = math.fsum(at.share * _product(g * g, at.truth * (1 - at.truth)))
     if case.random_scores:
         v1 += math.fsum(at.share * np.square(gap - shift))
     if v0 == 0:
-        raise UndefinedMetricError(case.name, "does not vary by chance at these scores")
+        raise UndefinedMetricError(case.name, "has no variance at these scores")
     sides = {"two-sided": (1, -1), "greater": (1,), "less": (-1,)}[case.alternative]
     limit = normal_quantile(1 - case.alpha / len(sides)) * math.sqrt(v0)
     seen = abs(shift) if case.alternative == "two-sided" else sides[0] * shift
@@ -190,7 +192,7 @@ def _linear_plan(case: Case) -> Plan:
         if seen <= SLIGHT * math.sqrt(v0):
             raise UndefinedMetricError(
                 case.name,
-                f"is blind to this deviation, however many rows there are ({case.alternative})",
+                f"has no power against this deviation ({case.alternative})",
                 "use ecce_mad",
             )
         return (max(0.0, limit + normal_quantile(target) * math.sqrt(v1)) / seen) ** 2
@@ -215,7 +217,7 @@ def _path_plan(case: Case) -> Plan:
 
     def rows(target: float) -> float:
         if reach <= SLIGHT:
-            raise UndefinedMetricError(case.name, "has nothing to find: the scores are right")
+            raise UndefinedMetricError(case.name, "has no power: the scores are calibrated")
         return (max(0.0, limit + normal_quantile(target) * math.sqrt(w1)) / reach) ** 2
 
     return Plan(found, rows, is_bound=True)
@@ -235,7 +237,7 @@ def _grouped_plan(case: Case) -> Plan:
 
     def rows(target: float) -> float:
         if each <= SLIGHT**2:
-            raise UndefinedMetricError(case.name, "is blind to this deviation: in no bin do the means differ")
+            raise UndefinedMetricError(case.name, "has no power against this deviation: the means agree in every bin")
         most = 1.0
         while found(most) < target:
             most *= 2

@@ -21,7 +21,7 @@ from ..curves.logistic_regression import (
     rates_seen,
     separating_side,
 )
-from ..errors import UndefinedMetricError, WeightsNotSupportedError
+from ..errors import UndefinedMetricError, Use, WeightsNotSupportedError
 from ..metrics.cumulative.distributions import range_survival
 from ..metrics.cumulative.subpopulations import _partitions
 from ..metrics.kernel.anchors import AnchorTest, anchor_tests
@@ -54,7 +54,7 @@ CERTAIN = 50.0
 def refuse_importance(view: View | VectorView, metric: str, remedy: str) -> None:
     """Raise for importance weights, for which a likelihood or a bootstrap of rows is not defined."""
     if view.weight_kind == "importance":
-        raise WeightsNotSupportedError("sample_weight", f"this test of {metric} counts rows", remedy)
+        raise WeightsNotSupportedError("sample_weight", f"this test of {metric} does not support real weights", remedy)
 
 
 def quadratic_form(drift: Floats, spread: Floats) -> tuple[float, int]:
@@ -161,7 +161,7 @@ def _gain_of_one(groups: Groups, feature: Floats, offset: Floats) -> float:
             return gain_over_scores(groups, np.where(feature == 0, offset, CERTAIN * np.sign(ahead)))
     fit = fit_logistic(groups, feature[:, None], offset=offset)
     if not fit.converged:
-        raise UndefinedMetricError("y_prob", "the likelihood has no maximum that could be found", "give more rows")
+        raise UndefinedMetricError("y_prob", "the likelihood could not be maximized", "use more data")
     return gain_over_scores(groups, offset + fit.coefficients[0] * feature)
 
 
@@ -210,8 +210,8 @@ def _wald(asked: TestInput, robust: bool) -> TestOutcome:
     except SeparatedError:
         raise UndefinedMetricError(
             asked.metric.id,
-            "a threshold separates the outcomes, so the line has no finite coefficients whose error could be told",
-            "use method='lr' or 'score'",
+            "a threshold separates the outcomes, so the coefficients are infinite",
+            (Use("method", "lr"), Use("method", "score")),
         ) from None
     covariance = fit.sandwich if robust else fit.covariance
     away = fit.coefficients - np.array([0.0, 1.0])
@@ -258,7 +258,9 @@ def _not_a_ratio(asked: TestInput) -> str:
 def _sbct(asked: TestInput) -> TestOutcome:
     if _not_a_ratio(asked):
         raise UndefinedMetricError(
-            "sbct", "has a known distribution only as a likelihood ratio", "use method='consistency' or statistic='lr'"
+            "sbct",
+            "the asymptotic distribution is known only for the likelihood ratio",
+            (Use("method", "consistency"), Use("statistic", "lr")),
         )
     return chi_square_found(asked, asked.statistic, min(3, len(np.unique(logit(asked.view.score)))))
 

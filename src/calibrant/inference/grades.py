@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.partition import bin_of_each
-from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
+from ..errors import Argument, ArgumentError, InputTypeError, InPython, UndefinedMetricError, Use
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
@@ -112,7 +112,7 @@ class GradeTests(Result):
         for test in self.grades:
             if test.grade == grade:
                 return test
-        raise ArgumentError("grade", f"there is no grade {grade!r}", f"one of {[t.grade for t in self.grades]}")
+        raise ArgumentError("grade", f"unknown grade {grade!r}", f"choose one of {[t.grade for t in self.grades]}")
 
     def _columns(self) -> dict[str, list[Any]]:
         rows = [vars(test) for test in self.grades]
@@ -217,11 +217,15 @@ def grade_tests(
     _check_choices(method, alternative, correction, lights)
     if grades is not None:
         if edges is not None or "groups" in keywords:
-            raise ArgumentError("grades", "was given beside edges or groups", "give one of them")
+            raise ArgumentError(
+                "grades",
+                ("cannot be combined with ", Argument("edges"), " or ", Argument("groups")),
+                "give one of them",
+            )
         keywords["groups"] = grades
     if isinstance(y_true, Predictions) and grades is not None:
         raise InputTypeError(
-            "grades", "was given beside Predictions", "pass it to Predictions(..., groups=...) instead"
+            "grades", "cannot be combined with Predictions", InPython("pass Predictions(..., groups=...)")
         )
     view = view_to_test("grade_tests", y_true, y_prob, lens, where, keywords)
     place, names = _bands(view, edges) if edges is not None else _given(view)
@@ -251,7 +255,7 @@ def _check_choices(method: Any, alternative: Any, correction: Any, lights: Any) 
         if value not in allowed:
             raise ArgumentError(name, f"must be one of {', '.join(map(repr, allowed))}; got {value!r}")
     if not (len(lights) == 2 and all(is_number(level) for level in lights) and 0 <= lights[1] <= lights[0] <= 1):
-        raise ArgumentError("lights", f"must be two falling levels; got {lights!r}", "for example (0.05, 0.01)")
+        raise ArgumentError("lights", f"must be two decreasing levels; got {lights!r}", "for example (0.05, 0.01)")
 
 
 def _bands(view: View, edges: Any) -> tuple[Places, list[Any]]:
@@ -260,16 +264,16 @@ def _bands(view: View, edges: Any) -> tuple[Places, list[Any]]:
     except (TypeError, ValueError):
         cuts = np.empty(0)
     if cuts.ndim != 1 or len(cuts) < 2 or not (np.diff(cuts) > 0).all():
-        raise ArgumentError("edges", f"must be rising numbers; got {edges!r}", "for example [0, 0.01, 0.05, 1]")
+        raise ArgumentError("edges", f"must be increasing numbers; got {edges!r}", "for example [0, 0.01, 0.05, 1]")
     if view.score.min() < cuts[0] or view.score.max() > cuts[-1]:
-        raise ArgumentError("edges", "leave some scores outside all bands", "start at 0 and end at 1")
+        raise ArgumentError("edges", "some scores lie outside all grades", "start at 0 and end at 1")
     place = np.minimum(np.searchsorted(cuts, view.score, side="right") - 1, len(cuts) - 2)
     return place, [(float(low), float(high)) for low, high in pairwise(cuts)]
 
 
 def _given(view: View) -> tuple[Places, list[Any]]:
     if view.rows is None or view.rows.groups is None:
-        raise InputTypeError("grades", "is missing", "pass the grade of each row, or edges=")
+        raise InputTypeError("grades", "is missing", ("pass the grade of each row", Use("edges")))
     names = view.rows._predictions.group_names
     return view.rows.groups.astype(np.intp), list(names)
 
@@ -394,7 +398,7 @@ def hosmer_lemeshow_multinomial(
     refuse_rows_by_label(where)
     source, _ = read_source(y_true, y_prob, where, keywords)
     if not isinstance(source, Predictions) or source.kind not in ("binary", "multiclass") or source.labels is None:
-        raise InputTypeError("y_true", "must come with one hard label and one distribution for each row")
+        raise InputTypeError("y_true", "one hard label and one distribution are required for each row")
     chosen = source.class_index(reference, "reference")
     view: Any = views_of(source, "canonical")[0]
     refuse_importance(view, "hosmer_lemeshow_multinomial", "drop them, or use assess(metric='skce_uq')")
@@ -408,7 +412,7 @@ def hosmer_lemeshow_multinomial(
     few = "" if math.isinf(statistic) else few_events(view) or too_few(table.expected)
     groups = len(table.expected)
     if fitted_here and method == "consistency":
-        raise ArgumentError("method", "'consistency' simulates labels, to which nothing is fitted", "use 'chi_square'")
+        raise ArgumentError("method", "'consistency' does not apply to fitted models", "use 'chi_square'")
     if not math.isinf(statistic) and df <= 0 and (method == "chi_square" or fitted_here):
         raise UndefinedMetricError("hosmer_lemeshow_multinomial", "leaves no degree of freedom for a test")
     pvalue = 0.0 if math.isinf(statistic) else float(chdtrc(max(df, 1), statistic))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells
-from ..errors import ArgumentError, UndefinedMetricError
+from ..errors import Argument, ArgumentError, UndefinedMetricError, Use
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.bin.debiased import l2ce_bounds
@@ -238,7 +238,7 @@ def interval(
     views = chosen.views(source, **view_keywords(chosen, options))
     value = chosen.of_views(views, **metric_keywords)
     if not math.isfinite(value):
-        raise UndefinedMetricError(chosen.id, "is infinite, so it has no interval", "look for scores of 0 or 1")
+        raise UndefinedMetricError(chosen.id, "is infinite, so it has no interval", "check for scores of 0 or 1")
     view = views[0]
     n = int(view.total) if view.weight_kind == "counts" else view.n
     lens = view.lens if len(views) == 1 else "classwise"
@@ -257,7 +257,7 @@ def interval(
     sample = bootstrap_sample([(chosen, options)], sampler, n_resamples, seed_of(rng), workers)[:, 0]
     sample = sample[~np.isnan(sample)]
     if len(sample) < 0.9 * n_resamples:
-        raise UndefinedMetricError(chosen.id, f"has no value in {n_resamples - len(sample)} of {n_resamples} resamples")
+        raise UndefinedMetricError(chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples")
     if method == "auto":
         low, high = quantiles(sample, ((1 - level) / 2, (1 + level) / 2))
         method = "corrected" if _is_error(chosen) or not low <= value <= high else "percentile"
@@ -347,7 +347,7 @@ def _biased(metric: Metric, method: str, value: float, sample: Floats, ends: tup
 def _l2ce(metric: Metric, view: Any, options: dict[str, Any], value: float, level: float) -> tuple[float, float]:
     """Interval of the squared error, valid for calibrated and miscalibrated models (Sun et al. 2024)."""
     if isinstance(view, VectorView):
-        raise ArgumentError("method", "'asymptotic' needs one score for each row", "use method='percentile'")
+        raise ArgumentError("method", "'asymptotic' requires one score per row", "use 'percentile'")
     return l2ce_bounds(view, _bins_of(view, options), level, options["unbiased"])
 
 
@@ -403,12 +403,12 @@ def _sampler(
 ) -> Sampler:
     if not cluster and not stratify:
         if isinstance(source, VectorView):
-            raise ArgumentError("y_true", "is a view of whole vectors, which cannot be drawn again", "pass Predictions")
+            raise ArgumentError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
         return choose_sampler([(metric, options)], source, exact, "rows")
     if cluster and stratify:
-        raise ArgumentError("stratify", "and cluster exclude each other", "choose one")
+        raise ArgumentError("stratify", ("cannot be combined with ", Argument("cluster")), "give one of them")
     if not isinstance(source, Predictions):
-        raise ArgumentError("y_true", "must be rows for cluster or stratified resampling", "pass labels and scores")
+        raise ArgumentError("y_true", "cluster and stratified resampling require rows", "pass labels and scores")
     return PredictionSampler(source, cluster=cluster, stratify=stratify)
 
 
@@ -425,7 +425,7 @@ def _jackknife(metric: Metric, options: dict[str, Any], sampler: Sampler) -> flo
     pairs = [(weight, drawn.value(metric, options)) for weight, drawn in sampler.left_out()]
     weight, values = np.array(pairs).T
     if not np.isfinite(values).all():
-        raise UndefinedMetricError(metric.id, "has no finite value without one of the rows", "use method='percentile'")
+        raise UndefinedMetricError(metric.id, "is not finite without one of the rows", Use("method", "percentile"))
     off = float(weight @ values) / weight.sum() - values
     spread = float(weight @ off**2)
     return float(weight @ off**3) / (6 * spread**1.5) if spread > 0 else 0.0

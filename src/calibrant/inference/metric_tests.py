@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, Use
 from ..metrics.registry import OWN_TESTS, Metric
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView
@@ -100,8 +100,8 @@ class OwnTest:
         if asked.alternative not in self.sides:
             raise ArgumentError(
                 "alternative",
-                f"of {asked.metric.id} by {self.method!r} is {self.sides[0]!r}; got {asked.alternative!r}",
-                "use method='consistency'",
+                f"must be {self.sides[0]!r} for {asked.metric.id} with {self.method!r}; got {asked.alternative!r}",
+                Use("method", "consistency"),
             )
         found = self.run(asked)
         why = self.off(asked)

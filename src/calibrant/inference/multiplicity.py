@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, InPython
 
 __all__ = ["combine_pvalues"]
 
@@ -47,8 +47,8 @@ def combine_pvalues(pvalues: Any, method: Combination = "bonferroni") -> float:
     if method in ("holm", "benjamini_hochberg"):
         raise ArgumentError(
             "method",
-            f"{method!r} corrects each p-value and gives no single one",
-            f"use assess_many(correction={method!r})",
+            f"{method!r} corrects each p-value and does not combine them",
+            InPython(f"use assess_many(correction={method!r})"),
         )
     if method not in ("bonferroni", "fisher", "cauchy"):
         raise ArgumentError("method", f"must be 'bonferroni', 'fisher' or 'cauchy'; got {method!r}")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import UndefinedMetricError
+from ..errors import UndefinedMetricError, Use
 from ..metrics.kernel.local import TILE, _drawn_labels, _vectors
 from ..metrics.kernel.neighbours import (
     MAX_TREE_COLUMNS,
@@ -61,7 +61,11 @@ class Question(NamedTuple):
 def _question(asked: TestInput) -> Question:
     view, options = vector_view(asked), asked.options
     if not options["derandomised"]:
-        raise UndefinedMetricError("ecmmd", "has this test for derandomised=True", "or use method='consistency'")
+        raise UndefinedMetricError(
+            "ecmmd",
+            "this test requires the derandomised form",
+            (Use("derandomised", True), Use("method", "consistency")),
+        )
     size = int(view.total)
     wanted = max(5, round(math.sqrt(size))) if options["neighbours"] is None else options["neighbours"]
     probs, gaps = _vectors(view)
@@ -240,7 +244,7 @@ def _normal(asked: TestInput) -> TestOutcome:
     columns = q.position.shape[1]
     variance = graph_variance(np.ascontiguousarray(whole[:, :columns]), whole[:, columns:], size, q.k)
     if variance <= 0:
-        raise UndefinedMetricError("ecmmd", "no row near another is off, so nothing shows what chance does")
+        raise UndefinedMetricError("ecmmd", "neighbouring residuals are all zero, so the variance cannot be estimated")
     unit = math.sqrt(variance / (q.k * float(size.sum())))
     found = normal_found(
         asked, asked.statistic / unit, in_units_of(unit), "normal with the variance estimated from neighbours"
@@ -331,8 +335,8 @@ def _permutation(asked: TestInput) -> TestOutcome:
     if len(rows) ** 2 * gaps.shape[1] * asked.n_resamples > MOST_PAIR_WORK:
         raise UndefinedMetricError(
             "klce",
-            f"all pairs of {len(rows):,} rows, permuted again and again, would take too long",
-            "use fewer n_resamples",
+            f"permuting all pairs of {len(rows):,} rows would take too long",
+            "use fewer resamples",
         )
     step = max(1, (1 << 24) // gaps.size)
     null = []

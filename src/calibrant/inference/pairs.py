@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import UndefinedMetricError
+from ..errors import UndefinedMetricError, Use
 from ..metrics.kernel.embeddings import _given_locations
 from ..metrics.kernel.laplace import LONGEST, laplace_pair_sum, laplace_sums
 from ..metrics.kernel.pairs import Cloud, Kernel, as_points, choose_kernel, cloud_of, evenly_spaced, one_column
@@ -142,7 +142,7 @@ def _bootstrap(asked: TestInput) -> TestOutcome:
         raise UndefinedMetricError(
             "skce_uq",
             f"the bootstrap of all pairs of {size:,} predictions would take too long",
-            "use skce_ul, fewer n_resamples or method='distribution_free'",
+            ("use skce_ul or fewer resamples", Use("method", "distribution_free")),
         )
     every, _ = bootstrap_sums(terms, kernel, terms.rows[None, :])
     all_pairs, own = float(every[0]), float(terms.rows @ terms.own)
@@ -186,11 +186,11 @@ def _blocks_of_rows(asked: TestInput) -> TestOutcome:
 
     values = _block_values(asked)
     if len(values) < 2:
-        raise UndefinedMetricError("skce_ul", "needs two blocks of rows to see how they differ", "use a smaller block")
+        raise UndefinedMetricError("skce_ul", "requires at least two blocks of rows", "use a smaller block")
     mean = accurate_sum(values) / len(values)
     error = math.sqrt(accurate_sum(np.square(values - mean)) / (len(values) - 1) / len(values))
     if error <= 1e-15:
-        raise UndefinedMetricError("skce_ul", "all blocks of rows are alike, so nothing shows what chance does")
+        raise UndefinedMetricError("skce_ul", "all blocks of rows are equal, so the variance cannot be estimated")
     found = normal_found(
         asked, mean / error, in_units_of(error), "normal with the standard error between blocks of rows"
     )
@@ -289,7 +289,7 @@ def _locations(asked: TestInput, view: VectorView) -> Locations:
         classes = np.tile(np.arange(view.k), len(chosen))
     if len(places) > MOST_LOCATIONS:
         raise UndefinedMetricError(
-            "ucme", f"has {len(places):,} locations, too many for a test of them together", "use fewer locations"
+            "ucme", f"has {len(places):,} locations, too many for a joint test", "use fewer locations"
         )
     return Locations(places, classes, _kernel_of(asked, view), cloud)
 
@@ -364,7 +364,7 @@ def _mean_embedding_sample(asked: TestInput) -> TestOutcome:
     refuse_importance(view, "ucme", "use method='chi_square'")
     at = _locations(asked, view)
     if view.total < 2:
-        raise UndefinedMetricError("ucme", "needs two rows to see how they differ", "use method='chi_square'")
+        raise UndefinedMetricError("ucme", "requires at least two rows", Use("method", "chi_square"))
     count, step = len(at.places), max(1, COUNT_ENTRIES // 4 // len(at.places))
     drift, square = np.zeros(count), np.zeros((count, count))
     for start in range(0, view.n, step):
@@ -378,12 +378,12 @@ def _mean_embedding_sample(asked: TestInput) -> TestOutcome:
     spread = (square / view.total - np.outer(drift, drift)) / (view.total - 1)
     outside = drift - spread @ (np.linalg.pinv(spread, rcond=NO_VARIANCE, hermitian=True) @ drift)
     if (np.diag(square) <= 0).all() or np.linalg.norm(outside) > 1e-6 * np.linalg.norm(drift):
-        raise UndefinedMetricError("ucme", "too few rows differ to show how chance varies", "use method='chi_square'")
+        raise UndefinedMetricError("ucme", "too few rows differ to estimate the variance", Use("method", "chi_square"))
     return _embedding_found(asked, drift, spread)
 
 
 def _embedding_found(asked: TestInput, drift: Floats, spread: Floats) -> TestOutcome:
     statistic, rank = quadratic_form(drift, spread)
     if rank == 0 or not np.diag(spread).max() > 0:
-        raise UndefinedMetricError("ucme", "every prediction is sure, so nothing could vary by chance")
+        raise UndefinedMetricError("ucme", "every prediction is 0 or 1, so the statistic has no variance")
     return chi_square_found(asked, statistic, rank, is_the_metric=False)

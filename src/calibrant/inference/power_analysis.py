@@ -350,7 +350,7 @@ def detectable_shift(n: int, *, scores: Any = None, power: float = 0.8, alpha: f
     found = [shift for side in (1, -1) if (shift := _smallest_shift(at, n, side, power, alpha)) is not None]
     if not found:
         raise UndefinedMetricError(
-            "detectable_shift", f"{n:,} rows show no shift with probability {power:g}", "take more rows"
+            "detectable_shift", f"no shift is detected with power {power:g} in {n:,} rows", "use more rows"
         )
     return max(found)
 
@@ -487,7 +487,7 @@ class _Draws:
         null = np.array(many(lambda b: self._value(*self.sample(b, n, is_null=True)), count, self.workers))
         null = null[~np.isnan(null)]
         if len(null) < 0.9 * count:
-            raise UndefinedMetricError(self.case.name, f"has no value in most samples of {n} rows", "take more rows")
+            raise UndefinedMetricError(self.case.name, f"is undefined in most samples of {n} rows", "use more rows")
         case, side = self.case, self.case.alternative
         assert case.metric is not None
         asked = TestInput(case.metric, case.options, [], case.metric.ideal or 0.0, case.alpha, side, count, self.seed)
@@ -528,7 +528,7 @@ def _search(draws: _Draws, target: float, repeats: int) -> PowerResult:
             share = hits / count
             raise UndefinedMetricError(
                 draws.case.name,
-                f"finds this deviation with probability {share:.2g} in {low:,} rows; more were not tried",
+                f"has power {share:.2g} in {low:,} rows; larger samples were not tried",
             )
     return draws.result(n, count, target, hits)
 

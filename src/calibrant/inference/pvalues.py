@@ -88,8 +88,8 @@ def compared_with_every_outcome(asked: TestInput, view: AnyView) -> tuple[TestOu
     if missing > MOST_UNDEFINED:
         raise UndefinedMetricError(
             asked.metric.id,
-            f"has no value in {(~known).sum()} of {len(known)} outcomes, which have probability {missing:.2g} together",
-            "give more rows, or use another method",
+            f"is undefined for {(~known).sum()} of {len(known)} outcomes, which have total probability {missing:.2g}",
+            "use more data or another method",
         )
     rows = int(view.total) if view.weight_kind == "counts" else view.n
     null_distribution = f"all {2**rows} outcomes of {rows} rows with their probabilities"

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, GroupError, WeightsNotSupportedError
+from ..errors import ArgumentError, GroupError, Use, WeightsNotSupportedError
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
@@ -73,7 +73,7 @@ def seed_of(rng: Any) -> int:
         return int(rng.integers(2**63))
     if is_number(rng) and int(rng) == rng and rng >= 0:
         return int(rng)
-    raise ArgumentError("rng", f"must be None, a whole number from 0 up, or a numpy Generator; got {rng!r}")
+    raise ArgumentError("rng", f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}")
 
 
 def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]:
@@ -266,16 +266,16 @@ def _parts(codes: Array) -> list[Array]:
 
 def _clusters(p: Predictions) -> list[Array]:
     if p.groups is None:
-        raise GroupError("groups", "are needed to draw whole groups", "pass groups=")
+        raise GroupError("groups", "are required for cluster resampling", Use("groups"))
     parts = _parts(p.groups)
     if len(parts) < 2:
-        raise GroupError("groups", "all rows are of one group, and drawing whole groups needs at least two")
+        raise GroupError("groups", "cluster resampling requires at least two groups; all rows are in one")
     return parts
 
 
 def _strata(p: Predictions) -> list[Array]:
     if p.labels is None or p.labels.ndim > 1:
-        raise ArgumentError("stratify", "needs one class for each row")
+        raise ArgumentError("stratify", "requires one class for each row")
     return _parts(p.labels)
 
 
@@ -299,7 +299,9 @@ def _written_out(p: Predictions) -> Predictions:
     assert p.weight is not None
     if p.weight.sum() > MOST_ROWS:
         raise WeightsNotSupportedError(
-            "counts", f"stand for more than {MOST_ROWS:,} rows, too many to draw one by one", "use a lens of one score"
+            "counts",
+            f"represent more than {MOST_ROWS:,} rows, too many to resample",
+            "use a lens with one score per row",
         )
     written = p.take(np.repeat(np.arange(p.n), p.weight.astype(np.int64)))
     written.weight, written.weight_kind = None, "unit"
@@ -340,7 +342,7 @@ def refuse_options_of_rows(metric: Metric, keywords: Mapping[str, Any]) -> None:
     """Raise for options with one value per row, which are not resampled with the rows."""
     for keyword, remedy in OPTIONS_OF_ROWS.items():
         if keyword in metric.options and keywords.get(keyword) is not None:
-            raise ArgumentError(keyword, f"{metric.id} with {keyword}= cannot be resampled", remedy)
+            raise ArgumentError(keyword, f"{metric.id} cannot be resampled with this option", remedy)
 
 
 def every_outcome(view: AnyView) -> Iterator[tuple[AnyView, float]]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
+from ..errors import PASS_ROWS, ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
 from ..input.convert import is_number
 from ..sketches.sketch import Sketch
 from ..util.checks import check_whole
@@ -435,22 +435,24 @@ def one_view(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: d
     source, _ = read_source(y_true, y_prob, where, keywords)
     views = views_of(source, lens, "canonical")
     if len(views) > 1:
-        raise LensError("lens", f"gives {len(views)} views, and {who} reads one", "use 'class:NAME' or 'top_label'")
+        raise LensError(
+            "lens", f"{who} requires one event per row; this lens has {len(views)}", "use 'class:NAME' or 'top_label'"
+        )
     if views[0].is_soft:
-        raise UndefinedMetricError(who, "needs hard labels, and these are soft")
+        raise UndefinedMetricError(who, "is not defined for soft labels")
     return views[0]
 
 
 def _ordered(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: dict[str, Any], who: str) -> AnyView:
     if isinstance(y_true, Sketch):
-        raise ArgumentError("y_true", f"is a Sketch, which has lost the order of rows that {who} needs", "pass rows")
+        raise ArgumentError("y_true", f"{who} requires the order of the rows, which a sketch does not keep", PASS_ROWS)
     view = one_view(y_true, y_prob, lens, where, keywords, who)
     if view.weight is not None and (view.weight != 1).any():
-        raise WeightsNotSupportedError(who, "bets row by row, and a weight is no row", "drop the weights")
+        raise WeightsNotSupportedError(who, "does not support weights", "drop the weights")
     return view
 
 
 def _one_score(view: AnyView) -> View:
     if isinstance(view, VectorView):
-        raise LensError("lens", "gives whole rows of probabilities, and one score is needed", "use 'top_label'")
+        raise LensError("lens", "requires one score per row", "use 'top_label'")
     return view

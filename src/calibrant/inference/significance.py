@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, CalibrantError, UndefinedMetricError
+from ..errors import ArgumentError, CalibrantError, UndefinedMetricError, Use
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
@@ -337,8 +337,8 @@ def refuse_rows_by_label(where: Any) -> None:
     if isinstance(where, Selection) and where.reads_labels:
         raise ArgumentError(
             "where",
-            f"{where.name} chooses rows by their labels, which are then not drawn from the probabilities of those rows",
-            "choose by select.predicted or select.output",
+            f"{where.name} selects rows by their labels, which then do not follow the predicted probabilities",
+            "select by prediction or score instead",
         )
 
 
@@ -349,7 +349,7 @@ def _options_of(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain(source: Source) -> Predictions | View:
     if isinstance(source, VectorView):
-        raise ArgumentError("y_true", "is a view of whole vectors, which cannot be drawn again", "pass Predictions")
+        raise ArgumentError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
     return source
 
 
@@ -364,7 +364,7 @@ def _asked(
 ) -> TestInput:
     views = metric.views(source, **view_keywords(metric, options))
     if any(view.is_soft for view in views):
-        raise UndefinedMetricError("assess", "needs hard labels, and these are soft")
+        raise UndefinedMetricError("assess", "is not defined for soft labels")
     keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
     value = metric.of_views(views, **keywords)
     side = alternative or ("two-sided" if metric.proper == "strictly" else metric.alternative)
@@ -400,10 +400,10 @@ def _own(asked: TestInput, method: str) -> OwnTest:
     tests = OWN_TESTS.get(asked.metric.id, {})
     if method not in tests:
         known = ", ".join(["auto", "consistency", "enumeration", *(tests if len(asked.views) == 1 else ())])
-        raise ArgumentError("method", f"{method!r} is no test of {asked.metric.id}", f"known: {known}")
+        raise ArgumentError("method", f"unknown method {method!r} for {asked.metric.id}", f"choose one of {known}")
     if len(asked.views) > 1:
         problem = f"{method!r} is the distribution of one question, and this lens asks {len(asked.views)}"
-        raise ArgumentError("method", problem, "use 'consistency', or lens='class:NAME'")
+        raise ArgumentError("method", problem, ("use 'consistency'", Use("lens", "class:NAME")))
     return tests[method]
 
 
@@ -430,7 +430,7 @@ def _enumerated(asked: TestInput) -> SignificanceResult:
         raise ArgumentError("method", problem, "use 'consistency'")
     rows = _rows_of(asked)
     if rows > MOST_ENUMERATED_ROWS:
-        raise ArgumentError("method", f"'enumeration' goes through 2^{rows} outcomes", "use 'consistency'")
+        raise ArgumentError("method", f"'enumeration' of 2^{rows} outcomes is too slow", "use 'consistency'")
     found, null = compared_with_every_outcome(asked, asked.view)
     return _result(asked, found, "enumeration", null)
 
@@ -455,7 +455,7 @@ def _draw(
     null = np.array(many(work, asked.n_resamples, workers), dtype=np.float64)
     for (metric, _), undefined in zip(plans, np.isnan(null).mean(axis=0), strict=True):
         if undefined > MOST_UNDEFINED:
-            raise UndefinedMetricError(metric.id, f"has no value in {undefined:.0%} of the samples drawn")
+            raise UndefinedMetricError(metric.id, f"is undefined in {undefined:.0%} of the simulated samples")
     return null
 
 

@@ -180,7 +180,7 @@ class SignificanceTable(Result):
         for result in self.results:
             if result.metric == wanted:
                 return result
-        raise ArgumentError("metric", f"{wanted!r} was not assessed")
+        raise ArgumentError("metric", f"{wanted!r} was not tested")
 
     def __len__(self) -> int:
         return len(self.results)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ColumnError, InputTypeError, ShapeError
+from ..errors import ColumnError, InputTypeError, InPython, ShapeError
 
 __all__ = [
     "Column",
@@ -33,9 +33,9 @@ SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-4, "float16": 1e-2, "bfloat16": 
 
 # What to do about text among numbers, by its form.
 TEXT_HINTS = (
-    (r"[+-]?[\d.,]+ ?%", "write shares from 0 to 1: 0.7 for 70%"),
+    (r"[+-]?[\d.,]+ ?%", "write probabilities from 0 to 1: 0.7 for 70%"),
     (r"[+-]?\d*,\d+", "write decimals with a point: 0.7 for 0,7"),
-    (r"(?i)|-+|\?|n/?a|#n/a|null|none|missing|<na>", "drop or fill the missing rows first"),
+    (r"(?i)|-+|\?|n/?a|#n/a|null|none|missing|<na>", "drop or fill these rows"),
 )
 
 
@@ -51,16 +51,18 @@ def column(value: Any, argument: str) -> Column:
     array, precision = _as_array(value, argument)
     if array.ndim == 0:
         raise ShapeError(
-            argument, f"is the single value {_short(array)}, and one entry per row is needed", "pass a list or an array"
+            argument,
+            f"expected one entry per row, got the single value {_short(array)}",
+            InPython("pass a list or an array"),
         )
     if array.ndim > 2:
         raise ShapeError(
             argument,
-            f"has {array.ndim} dimensions {array.shape}, and at most 2 are read",
-            "move the classes last and reshape to (-1, K)",
+            f"expected at most 2 dimensions, got {array.ndim} (shape {array.shape})",
+            InPython("move the classes to the last axis and reshape to (-1, K)"),
         )
     if array.shape[0] == 0:
-        raise ShapeError(argument, "is empty, and at least one row is needed", "check the filter or file it came from")
+        raise ShapeError(argument, "is empty; at least one row is required", "check the filter or file it came from")
     return Column(array, precision)
 
 
@@ -78,7 +80,7 @@ def numbers(array: Array, argument: str) -> Array:
         raise _text_for_numbers(array, argument)
     elif kind not in "biuf":
         raise InputTypeError(
-            argument, f"has dtype {array.dtype}, and real numbers are needed", "convert it to floats first"
+            argument, f"expected real numbers, got dtype {array.dtype}", InPython("convert it to float first")
         )
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -105,16 +107,16 @@ def _as_array(value: Any, argument: str) -> tuple[Array, str]:
     if type(value).__module__.split(".")[0] == "torch":
         return _from_tensor(value, argument)
     if value is None:
-        raise InputTypeError(argument, "is missing (None)", f"pass {argument} as a list, array, column or tensor")
+        raise InputTypeError(argument, "is missing (None)", InPython("pass a list, array, column or tensor"))
     if isinstance(value, (str, bytes, dict, set, frozenset)) or callable(value):
         raise InputTypeError(
             argument,
-            f"is of type {type(value).__name__}, and a list, array, column or tensor is needed",
-            "name columns with label= and prob= only when the first argument is a frame"
+            f"expected a list, array, column or tensor, got {type(value).__name__}",
+            InPython("pass a frame as the first argument to name columns with label and prob")
             if isinstance(value, str)
-            else "call it and pass what it returns"
+            else InPython("call it and pass what it returns")
             if callable(value)
-            else "pass its values as a list, in the order of the rows",
+            else InPython("pass its values as a list, in the order of the rows"),
         )
     found = _from_frame_library(value, argument)
     if found is None and hasattr(value, "__array__"):
@@ -126,22 +128,22 @@ def _as_array(value: Any, argument: str) -> tuple[Array, str]:
     if found is None:
         raise InputTypeError(
             argument,
-            f"is of type {type(value).__name__}, and a list, array, column or tensor is needed",
-            "convert it to a list or a dense array first",
+            f"expected a list, array, column or tensor, got {type(value).__name__}",
+            InPython("convert it to a list or a dense array first"),
         )
     return found, found.dtype.name
+
+
+def missing_values(count: int) -> str:
+    """The number of missing values in words."""
+    return "missing value" if count == 1 else f"{count:,} missing values"
 
 
 def _unmasked(value: Any, argument: str) -> Array:
     mask = np.ma.getmaskarray(value)
     if mask.any():
-        row = int(np.argwhere(mask)[0][0])
-        raise InputTypeError(
-            argument,
-            f"is missing at row {row} (masked, or empty in a file), and every entry is needed",
-            "drop such rows first",
-            row=row,
-        )
+        row, count = int(np.argwhere(mask)[0][0]), int(mask.sum())
+        raise InputTypeError(argument, missing_values(count), "drop or fill these rows", row=row, count=count)
     return np.asarray(value.data)
 
 
@@ -160,12 +162,12 @@ def _from_sequence(value: Any, argument: str) -> Array:
             if _length(entry) != first:
                 raise ShapeError(
                     argument,
-                    f"is ragged: row {row} has {_length(entry)} entries and row 0 has {first}",
+                    f"rows differ in length: {first} entries in row 0, {_length(entry)}",
                     "give every row one entry per class",
                     row=row,
                 ) from None
         raise ShapeError(
-            argument, "is ragged below the second dimension", "give every row one entry per class"
+            argument, "rows differ in length below the second dimension", "give every row one entry per class"
         ) from None
 
 
@@ -175,7 +177,7 @@ def _length(entry: Any) -> int:
 
 def _from_tensor(value: Any, argument: str) -> tuple[Array, str]:
     if not hasattr(value, "detach"):
-        raise InputTypeError(argument, f"is a {type(value).__name__}, and a tensor or array is needed")
+        raise InputTypeError(argument, f"expected a tensor or array, got {type(value).__name__}")
     precision = str(value.dtype).rsplit(".", 1)[-1]
     try:
         tensor = value.detach().cpu()
@@ -184,7 +186,7 @@ def _from_tensor(value: Any, argument: str) -> tuple[Array, str]:
         return np.asarray(tensor.numpy()), precision
     except (TypeError, NotImplementedError) as error:  # sparse, quantised, or without data
         raise InputTypeError(
-            argument, f"is a tensor that cannot be read: {error}", "pass a dense tensor with data"
+            argument, f"the tensor cannot be read: {error}", InPython("pass a dense tensor with data")
         ) from None
 
 
@@ -214,18 +216,13 @@ def _native(value: Any, argument: str) -> Any:
     except DuplicateError:
         names = [str(name) for name in value.columns]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ColumnError(argument, f"has two columns called {twice!r}", "rename one of them") from None
+        raise ColumnError(argument, f"has two columns named {twice!r}", "rename one of them") from None
 
 
 def _refuse_nulls(series: Any, argument: str) -> None:
     if series.null_count():
-        row = int(np.argmax(series.is_null().to_numpy()))
-        raise InputTypeError(
-            argument,
-            f"is missing at row {row}, and every entry is needed",
-            "drop or fill the missing rows first",
-            row=row,
-        )
+        row, count = int(np.argmax(series.is_null().to_numpy())), int(series.null_count())
+        raise InputTypeError(argument, missing_values(count), "drop or fill these rows", row=row, count=count)
 
 
 def _numbers_from_objects(array: Array, argument: str) -> Array:
@@ -235,17 +232,15 @@ def _numbers_from_objects(array: Array, argument: str) -> Array:
             continue
         row = int(np.unravel_index(position, array.shape)[0])
         if entry is None or is_missing(entry):
-            raise InputTypeError(
-                argument, f"is missing ({entry}) at row {row}", "drop or fill the missing rows first", row=row
-            )
+            raise InputTypeError(argument, f"missing value ({entry})", "drop or fill these rows", row=row)
         if isinstance(entry, (str, bytes)) and _no_number(array) is not None:
             raise _text_for_numbers(array, argument)
         if hasattr(entry, "__float__") and not isinstance(entry, str):
             continue  # Decimal, Fraction
         raise InputTypeError(
             argument,
-            f"holds a {type(entry).__name__} at row {row}, and numbers are needed",
-            "convert it to floats first",
+            f"expected numbers, got {type(entry).__name__}",
+            InPython("convert it to float first"),
             row=row,
         )
     return array.astype(np.float64)
@@ -256,12 +251,10 @@ def _text_for_numbers(array: Array, argument: str) -> InputTypeError:
     found = _no_number(array)
     place = found or 0
     row = int(np.unravel_index(place, array.shape)[0])
-    remedy = "convert it with float() or read the column as numeric"
+    remedy: str | InPython = InPython("convert it with float() or read the column as numeric")
     if found is not None:
         remedy = next((hint for form, hint in TEXT_HINTS if re.fullmatch(form, str(array.flat[place]).strip())), remedy)
-    return InputTypeError(
-        argument, f"holds text, {_short(array.flat[place])} at row {row}, and numbers are needed", remedy, row=row
-    )
+    return InputTypeError(argument, f"expected numbers, got the text {_short(array.flat[place])}", remedy, row=row)
 
 
 def _no_number(array: Array) -> int | None:
@@ -353,8 +346,8 @@ def _no_column(argument: str, name: str, existing: list[str]) -> ColumnError:
     near = get_close_matches(name, [column for column in existing if isinstance(column, str)], 1)
     return ColumnError(
         argument,
-        f"there is no column {name!r}",
-        (f"did you mean {near[0]!r}? " if near else "") + f"the columns are {_shown(existing)}",
+        f"unknown column {name!r}",
+        (f"did you mean {near[0]!r}? " if near else "") + f"The columns are {_shown(existing)}",
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputError, LabelError
+from ..errors import Argument, ArgumentError, Drop, InputError, InPython, LabelError, Use
 from .convert import is_frame, is_hashable, is_number
 
 __all__ = [
@@ -169,7 +169,7 @@ def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDAr
         given = tuple(classes) if isinstance(classes, (list, tuple, np.ndarray)) else ()
         if given != names and all(map(is_hashable, given)) and set(given) == set(names):
             raise ArgumentError(
-                "classes", f"has another order than the columns of y_prob, which are {list(names)}", "drop classes="
+                "classes", f"the columns of the probabilities are in another order: {list(names)}", Drop("classes")
             )
         return classes
     if labels.ndim != 1 or not len(labels) or names == tuple(range(len(names))):
@@ -184,8 +184,11 @@ def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDAr
     if counted and any(place[label] != label for label in seen):
         raise LabelError(
             "y_true",
-            f"could be names or numbers of the columns of y_prob, which are {list(names)}, and the two differ",
-            "pass classes= if they are names, or y_prob.to_numpy() if they count columns from 0",
+            f"the labels could be names or positions of the columns {list(names)}, which differ",
+            (
+                Use("classes", None, "if they are names"),
+                InPython("pass y_prob.to_numpy() if they are positions, from 0"),
+            ),
         )
     return names
 
@@ -224,8 +227,11 @@ def check_same_rows(first: Any, others: Mapping[str, Any]) -> None:
         if own.is_unique and index.is_unique and own.isin(index).all():
             raise InputError(
                 name,
-                "has the same index as y_true in another order, and rows are read by position",
-                f"pass {name}.loc[y_true.index]; if the index means nothing, pass {name}.to_numpy()",
+                ("has the same index as ", Argument("y_true"), " in another order, but rows are matched by position"),
+                (
+                    InPython(f"pass {name}.loc[y_true.index]"),
+                    InPython(f"{name}.to_numpy() if the index has no meaning"),
+                ),
             )
 
 

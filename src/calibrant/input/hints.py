@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import HardPredictionsWarning, ProbabilitiesAsLogitsWarning, ReversedClassesWarning, warn_caller
+from ..errors import (
+    Drop,
+    HardPredictionsWarning,
+    InPython,
+    ProbabilitiesAsLogitsWarning,
+    ReversedClassesWarning,
+    Use,
+    warn_caller,
+)
 
 if TYPE_CHECKING:
     from .predictions import Predictions
@@ -35,32 +43,41 @@ def hint_at_mistakes(p: Predictions, tolerance: float) -> None:
     if p.logits is not None:
         if _are_probabilities(p.logits, p, tolerance):
             warn_caller(
-                "y_prob: these look like probabilities (every row is non-negative and sums to 1, or every entry lies in [0, 1] and fits "
-                'the labels better that way), and input="logit" puts them through a softmax or sigmoid once more; drop input="logit", or, '
-                "for a torch model that ends in a softmax, remove it or pass output=lambda p: p.log()",
-                ProbabilitiesAsLogitsWarning,
+                ProbabilitiesAsLogitsWarning(
+                    "y_prob",
+                    "these values look like probabilities (every row is non-negative and sums to 1, or every entry lies in [0, 1] and "
+                    "fits the labels better that way); as logits they pass through a softmax or sigmoid once more",
+                    (
+                        Drop("input", "logit"),
+                        InPython(
+                            "for a torch model that ends in a softmax, remove it or pass output=lambda p: p.log()"
+                        ),
+                    ),
+                )
             )
             return
     elif p.kind != "confidence" and _are_hard(p.probs):
         warn_caller(
-            "y_prob: every entry is exactly 0 or 1, so these look like predicted classes and not like probabilities; "
-            "pass what predict_proba returns",
-            HardPredictionsWarning,
+            HardPredictionsWarning(
+                "y_prob",
+                "every entry is exactly 0 or 1, so these look like predicted classes rather than probabilities",
+                InPython("pass the output of predict_proba"),
+            )
         )
         return
     if p.labels is not None and p.kind in ("binary", "multiclass"):
         found = _reversed_accuracy(p)
         if found is not None:
             accuracy, confidence = found
-            order = (
-                "the other column of probabilities, or pos_label="
-                if p.k == 2
-                else "the columns in the order of the classes"
-            )
             warn_caller(
-                f"y_prob: the predicted class is right in {accuracy:.1%} of the rows at a mean confidence of {confidence:.1%}, so the "
-                f"classes look {'reversed' if p.k == 2 else 'exchanged'}; check which class each column stands for, and pass {order}",
-                ReversedClassesWarning,
+                ReversedClassesWarning(
+                    "y_prob",
+                    f"accuracy is {accuracy:.1%} at a mean confidence of {confidence:.1%}, so the classes look "
+                    f"{'reversed' if p.k == 2 else 'permuted'}",
+                    ("check which class each column belongs to", Use("pos_label"))
+                    if p.k == 2
+                    else "check that the columns are in the order of the classes",
+                )
             )
 
 

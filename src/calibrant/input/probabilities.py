@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ProbabilityError
+from ..errors import ProbabilityError, Remedy, Use
 from ..util import kernels
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.kernels import compiled, scan_pairs, top_rows, top_rows_narrow
-from .convert import frozen
+from .convert import frozen, missing_values
 
 __all__ = ["check_matrix", "check_vector", "quick_matrix", "quick_vector"]
 
@@ -19,8 +19,6 @@ Array = NDArray[Any]
 
 # Up to this many classes a plain loop over a row beats vector loops.
 NARROW = 24
-# So few rows do not count towards the import of numba; they are looked at with it where it is already there.
-FEW_ROWS = 1 << 11
 # How much one call of a compiled loop goes over: enough to make the call cheap, little enough for threads to share.
 COMPILED_ENTRIES = 1 << 19
 # The same for NumPy, where a block is gone over several times and has to stay in cache.
@@ -46,8 +44,8 @@ def quick_vector(probs: Array, labels: Array) -> bool:
     """Whether labels are all 0 or 1 and scores all in [0, 1], told in one pass; False where a closer look is needed."""
     if not _plain(probs, labels):
         return False
-    few = len(labels) <= FEW_ROWS
-    kernel = kernels._cache.get("scan_pairs") if few else compiled(scan_pairs, len(labels))
+    few = len(labels) <= kernels.FEW_ROWS
+    kernel = kernels.loaded.get("scan_pairs") if few else compiled(scan_pairs, len(labels))
     if few and kernel is None:
         return bool(probs.min() >= 0 and probs.max() <= 1 and labels.min() >= 0 and labels.max() <= 1)  # NaN fails
     if kernel is None:
@@ -179,28 +177,31 @@ def _raise_for_row(probs: Array, row: int, tolerance: float) -> None:
     shown = f"{total:.6g}" if abs(total - 1) > 1e-4 else f"{total:.10g}"
     raise ProbabilityError(
         "y_prob",
-        f"row {row} sums to {shown}, and each row must sum to 1 within {tolerance:g}",
-        'pass normalize=True to rescale, multilabel=True if the columns are independent, or input="logit" if these are logits',
+        f"each row must sum to 1 within {tolerance:g}; got a sum of {shown}",
+        (
+            Use("normalize", True, "to rescale"),
+            Use("multilabel", True, "if the columns are independent"),
+            Use("input", "logit", "if these are logits"),
+        ),
         row=row,
     )
 
 
 def _outside(probs: Array, row: int, column: int | None) -> ProbabilityError:
     value = float(probs[row] if column is None else probs[row, column])
-    place = f"row {row}" + ("" if column is None else f", column {column},")
     if np.isnan(value):
+        missing = np.isnan(probs) if probs.ndim == 1 else np.isnan(probs).any(axis=1)
+        count = int(missing.sum())
         return ProbabilityError(
-            "y_prob",
-            f"{place} is nan, and every entry must be a number in [0, 1]",
-            "drop or fill the missing rows",
-            row=row,
+            "y_prob", missing_values(count), "drop or fill these rows", row=row, column=column, count=count
         )
+    remedy: Remedy
     if -1e-3 <= value <= 1 + 1e-3:
-        remedy = "pass clip=True if this is rounding"
+        remedy = Use("clip", True, "if this is rounding error")
     elif np.isinf(value):
-        remedy = 'drop or repair the row, or pass input="logit" if these are logits'
+        remedy = "drop or correct the row", Use("input", "logit", "if these are logits")
     elif np.isfinite(probs).all() and probs.min() >= 0 and 1 < probs.max() <= 100 and probs.max() > 20:
         remedy = "divide by 100 if these are percentages"
     else:
-        remedy = 'pass input="logit" if these are logits'
-    return ProbabilityError("y_prob", f"{place} is {value!r}, and every entry must lie in [0, 1]", remedy, row=row)
+        remedy = Use("input", "logit", "if these are logits")
+    return ProbabilityError("y_prob", f"probabilities must be in [0, 1]; got {value!r}", remedy, row=row, column=column)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..binning.parse import NAMED, Edges, EqualWidth, are_edges, several_bins
 from ..binning.table import BinTable
 from ..curves.logistic_regression import CLIP
-from ..errors import BoundaryScoresWarning, EdgeRoundingWarning, warn_caller
+from ..errors import BoundaryScoresWarning, EdgeRoundingWarning, InPython, warn_caller
 from ..views.view import VectorView, View
 
 __all__ = ["hint_at_edges", "warn_of_sure_scores"]
@@ -36,10 +36,15 @@ def warn_of_sure_scores(view: AnyView, who: str) -> None:
     sure = (scores < CLIP) | (scores.astype(np.float64) > 1 - CLIP)
     rows = sure if scores.ndim == 1 else sure.any(axis=1)
     warn_caller(
-        f"{who}: {np.count_nonzero(rows):,} of {view.n:,} rows have a score within {CLIP:g} of 0 or 1; it has no log-odds and is moved to "
-        f"{CLIP:g} or 1 - {CLIP:g}, where a few such rows can decide the fit. Pass what the model means by them, for example "
-        "np.clip(y_prob, 1e-6, 1 - 1e-6), or leave them out",
-        BoundaryScoresWarning,
+        BoundaryScoresWarning(
+            who,
+            f"{np.count_nonzero(rows):,} of {view.n:,} rows have a score within {CLIP:g} of 0 or 1; their log-odds are clipped at "
+            f"{CLIP:g} or 1 - {CLIP:g}, where a few rows can dominate the fit",
+            (
+                InPython("clip the scores less extremely, for example np.clip(y_prob, 1e-6, 1 - 1e-6)"),
+                "drop these rows",
+            ),
+        )
     )
 
 
@@ -66,10 +71,15 @@ def hint_at_edges(view: View, binning: Any, bins: Any) -> None:
     place = values[np.isin(values, scores)][0]  # not the last, which no score reaches
     edge = exact[np.searchsorted(values, place)]
     warn_caller(
-        f"y_prob: {count:,} of {len(scores):,} scores in {scores.dtype} are an edge of the bins but for their rounding (such as {edge:g}, "
-        f"held as {float(place):.9g}), so they fall to one side of it by rounding alone; pass float64 that is rounded to the digits meant, "
-        "y_prob.astype('float64').round(6), or edges between the scores, bins=[0, ..., 1]",
-        EdgeRoundingWarning,
+        EdgeRoundingWarning(
+            "y_prob",
+            f"{count:,} of {len(scores):,} scores in {scores.dtype} lie on a bin edge up to rounding (such as {edge:g}, stored as "
+            f"{float(place):.9g}), so rounding decides their bin",
+            (
+                InPython("pass rounded float64 scores, y_prob.astype('float64').round(6)"),
+                InPython("use edges between the scores, bins=[0, ..., 1]"),
+            ),
+        )
     )
 
 

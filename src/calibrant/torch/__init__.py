@@ -1,4 +1,6 @@
-"""For PyTorch: collect logits, evaluate a model, metric objects, calibrating modules, abstention. Imported only when asked for.
+"""Calibration for PyTorch: collect logits, evaluate networks, metric objects, calibration modules, losses and abstention.
+
+Importing this package imports torch; `import calibrant` does not.
 
 >>> import torch
 >>> import calibrant.torch as ct
@@ -11,7 +13,7 @@ from ..errors import MissingDependencyError
 from ..util.namespace import namespace
 
 try:
-    import torch as _torch  # noqa: F401 - the error says how to get it
+    import torch as _torch  # noqa: F401 - only to report how to install it
 except ImportError as error:
     raise MissingDependencyError("torch", "is not installed", "pip install 'calibrant[torch]'") from error
 
@@ -46,5 +48,5 @@ NAMES = {
     "ordered": ("IntraOrderPreservingModule", "OrderPreservingNetwork"),
 }
 __getattr__, __dir__, __all__ = namespace(__name__, NAMES)
-for _name in __all__:  # modules of calibrators register themselves when they are imported
+for _name in __all__:  # calibrator modules register themselves on import
     __getattr__(_name)

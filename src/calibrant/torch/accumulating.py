@@ -1,4 +1,6 @@
-"""What metric objects keep: the sums of sketches on the device, added over batches and processes, checked when they are read."""
+"""The state of metric objects: sketches as integer sums on the device, added over batches and processes, checked when
+read.
+"""
 
 from __future__ import annotations
 
@@ -15,34 +17,96 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, CalibrantError, InputTypeError, ProbabilityError, UndefinedMetricError
+from ..errors import (
+    ArgumentError,
+    CalibrantError,
+    InputTypeError,
+    ProbabilityError,
+    UndefinedMetricError,
+    Use,
+)
 from ..sketches.collection import ALL, GroupSketch, Sketches
 from ..sketches.sketch import Sketch
+from ..views.keywords import documents_keywords
 from . import sketching
 from .fused import add_fused, can_fuse
-from .metric_inputs import as_rows, check_arguments, check_lenses, refusal_of
+from .metric_inputs import as_rows, check_arguments, check_lenses, fault_error
 from .sketching import CARRY_ROWS, MOST_ROWS, NEVER, Cells, Plan, cells_of
 
 __all__ = ["SketchMetric", "SyncError"]
 
 Input = Literal["prob", "logit"]
-# What `state_dict` holds.
+# Entries of `state_dict`.
 KEPT = ("sums", "first_fault")
+# Parameters that the metric objects share, for their docstrings.
+PARAMETERS = {
+    "num_classes": (
+        "int, optional",
+        """Number of classes K, for `preds` of shape (N, K, ...); by default `preds` are the probabilities of one event, of any
+shape.""",
+    ),
+    "input": (
+        '{"prob", "logit"}, default "prob"',
+        """What `preds` hold. Logits are converted by a sigmoid or softmax, half precision in float32. It is never inferred.""",
+    ),
+    "ignore_index": ("int, optional", "Label of rows to leave out."),
+    "num_groups": (
+        "int, optional",
+        "Number of groups of rows, such as images, to keep separate; `update` then needs `groups`.",
+    ),
+    "sum_tolerance": (
+        "float, optional",
+        "Largest accepted deviation of a row sum from 1; by default it follows the precision of the data.",
+    ),
+    "sync_on_compute": ("bool, default True", "Whether `compute` adds the sums of all distributed processes."),
+    "process_group": ("torch.distributed.ProcessGroup, optional", "The processes to add; by default all."),
+    "sync_timeout": ("float, optional", "Seconds to wait for the other processes."),
+    "fused": ("bool, default True", "Whether to use the Triton kernel where it is available."),
+    "validate_args": (
+        "bool, default True",
+        """Whether to check the rows. Without checks an invalid label counts as a wrong prediction; this saves most of the work
+unless the fused kernel, groups, the lens ``"classwise"`` or `ignore_index` is used, where rows are always checked.""",
+    ),
+    "preds": (
+        "torch.Tensor of shape (N, K, ...)",
+        "Probabilities or logits, such as (B, C, H, W) for images; any shape for one event.",
+    ),
+    "target": ("torch.Tensor of shape (N, ...)", "Class indices, or 0 and 1 for one event."),
+    "groups": (
+        "torch.Tensor of the shape of `target` or (N,), optional",
+        "Group of each row, counted from 0; of shape (N,) for all of an image at once.",
+    ),
+    "n_bins": ("int, default 15", "Number of bins of equal width."),
+    "norm": ('{"l1", "l2", "max"}, default "l1"', "Mean, root mean square, or maximum of the calibration gaps."),
+}
+documents_metric = documents_keywords(table=PARAMETERS)
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class SyncError(CalibrantError, RuntimeError):
-    """The processes could not add up what each has seen."""
+    """The sums of the distributed processes could not be added.
+
+    Parameters
+    ----------
+    argument : str
+        The argument at fault.
+    problem : str
+        What went wrong.
+    remedy : str, default ""
+        What to do about it.
+    row : int, optional
+        The first offending row, counted from 0.
+    """
 
 
 def untraced(method: Callable[P, T]) -> Callable[P, T]:
-    """Left as it is by `torch.compile`, which would make the tables of a sketch anew, in single precision."""
+    """Exclude a method from `torch.compile`, which would recompute the tables of a sketch in single precision."""
 
     @wraps(method)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         if torch.compiler.is_compiling():
-            # Decorating with it at once would import the compiler, which takes as long as torch.
+            # Applied only here: as a decorator it would import the compiler, which takes as long as importing torch.
             return torch.compiler.disable(method)(*args, **kwargs)  # type: ignore[no-untyped-call]
         return method(*args, **kwargs)
 
@@ -51,44 +115,48 @@ def untraced(method: Callable[P, T]) -> Callable[P, T]:
 
 @dataclass(slots=True)
 class Rows:
-    """How many rows a metric was shown."""
+    """Numbers of rows that a metric has counted."""
 
     seen: int = 0
     pending: int = 0
-    """Added since the low parts were last carried; as many as can be, where that is not known."""
+    """Rows added since the low parts were last carried; an upper bound where that is not known."""
 
 
+@documents_metric
 class SketchMetric(nn.Module):
-    """Sketches of everything that `update` was shown, as whole numbers on the device of the tensors.
+    """Sketches of all rows passed to `update`, kept as integer sums on the device of the tensors.
 
-    Memory is constant, `update` never waits for the device, and processes are joined by one sum of one tensor of integers, so that
-    any split over batches and processes gives the same bits as `Sketch.of` for the same probabilities.
+    Use it to evaluate during training, over several processes, or over more rows than fit in memory: memory is
+    constant, `update` does not synchronize with the device, and processes are combined by one all-reduce of one
+    integer tensor. Any split over batches and processes gives exactly the result of `Sketch.of` for the same
+    probabilities.
 
-    Rows that cannot be counted (an entry that is NaN or outside 0 and 1, a row that does not sum to 1, a label that is no class) are
-    set aside on the device and raise an error at `compute`, until `reset`. Rows labelled `ignore_index` are left out without one.
+    Invalid rows (NaN, an entry outside [0, 1], a row that does not sum to 1, a label that is not a class) are counted
+    on the device and raise an error at `compute`, until `reset`. Rows labelled `ignore_index` are left out silently.
 
     Parameters
     ----------
     num_classes
-        Number of classes, for preds of shape (N, classes, ...); None for the probability of one event, with preds of any shape.
-    lenses
-        Which questions: ``"top_label"`` and ``"classwise"``; for one event ``"binary"``. Of two classes ``"binary"`` asks about the second,
-        and stands in the place of ``"top_label"``. By default ``"binary"`` for one event and two classes, ``"top_label"`` for more.
+    lenses : str or iterable of str, optional
+        Events to sketch: ``"top_label"`` and ``"classwise"``, or ``"binary"`` for one event. With two classes
+        ``"binary"`` is the second class, in place of ``"top_label"``. By default ``"binary"`` for one event and two
+        classes, ``"top_label"`` for more.
     input
-        ``"prob"`` or ``"logit"``. Logits go through a sigmoid or softmax, half precision in float32. Nothing is guessed.
     ignore_index
-        Label of rows to leave out.
     num_groups
-        Keep as many groups of rows apart, for example images; `update` then takes ``groups=``.
     sum_tolerance
-        How far from 1 a row may sum; by default what its precision allows.
-    sync_on_compute, process_group, sync_timeout
-        Whether `compute` adds up all processes, of which group, and how many seconds it waits for the others.
+    sync_on_compute
+    process_group
+    sync_timeout
     fused
-        False to do without the Triton kernel where there is one.
+    cells : Cells, optional
+        Cells of the score; set by subclasses.
     validate_args
-        False promises rows of probabilities and labels that are classes (another counts as a wrong prediction). Where the kernel runs, or
-        groups, classes or an `ignore_index` are kept apart, rows are checked all the same; elsewhere most of the work is spared.
+
+    See Also
+    --------
+    CalibrationMetric : A metric of the catalogue computed from these sketches.
+    calibrant.Sketch : The same summary for arrays.
 
     Examples
     --------
@@ -100,7 +168,7 @@ class SketchMetric(nn.Module):
     Sketch(top_label, 2 rows in 2 cells)
     """
 
-    # No buffers: a model that is trained on several processes sends those of the first to all, over what the others have counted.
+    # Not buffers: distributed training broadcasts the buffers of the first process, which would overwrite the counts of the others.
     sums: Tensor
     first_fault: Tensor
 
@@ -144,29 +212,27 @@ class SketchMetric(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the sums are; the first `update` takes them to its tensors."""
+        """Device of the sums; the first `update` moves them to that of its tensors."""
         return self.sums.device
 
     @property
     def lenses(self) -> tuple[str, ...]:
-        """Names of the sketches, in the order in which they are kept."""
+        """Names of the sketches, in the order in which they are stored."""
         if self.num_classes is None:
             return ("binary",)
         names = ("binary",) if self.plan.event else ("top_label",) if self.plan.top_label else ()
         return names + (tuple(f"class:{k}" for k in range(self.num_classes)) if self.plan.classwise else ())
 
+    @documents_metric
     @untraced
     def update(self, preds: Tensor, target: Tensor, groups: Tensor | None = None) -> None:
-        """Add a batch; nothing waits for the device.
+        """Add a batch, without synchronizing with the device.
 
         Parameters
         ----------
         preds
-            Probabilities or logits: (N, classes, ...), such as (B, C, H, W), or any shape for one event.
         target
-            Labels: (N, ...).
         groups
-            The group of each row, from 0 up: shape of `target`, or (N,) for all of an image at once.
         """
         with _ordinary():
             rows = as_rows(preds, target, groups, self.plan)
@@ -184,13 +250,26 @@ class SketchMetric(nn.Module):
                 known.pending += count
             known.seen += target.numel()
 
+    @documents_metric
     @untraced
     def forward(self, preds: Tensor, target: Tensor, groups: Tensor | None = None) -> Any:
-        """Add a batch and give the value of it alone; waits for the device."""
+        """Add a batch and return the value of this batch alone; synchronizes with the device.
+
+        Parameters
+        ----------
+        preds
+        target
+        groups
+
+        Returns
+        -------
+        torch.Tensor or Sketches
+            The value of the batch.
+        """
         return self._value(self._added(preds, target, groups))
 
     def _added(self, preds: Tensor, target: Tensor, groups: Tensor | None) -> Tensor:
-        """The sums of a batch, which is added to the rest."""
+        """Add a batch and return its sums."""
         with _ordinary():
             before, self.sums = self.sums, torch.zeros_like(self.sums)
             pending, self._rows.pending = self._rows.pending, 0
@@ -199,33 +278,45 @@ class SketchMetric(nn.Module):
                 self._carry()
             finally:
                 batch, self.sums = self.sums, before.to(self.sums.device)
-                # What the batch left in the low parts is less than one row can.
+                # What the batch left in the low parts is less than the contribution of one row.
                 self._rows.pending = pending + 1
             self.sums += batch
             return batch
 
     @untraced
     def compute(self) -> Any:
-        """The value for all rows of all processes; of this class, the sketches."""
+        """Compute the value of all rows of all processes.
+
+        Returns
+        -------
+        Sketches
+            The sketches of all lenses and groups.
+        """
         return self._value(self._total())
 
     def reset(self) -> None:
-        """Forget all rows."""
+        """Remove all rows."""
         self.sums.zero_()
         self.first_fault.fill_(NEVER)
         self._rows.seen = self._rows.pending = 0
 
     def merge_state(self, incoming: Self | Mapping[str, Tensor]) -> None:
-        """Add what another metric of the same kind has seen, or its ``state_dict()``."""
+        """Add the rows of another metric of the same kind.
+
+        Parameters
+        ----------
+        incoming : SketchMetric or mapping
+            The other metric, or its ``state_dict()``.
+        """
         if isinstance(incoming, SketchMetric):
             if incoming._kind() != self._kind():
-                raise InputTypeError("incoming", "asks other questions than this metric", "merge like with like")
+                raise InputTypeError("incoming", "has other lenses than this metric", "merge metrics of the same kind")
             incoming._carry()
             more = incoming.sums
         elif isinstance(incoming, Mapping) and isinstance(incoming.get("sums"), Tensor):
             more = incoming["sums"]
             if more.shape != self.sums.shape:
-                raise InputTypeError("incoming", "holds sums of another size", "merge like with like")
+                raise InputTypeError("incoming", "has sums of another size", "merge metrics of the same kind")
         else:
             got = "a mapping without sums" if isinstance(incoming, Mapping) else type(incoming).__name__
             raise InputTypeError(
@@ -237,22 +328,41 @@ class SketchMetric(nn.Module):
         self._carry()
 
     def sketch(self, lens: str = "auto", group: int | None = None) -> Sketch:
-        """The sketch of one question, of all rows or of a group."""
+        """Return the sketch of one lens, for all rows or for a group.
+
+        Parameters
+        ----------
+        lens : str, default "auto"
+            Name of the lens, such as ``"top_label"`` or ``"class:2"``.
+        group : int, optional
+            Index of a group; by default all rows.
+
+        Returns
+        -------
+        Sketch
+            The sketch, which functions of the library accept in place of labels and probabilities.
+        """
         return self.sketches().sketch(lens, group)
 
     @untraced
     def sketches(self) -> Sketches:
-        """All sketches, of all processes; they stand wherever labels and probabilities do."""
+        """Return all sketches of all processes.
+
+        Returns
+        -------
+        Sketches
+            The sketches, which functions of the library accept in place of labels and probabilities.
+        """
         return self._sketches(self._total())
 
     def _go_to(self, device: torch.device) -> None:
-        if self.sums.is_inference():  # a copy that was made there
+        if self.sums.is_inference():  # a copy made in inference mode
             self.sums, self.first_fault = self.sums.clone(), self.first_fault.clone()
         if self.sums.device == device:
             return
         if self._rows.seen:
             raise ArgumentError(
-                "preds", f"are on {device}, and the sums are on {self.sums.device}", f"metric.to({str(device)!r})"
+                "preds", f"are on {device}, and the metric is on {self.sums.device}", f"call metric.to({str(device)!r})"
             )
         self.to(device)
 
@@ -262,11 +372,11 @@ class SketchMetric(nn.Module):
         self._rows.pending = 0
 
     def _kind(self) -> tuple[Any, ...]:
-        """What two metrics must share to share their sums."""
+        """Settings that two metrics must share so that their sums can be added."""
         return (self.plan, self.input)
 
     def _shared(self) -> tuple[Any, ...]:
-        """What two metrics of a collection must share to be filled as one."""
+        """Settings that two metrics of a collection must share so that they can share one set of sums."""
         return (
             *self._kind(),
             self.plan.checks,
@@ -277,7 +387,7 @@ class SketchMetric(nn.Module):
         )
 
     def _follow(self, leader: SketchMetric) -> None:
-        """Read the sums of another from now on."""
+        """Share the sums of another metric."""
         self.sums, self.first_fault, self._rows = leader.sums, leader.first_fault, leader._rows
 
     def _total(self) -> Tensor:
@@ -289,22 +399,28 @@ class SketchMetric(nn.Module):
         return added_over_ranks(self.sums, self.process_group, self.sync_timeout)
 
     def _checked(self, sums: Tensor) -> NDArray[np.int64]:
-        """The sums on the host, unless rows could not be counted."""
+        """The sums on the CPU; raises if there were invalid rows."""
         faults = sketching.tallies(sums, self.plan)
         if self.ignore_index is None and faults[0]:
             raise ProbabilityError(
-                "preds", f"{faults[0]} rows hold NaN or an entry above 1", "validate_args=True says which"
+                "preds",
+                f"{faults[0]} rows contain NaN or an entry above 1",
+                Use("validate_args", True, "to locate them"),
             )
         if any(faults[1:]):
-            raise refusal_of(faults, int(self.first_fault), self.input)
+            raise fault_error(faults, int(self.first_fault), self.input)
         kept: NDArray[np.int64] = sums.cpu().numpy()
         if kept[0, : self.plan.trash].sum() > MOST_ROWS * self.plan.sections:
-            raise UndefinedMetricError("compute", f"has seen more than {MOST_ROWS} rows", "call reset() in between")
+            raise UndefinedMetricError(
+                "compute", f"more than {MOST_ROWS} rows were accumulated", "call reset() in between"
+            )
         return kept
 
     def _sketches(self, sums: Tensor) -> Sketches:
         if not self.plan.cells.is_grid:
-            raise ArgumentError("n_bins", "keeps bins here, and no sketch", "use SketchMetric or CalibrationMetric")
+            raise ArgumentError(
+                "n_bins", "this metric accumulates bins instead of a sketch", "use SketchMetric or CalibrationMetric"
+            )
         kept = self._checked(sums)
 
         def part(group: int | None) -> GroupSketch:
@@ -341,7 +457,7 @@ class SketchMetric(nn.Module):
         given = {name: state_dict[prefix + name] for name in KEPT if prefix + name in state_dict}
         rest = {key: value for key, value in state_dict.items() if key not in (prefix + name for name in KEPT)}
         super()._load_from_state_dict(rest, prefix, metadata, strict, missing_keys, unexpected_keys, error_msgs)
-        # Weights from before the model had a metric bring no rows.
+        # A checkpoint from before the model had a metric holds no rows.
         if not given and prefix:
             return
         missing_keys += [prefix + name for name in KEPT if name not in given]
@@ -355,17 +471,23 @@ class SketchMetric(nn.Module):
         self._rows.seen, self._rows.pending = 0, CARRY_ROWS
 
     def extra_repr(self) -> str:
-        """What is asked, for the representation of a module."""
+        """Return the settings shown in the representation of the module.
+
+        Returns
+        -------
+        str
+            Number of classes and kind of input.
+        """
         return f"{'binary' if self.num_classes is None else self.num_classes}, input={self.input!r}"
 
 
 def _ordinary() -> AbstractContextManager[Any]:
-    """Where sums can be changed and made: a tensor born in inference mode could not be changed outside of it."""
+    """Leave inference mode: tensors created in it could not be changed outside."""
     return torch.inference_mode(False) if torch.is_inference_mode_enabled() else nullcontext()
 
 
 def added_over_ranks(sums: Tensor, group: Any, timeout: float | None) -> Tensor:
-    """The sums of all processes, by one addition of one tensor; each process gets the same."""
+    """The sums of all processes, by one all-reduce of one tensor; every process gets the same result."""
     total = sums.clone()
     if dist.get_backend(group) == "nccl" and not total.is_cuda:
         total = total.cuda()
@@ -378,7 +500,7 @@ def added_over_ranks(sums: Tensor, group: Any, timeout: float | None) -> Tensor:
     except RuntimeError as error:
         raise SyncError(
             "process_group",
-            f"the processes could not add up their sums: {str(error).splitlines()[0]}",
-            "see whether one has ended or hangs; sync_timeout= says how long to wait",
+            f"the processes could not combine their sums: {str(error).splitlines()[0]}",
+            "check whether a process has ended or hangs; sync_timeout sets the time limit",
         ) from error
     return total

@@ -1,4 +1,4 @@
-"""Beta calibration as a module: two classes, or each class against the rest."""
+"""Beta calibration as a module: for two classes, or for each class against the rest."""
 
 from __future__ import annotations
 
@@ -11,24 +11,55 @@ from torch import Tensor, nn
 
 from ..curves import curves
 from ..curves.logistic_regression import CLIP, SeparatedError
-from ..errors import ArgumentError
+from ..errors import ArgumentError, Use
 from ..recalibration.binary import BetaCalibration, _view
-from .modules import CountingModule, Input
+from .modules import CountingModule, Input, documents_module
 from .rows import TrainingRows, absent_classes, host
 
 __all__ = ["BetaModule"]
 
 SMALL, LARGE = math.log(CLIP), math.log1p(-CLIP)
-# A curvature this much smaller than that of even odds: the labels are separated, or nearly, and sorting has to tell.
+# Least curvature, relative to that at even odds; below it the labels may be separated, which is decided on the CPU.
 FLAT = 1e-7
 STEPS = 60
-REMEDY = "use a module that treats all classes alike, such as TemperatureModule"
+REMEDY = "use a module with parameters common to all classes, such as TemperatureModule"
 
 
+@documents_module
 class BetaModule(CountingModule):
-    """a ln p - b ln(1 - p) + c for each class, as log-odds (Kull et al. 2017); rows of more than two classes are divided by their sum.
+    r"""Beta calibration of the probability of each class.
 
-    For two classes one curve is fitted, for the second; for more, one for each class against the rest.
+    For two classes one curve is fitted, for the second class; for more, one per class against the rest, whose results
+    are normalized to sum 1. The counterpart of `calibrant.BetaCalibration`; use it when logistic recalibration cannot
+    follow an asymmetric error.
+
+    Parameters
+    ----------
+    n_classes
+    input
+
+    See Also
+    --------
+    calibrant.BetaCalibration : The same calibrator for arrays.
+
+    Notes
+    -----
+    The calibrated log odds are :math:`a \ln p - b \ln(1 - p) + c` with :math:`a, b \ge 0`, fitted by maximum
+    likelihood.
+
+    References
+    ----------
+    .. [1] Kull, Silva Filho and Flach (2017): Beta calibration: a well-founded and easily implemented improvement on
+       logistic calibration for binary classifiers. AISTATS.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import BetaModule
+    >>> logits = torch.tensor([[0.0, -2.0], [0.0, -1.0], [0.0, 0.5], [0.0, 1.0], [0.0, 2.0], [0.0, 3.0]])
+    >>> module = BetaModule(2).fit(logits, torch.tensor([0, 1, 0, 1, 0, 1]))
+    >>> module.predict_proba(torch.tensor([[0.0, 3.0]])).double().round(decimals=2).tolist()
+    [[0.33, 0.67]]
     """
 
     calibrator_type = BetaCalibration
@@ -67,8 +98,8 @@ class BetaModule(CountingModule):
         if len(calibrator.classes_) > 2 and calibrator.multiclass != "one_vs_rest":
             raise ArgumentError(
                 "calibrator",
-                f"has multiclass={calibrator.multiclass!r}, and a module does one_vs_rest only",
-                "fit one of one_vs_rest",
+                f"the module supports one_vs_rest only; got {calibrator.multiclass!r}",
+                Use("multiclass", "one_vs_rest", "for the calibrator"),
             )
         return super()._like(calibrator)
 
@@ -84,7 +115,7 @@ class BetaModule(CountingModule):
 
 
 def beta_features(z: Tensor) -> tuple[Tensor, Tensor]:
-    """ln p and -ln(1 - p) of each class, with p kept within [1e-12, 1 - 1e-12]; exact where p is all but 1, in any precision."""
+    """ln p and -ln(1 - p) of each class, with p clipped to [1e-12, 1 - 1e-12]; accurate for p close to 1 in any precision."""
     power = torch.exp(z - z.max(dim=-1, keepdim=True).values)
     total = power.sum(dim=-1, keepdim=True)
     top = torch.arange(power.shape[-1], device=z.device) == power.argmax(dim=-1, keepdim=True)
@@ -96,7 +127,7 @@ def beta_features(z: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _logistic(features: Tensor, outcome: Tensor, weight: Tensor) -> tuple[float, float, float] | None:
-    """Coefficients of greatest likelihood by Newton steps; None where they may be infinite or not unique."""
+    """Maximum likelihood coefficients by Newton's method; None where they may be infinite or not unique."""
     even = (features * weight[:, None]).T @ features / 4
     scale = torch.sqrt(torch.diagonal(even))
     if not bool((scale > 0).all()):
@@ -127,7 +158,7 @@ def _logistic(features: Tensor, outcome: Tensor, weight: Tensor) -> tuple[float,
 
 
 def _on_host(rows: TrainingRows, c: int) -> tuple[float, float, float]:
-    """The curve kept rising, by the library's own fit, which tells exactly whether the labels are separated."""
+    """The increasing curve fitted on the CPU, which detects exactly whether the labels are separated."""
     score = host(torch.softmax(rows.logits, dim=1)[:, c])
     outcome = (rows.labels == c).cpu().numpy()
     weight = None if rows.kind == "unit" else host(rows.weight)
@@ -137,6 +168,6 @@ def _on_host(rows: TrainingRows, c: int) -> tuple[float, float, float]:
         absent = absent_classes(rows)
         if absent:
             problem = f"{absent}, so only one outcome occurs and the coefficients are infinite"
-            raise SeparatedError("labels", problem, f"fit on rows of every class, or {REMEDY}") from None
+            raise SeparatedError("labels", problem, ("fit on rows of every class", REMEDY)) from None
         raise SeparatedError("labels", f"of class {c}: {error.problem}", REMEDY) from None
     return curve.a, curve.b, curve.c

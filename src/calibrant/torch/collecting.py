@@ -1,4 +1,4 @@
-"""collect: the logits, labels and features of a whole loader, with everything left as it was found."""
+"""collect: logits, labels and features of a whole loader, without side effects on the model."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ..errors import ArgumentError, CalibrantWarning, InputError, InputTypeError
 from ..input.labels import class_names
 from ..input.predictions import Predictions
 from ..util.results import Result
+from ..views.keywords import PREDICTION_KEYWORDS, documents_keywords
 from .outputs import Output, Unpack, arguments, chosen_output, label_tensor, moved, own_copy, unpacked
 from .rows import as_classes, at_least_single, read_labels
 
@@ -31,17 +32,66 @@ __all__ = [
     "without_input",
 ]
 
-# How many rows of a dataset are read twice.
+# Number of rows of a dataset that are read twice.
 LOOKED_AT = 4
+# Parameters of `collect` and `evaluate`, for their docstrings.
+PARAMETERS = {
+    "model": ("torch.nn.Module or callable", "Model that returns logits."),
+    "loader": (
+        "iterable",
+        """Batches: ``(inputs, labels)``, or mappings with an entry named labels, label, targets, target or y. A tuple of inputs
+is passed to the model as positional, a mapping of inputs as keyword arguments.""",
+    ),
+    "device": (
+        "str or torch.device, optional",
+        "Device the batches are moved to; by default that of the model's parameters. The model is not moved.",
+    ),
+    "layer": (
+        "str, optional",
+        """Name of a submodule, such as ``"avgpool"``, whose output is kept as features.""",
+    ),
+    "output": (
+        "int, str or callable, optional",
+        """Which of several outputs holds the logits: an index, a key or a function. An entry named ``logits`` is found
+automatically.""",
+    ),
+    "autocast": (
+        "bool or torch.dtype, optional",
+        "Mixed precision: on, off, or the dtype to use; by default that of the calling context.",
+    ),
+    "unpack": ("callable, optional", "Function from a batch to ``(inputs, labels)``, for other kinds of batches."),
+    "progress": ("bool, default False", "Whether to show a progress bar."),
+    "check": (
+        "bool, default True",
+        "Whether to run the first batch and read a few rows of the dataset twice, and warn if they differ.",
+    ),
+}
 
 
 class UnstableOutputsWarning(CalibrantWarning):
-    """The same rows give different outputs: transforms are random, or something like dropout is still on."""
+    """The same rows give different outputs: transforms are random, or a layer such as dropout is active."""
 
 
 @dataclass(frozen=True, eq=False)
 class CollectedArrays:
-    """The same as arrays."""
+    """Logits, labels and features as NumPy arrays.
+
+    Parameters
+    ----------
+    logits : ndarray of shape (N, K)
+        Logits.
+    labels : ndarray of shape (N,)
+        Class indices.
+    features : ndarray of shape (N, d) or None
+        Features of a layer.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import Collected
+    >>> Collected(torch.zeros(4, 3), torch.tensor([0, 1, 2, 0])).numpy().labels
+    array([0, 1, 2, 0])
+    """
 
     logits: NDArray[Any]
     labels: NDArray[np.int64]
@@ -50,7 +100,19 @@ class CollectedArrays:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Collected(Result):
-    """Logits and labels of all rows of a loader, in its order, and the features of a layer where one was named; on the CPU."""
+    """Logits and labels of all rows of a loader, in its order, and features of a layer if one was named.
+
+    Returned by `collect`; all tensors are on the CPU.
+
+    Parameters
+    ----------
+    logits : torch.Tensor of shape (N, K)
+        Logits, at least in single precision.
+    labels : torch.Tensor of shape (N,)
+        Class indices.
+    features : torch.Tensor of shape (N, d), optional
+        Output of the named layer, flattened.
+    """
 
     logits: Tensor
     labels: Tensor
@@ -65,14 +127,28 @@ class Collected(Result):
         return int(self.logits.shape[1])
 
     def numpy(self) -> CollectedArrays:
-        """The same as arrays, without a copy."""
+        """Return the tensors as arrays, without copying.
+
+        Returns
+        -------
+        CollectedArrays
+            Arrays ``logits``, ``labels`` and ``features``.
+        """
         features = None if self.features is None else self.features.numpy()
         return CollectedArrays(self.logits.numpy(), self.labels.numpy(), features)
 
+    @documents_keywords(taken=tuple(name for name in PREDICTION_KEYWORDS if name not in ("label", "prob", "input")))
     def predictions(self, **keywords: Any) -> Predictions:
-        """What every function of the library takes in place of ``(y_true, y_prob)``; keywords as in `Predictions`.
+        """Return the rows as `Predictions`, which every function of the library accepts in place of ``(y_true, y_prob)``.
 
-        Labels are numbers of classes here, and ``classes=`` gives their names.
+        Parameters
+        ----------
+        **keywords
+
+        Returns
+        -------
+        Predictions
+            Labels and probabilities. Labels are class indices, or the names given by ``classes``.
         """
         arrays, keywords = self.numpy(), without_input(keywords)
         if arrays.features is not None:
@@ -81,7 +157,13 @@ class Collected(Result):
         return Predictions(labels, arrays.logits, input="logit", **keywords)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return the rows as lists.
+
+        Returns
+        -------
+        dict
+            Lists ``logits``, ``labels`` and ``features``.
+        """
         features = None if self.features is None else self.features.tolist()
         return {"logits": self.logits.tolist(), "labels": self.labels.tolist(), "features": features}
 
@@ -99,18 +181,18 @@ class Collected(Result):
 
 
 def without_input(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Keywords of `Predictions` less ``input``, which is known here."""
+    """Keywords of `Predictions` without ``input``, which is always logits here."""
     if keywords.get("input", "logit") != "logit":
         raise ArgumentError(
             "input",
-            f"is {keywords['input']!r}, and what is collected are logits",
-            "of a model that gives probabilities collect their logarithms: output=lambda p: p.log()",
+            f"logits are collected; got {keywords['input']!r}",
+            "for a model that returns probabilities, collect their logarithms with output=lambda p: p.log()",
         )
     return {word: value for word, value in keywords.items() if word != "input"}
 
 
 def named_labels(labels: NDArray[np.int64], classes: Any, count: int) -> NDArray[Any]:
-    """Labels by the names of their classes, where these have names."""
+    """Labels as names of their classes, if the classes are named."""
     names = class_names(classes, count)
     if names is None:
         return labels
@@ -120,6 +202,7 @@ def named_labels(labels: NDArray[np.int64], classes: Any, count: int) -> NDArray
     return found
 
 
+@documents_keywords(table=PARAMETERS)
 def collect(
     model: Any,
     loader: Iterable[Any],
@@ -132,32 +215,37 @@ def collect(
     progress: bool = False,
     check: bool = True,
 ) -> Collected:
-    """Run a model over a loader in evaluation mode, without gradients, and keep its logits and the labels.
+    """Run a model over a loader in evaluation mode without gradients, and collect its logits and the labels.
 
-    The mode of the model and of every part of it is restored, also after an error. Half precision is kept as float32. A model with one
-    output z for each row gets the columns 0 and z, which mean the same.
+    The training mode of the model and of all its parts is restored, also after an error. Half precision is converted to
+    float32. For a model with a single output z per row the logits are the two columns 0 and z, which have the same
+    probabilities.
 
     Parameters
     ----------
     model
-        A module, or any callable, that gives logits.
     loader
-        Batches: ``(inputs, labels)``, or mappings of which one entry is named labels, label, targets, target or y. A tuple of inputs
-        gives the model several arguments, a mapping of several gives it keywords.
     device
-        Where the batches go; by default where the model's parameters are. The model is not moved.
     layer
-        Name of a part of the model, such as ``"avgpool"``, whose output is kept as features.
     output
-        Which of several outputs are the logits: an index, a key or a function. A ``logits`` entry is found by itself.
     autocast
-        Mixed precision: True, or the dtype to use; None leaves it as it is around the call.
     unpack
-        A function from a batch to (inputs, labels), where batches look different.
     progress
-        Show a bar.
     check
-        Run the first batch twice and read a few rows of the dataset twice; warn where they differ.
+
+    Returns
+    -------
+    Collected
+        Tensors ``logits``, ``labels`` and ``features`` on the CPU; ``predictions()`` passes them to the library.
+
+    Warns
+    -----
+    UnstableOutputsWarning
+        If two runs of the first batch, or two reads of the same rows, differ.
+
+    See Also
+    --------
+    evaluate : Collect and evaluate.
 
     Examples
     --------
@@ -182,14 +270,14 @@ def collect(
 
 
 class _Runner:
-    """One model with how it is called."""
+    """A model with its device and the rules for its inputs and outputs."""
 
     def __init__(self, model: Any, device: torch.device | None, output: Output, unpack: Unpack) -> None:
         self.model, self.device, self.output, self.unpack = model, device, output, unpack
 
     def batch(self, number: int, batch: Any, kept: dict[str, Any], twice: bool) -> tuple[Tensor, Tensor, Tensor | None]:
         inputs, given = unpacked(batch, self.unpack, number)
-        # Copies, and in this order: loaders fill one buffer again and again, models write into inputs and outputs of earlier calls.
+        # Copied, in this order: loaders may reuse one buffer, and models may write into inputs and earlier outputs.
         labels = label_tensor(given, number)
         logits = own_copy(self._logits(inputs))
         features = _features(kept, len(logits), number)
@@ -206,19 +294,19 @@ class _Runner:
 
 
 def _check_fit(labels: Tensor, logits: Tensor, number: int) -> None:
-    """One label for each row of logits."""
+    """Check that there is one label per row of logits."""
     if labels.numel() == len(logits):
         return
     if labels.shape[:1] == logits.shape[:1]:
         raise ShapeError(
             "labels",
-            f"of batch {number} have shape {tuple(labels.shape)}, and one class number per row is needed",
-            "pass labels.argmax(dim=1), in the loader or by unpack=" if labels.shape == logits.shape else "",
+            f"expected one class index per row, got shape {tuple(labels.shape)} in batch {number}",
+            "pass labels.argmax(dim=1), in the loader or with unpack" if labels.shape == logits.shape else "",
         )
     raise ShapeError(
         "labels",
-        f"of batch {number} are {labels.numel()}, and the model gave {len(logits)} rows",
-        "squeeze() takes its dimension from a batch of one row, and squeeze(-1) does not"
+        f"batch {number} has {labels.numel()} labels, and the model returned {len(logits)} rows",
+        "use squeeze(-1), which keeps the dimension of a batch of one row, instead of squeeze()"
         if labels.numel() == 1
         else "",
     )
@@ -231,7 +319,7 @@ def _device_of(model: Any, device: Any) -> torch.device | None:
     if homes and all(home.type == "meta" for home in homes):
         raise ArgumentError(
             "model",
-            "lies on meta, where tensors hold no numbers",
+            "is on the meta device, where tensors have no data",
             "load its weights: model.to_empty(device='cpu'), then model.load_state_dict(...)",
         )
     homes = [home for home in homes if home.type != "meta"]
@@ -241,7 +329,7 @@ def _device_of(model: Any, device: Any) -> torch.device | None:
     near = [home for home in homes if home.type == wanted.type and wanted.index in (None, home.index)]
     if homes and not near:
         raise ArgumentError(
-            "device", f"is {wanted}, and the model lies on {homes[0]}", f"move it first: model.to({str(wanted)!r})"
+            "device", f"the model is on {homes[0]}; got {wanted}", f"move it with model.to({str(wanted)!r})"
         )
     return near[0] if near else wanted
 
@@ -251,10 +339,10 @@ def _read_device(device: Any) -> torch.device:
         found = torch.device(device)
     except (RuntimeError, TypeError):
         raise ArgumentError(
-            "device", f"{device!r} is no device of torch", "name one such as 'cpu', 'cuda', 'cuda:1' or 'mps'"
+            "device", f"{device!r} is not a torch device", "for example 'cpu', 'cuda', 'cuda:1' or 'mps'"
         ) from None
     if found.type == "meta":
-        raise ArgumentError("device", "is meta, where tensors hold no numbers", "name one such as 'cpu' or 'cuda'")
+        raise ArgumentError("device", "tensors on the meta device have no data", "for example 'cpu' or 'cuda'")
     return found
 
 
@@ -289,12 +377,12 @@ def _hooked(model: Any, layer: str | None) -> Iterator[dict[str, Any]]:
     names = dict(model.named_modules()) if isinstance(model, nn.Module) else {}
     if layer not in names:
         near = get_close_matches(layer, names, 3) or [name for name in names if name][-3:]
-        raise ArgumentError("layer", f"{layer!r} is no part of the model", f"some of its parts: {', '.join(near)}")
+        raise ArgumentError("layer", f"the model has no layer {layer!r}", f"some of its layers are {', '.join(near)}")
     kept |= {"layer": layer, "remedy": _way_to_a_layer(names.values())}
     try:
         hook = names[layer].register_forward_hook(lambda part, given, out: kept.__setitem__("value", _held(out)))
-    except RuntimeError as error:  # scripted modules refuse
-        raise ArgumentError("layer", f"{layer!r} takes no hook: {error}", kept["remedy"]) from None
+    except RuntimeError as error:  # scripted modules do not support hooks
+        raise ArgumentError("layer", f"{layer!r} does not support hooks: {error}", kept["remedy"]) from None
     try:
         yield kept
     finally:
@@ -310,7 +398,7 @@ def _way_to_a_layer(parts: Iterable[nn.Module]) -> str:
 
 
 def _held(out: Any) -> Any:
-    """What a layer gave, safe from a later layer that works in place."""
+    """Output of a layer, copied so that later in-place operations do not change it."""
     if isinstance(out, (tuple, list)) and len(out) == 1:
         out = out[0]
     return out.detach().clone() if isinstance(out, Tensor) else out
@@ -321,14 +409,14 @@ def _features(kept: dict[str, Any], rows: int, number: int) -> Tensor | None:
         return None
     value, layer = kept.pop("value", None), kept["layer"]
     if value is None:
-        raise ArgumentError("layer", f"{layer!r} was not reached by the model", kept["remedy"])
+        raise ArgumentError("layer", f"{layer!r} was not called by the model", kept["remedy"])
     if not isinstance(value, Tensor):
         raise ArgumentError(
-            "layer", f"{layer!r} gave a {type(value).__name__}, and a tensor is needed", "name another layer"
+            "layer", f"expected a tensor, got {type(value).__name__} from {layer!r}", "name another layer"
         )
     if value.ndim == 0 or len(value) != rows:
         raise ShapeError(
-            "layer", f"{layer!r} gave shape {tuple(value.shape)} in batch {number}, and there are {rows} rows"
+            "layer", f"expected {rows} rows, got shape {tuple(value.shape)} from {layer!r} in batch {number}"
         )
     flat = value.flatten(1) if value.ndim > 1 else value[:, None]
     return at_least_single(flat).cpu()
@@ -362,29 +450,29 @@ def _followed(loader: Iterable[Any], progress: bool) -> Iterator[Any]:
 def _joined(parts: list[tuple[Tensor, Tensor, Tensor | None]], layer: str | None) -> Collected:
     rows = sum(len(part[0]) for part in parts)
     if not rows:
-        raise InputError("loader", "gave no rows", "a loader that is an iterator can be run through only once")
+        raise InputError("loader", "returned no rows", "an iterator can be consumed only once")
     classes = int(parts[0][0].shape[1])
     for number, part in enumerate(parts):
         if part[0].shape[1] != classes:
-            raise ShapeError("output", f"has {part[0].shape[1]} classes in batch {number}, and {classes} in batch 0")
+            raise ShapeError("output", f"has {part[0].shape[1]} classes in batch {number} and {classes} in batch 0")
     labels = read_labels(torch.cat([part[1] for part in parts]), rows, classes)
     features = [part[2] for part in parts if part[2] is not None]
     if len({part.shape[1] for part in features}) > 1:
-        raise ShapeError("layer", f"{layer!r} gives rows of different lengths", "name a layer behind the pooling")
+        raise ShapeError("layer", f"rows of {layer!r} differ in length", "name a layer after the pooling")
     return Collected(torch.cat([part[0] for part in parts]), labels, torch.cat(features) if features else None)
 
 
 @contextmanager
 def same_random_state(device: torch.device | None) -> Iterator[None]:
-    """What is drawn in here is not missed afterwards."""
+    """Restore the random state on exit."""
     devices = [device] if device is not None and device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         yield
 
 
 def compare(first: Tensor, again: Tensor) -> None:
-    """Warn where two runs of one batch differ by more than the order of sums."""
-    # Sums on a device may be added in another order; a dropped unit changes far more than that.
+    """Warn if two runs of one batch differ by more than the order of summation explains."""
+    # On a device the order of summation may vary; dropout changes the outputs far more than that.
     near = 1e-2 if first.dtype in (torch.float16, torch.bfloat16) else 1e-4
     one, two = at_least_single(first), at_least_single(again)
     scale = float(one[torch.isfinite(one)].abs().max()) if bool(torch.isfinite(one).any()) else 1.0
@@ -396,9 +484,10 @@ def compare(first: Tensor, again: Tensor) -> None:
 
 
 def check_dataset(loader: Any) -> None:
-    """Read a few rows twice, after the workers are done: a file opened before them would be shared by all.
+    """Read a few rows twice, after the workers have finished, so that no file opened here is shared with them.
 
-    Some datasets can be read only by their workers. What was collected is right without this look, so no failure of it may spoil that.
+    Some datasets can be read only by their workers. The collected rows are valid regardless, so failures of this check
+    are ignored.
     """
     if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
         return
@@ -413,7 +502,7 @@ def check_dataset(loader: Any) -> None:
 
 
 def _some_rows(loader: DataLoader[Any]) -> Sequence[Any]:
-    """Rows that the loader itself reads, where that is known without drawing from a sampler, which would change its next run."""
+    """Rows that the loader reads, where they can be determined without advancing its sampler."""
     if isinstance(loader.batch_sampler, Sequence):
         return list(loader.batch_sampler[0])[:LOOKED_AT]
     rows: Any = getattr(loader.sampler, "indices", loader.sampler)
@@ -436,4 +525,4 @@ def _differ(one: Any, two: Any) -> bool:
 
 
 def _warn(problem: str) -> None:
-    warn_caller(f"{problem}, or what is measured changes from run to run", UnstableOutputsWarning)
+    warn_caller(f"{problem}; otherwise results vary between runs", UnstableOutputsWarning)

@@ -1,4 +1,4 @@
-"""MetricCollection: several metric objects fed together; those that ask the same of each row share one set of sums."""
+"""MetricCollection: several metric objects updated together, sharing sums where possible."""
 
 from __future__ import annotations
 
@@ -9,25 +9,34 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, InputTypeError
-from .accumulating import SketchMetric, untraced
+from .accumulating import SketchMetric, documents_metric, untraced
 
 __all__ = ["MetricCollection"]
 
 
 class MetricCollection(nn.Module):
-    """Several metrics as one, with the verbs of a metric; each gives its value under its name.
+    """Several metrics with the interface of one; results are dictionaries by name.
 
-    Metrics that ask the same of each row share one set of sums, which is filled and sent to the other processes once. They start empty, or
-    with the same rows.
+    Metrics with the same lens and settings share one set of sums, which is updated and reduced over processes only
+    once. They must be empty or have counted the same rows when the collection is built.
 
     Parameters
     ----------
-    metrics
-        A mapping from names to metrics, or metrics alone, named after the catalogue or their class; or one metric, and `others` after it.
-    prefix, postfix
-        What to put before and after the names in results.
-    compute_groups
-        Taken as torchmetrics does, and changes nothing: sums are shared wherever they are the same.
+    metrics : mapping of str to SketchMetric, iterable of SketchMetric, or SketchMetric
+        Metrics by name, or metrics that are named after the catalogue or their class; or one metric, followed by
+        `others`.
+    *others : SketchMetric
+        Further metrics, if `metrics` is a single one.
+    prefix : str, optional
+        Text before the names in results.
+    postfix : str, optional
+        Text after the names in results.
+    compute_groups : object, default True
+        Accepted for compatibility with torchmetrics and ignored; sums are always shared where possible.
+
+    See Also
+    --------
+    CalibrationMetric : One metric.
 
     Examples
     --------
@@ -51,7 +60,9 @@ class MetricCollection(nn.Module):
         super().__init__()
         alone = isinstance(metrics, nn.Module) and not isinstance(metrics, Iterable)
         if others and not alone:
-            raise InputTypeError("others", "come after one metric", "pass all metrics in one list or mapping")
+            raise InputTypeError(
+                "others", "cannot be combined with a list of metrics", "pass all metrics in one list or mapping"
+            )
         named = _named([metrics, *others] if alone else metrics)
         self.prefix, self.postfix = _affix(prefix, "prefix"), _affix(postfix, "postfix")
         self.metrics = nn.ModuleDict(named)
@@ -61,40 +72,73 @@ class MetricCollection(nn.Module):
             if not _same_rows(self[name], self[lead]):
                 raise ArgumentError(
                     "metrics",
-                    f"{name!r} and {lead!r} share their sums and have already seen other rows",
-                    "reset() them",
+                    f"{name!r} and {lead!r} share their sums but were updated with other rows",
+                    "call reset()",
                 )
         self._join()
 
+    @documents_metric
     @untraced
     def update(self, preds: Tensor, target: Tensor, groups: Tensor | None = None) -> None:
-        """Add a batch to all."""
+        """Add a batch to all metrics.
+
+        Parameters
+        ----------
+        preds
+        target
+        groups
+        """
         for metric in self._leading():
             metric.update(preds, target, groups)
         self._join()
 
+    @documents_metric
     @untraced
     def forward(self, preds: Tensor, target: Tensor, groups: Tensor | None = None) -> dict[str, Any]:
-        """Add a batch and give the values of it alone; waits for the device."""
+        """Add a batch and return the values of this batch alone; synchronizes with the device.
+
+        Parameters
+        ----------
+        preds
+        target
+        groups
+
+        Returns
+        -------
+        dict
+            Value of the batch by name.
+        """
         batch = {name: self[name]._added(preds, target, groups) for name in self._led()}
         self._join()
         return {self._label(name): self[name]._value(batch[lead]) for name, lead in self._leader.items()}
 
     @untraced
     def compute(self) -> dict[str, Any]:
-        """The values of all rows of all processes."""
+        """Compute the values of all rows of all processes.
+
+        Returns
+        -------
+        dict
+            Value by name.
+        """
         self._join()
         totals = {name: self[name]._total() for name in self._led()}
         return {self._label(name): self[name]._value(totals[lead]) for name, lead in self._leader.items()}
 
     def reset(self) -> None:
-        """Forget all rows."""
+        """Remove all rows."""
         for metric in self._leading():
             metric.reset()
         self._join()
 
     def merge_state(self, incoming: MetricCollection) -> None:
-        """Add what another collection of the same metrics has seen."""
+        """Add the rows of another collection of the same metrics.
+
+        Parameters
+        ----------
+        incoming : MetricCollection
+            The other collection.
+        """
         if not isinstance(incoming, MetricCollection) or incoming._leader != self._leader:
             raise InputTypeError("incoming", "must be a collection of the same metrics")
         for name in self._led():
@@ -102,7 +146,7 @@ class MetricCollection(nn.Module):
         self._join()
 
     def _join(self) -> None:
-        """Give all the sums of those that are filled; moving to a device takes them apart."""
+        """Share the sums again; moving to another device separates them."""
         for name, lead in self._leader.items():
             if name != lead:
                 self[name]._follow(self[lead])
@@ -118,7 +162,7 @@ class MetricCollection(nn.Module):
 
     def __getitem__(self, name: str) -> SketchMetric:
         if name not in self.metrics:
-            raise ArgumentError("name", f"there is no {name!r}", f"one of {', '.join(self.metrics)}")
+            raise ArgumentError("name", f"unknown metric {name!r}", f"choose one of {', '.join(self.metrics)}")
         found = self.metrics[name]
         assert isinstance(found, SketchMetric)
         return found
@@ -133,15 +177,33 @@ class MetricCollection(nn.Module):
         return isinstance(name, str) and name in self.metrics
 
     def keys(self) -> Iterable[str]:
-        """The names of the metrics, without prefix and postfix."""
+        """Return the names of the metrics, without prefix and postfix.
+
+        Returns
+        -------
+        iterable of str
+            The names.
+        """
         return self.metrics.keys()
 
     def values(self) -> Iterable[SketchMetric]:
-        """The metrics."""
+        """Return the metrics.
+
+        Returns
+        -------
+        iterable of SketchMetric
+            The metrics.
+        """
         return [self[name] for name in self]
 
     def items(self) -> Iterable[tuple[str, SketchMetric]]:
-        """Names and metrics."""
+        """Return names and metrics.
+
+        Returns
+        -------
+        iterable of (str, SketchMetric)
+            Pairs of name and metric.
+        """
         return [(name, self[name]) for name in self]
 
 
@@ -158,7 +220,7 @@ def _same_rows(one: SketchMetric, other: SketchMetric) -> bool:
 
 
 def _named(metrics: Any) -> dict[str, SketchMetric]:
-    """Metrics by names under which a module can keep them."""
+    """Metrics by names that are valid for submodules."""
     if not isinstance(metrics, Iterable):
         raise InputTypeError("metrics", f"must be metrics, or a mapping to them; got {type(metrics).__name__}")
     pairs = metrics.items() if isinstance(metrics, Mapping) else ((_name_of(metric), metric) for metric in metrics)
@@ -170,11 +232,11 @@ def _named(metrics: Any) -> dict[str, SketchMetric]:
         if not isinstance(name, str) or not name or "." in name or hasattr(empty, name):
             raise ArgumentError(
                 "metrics",
-                f"{name!r} cannot be a name: a part of a module has one without a dot that is no word of torch's own",
-                "choose another; prefix= and postfix= take anything",
+                f"{name!r} cannot be the name of a submodule: it contains a dot or is an attribute of torch modules",
+                "choose another name; prefix and postfix can be any text",
             )
         if name in found:
-            raise ArgumentError("metrics", f"has two named {name!r}", "pass a mapping from names to metrics")
+            raise ArgumentError("metrics", f"two metrics are named {name!r}", "pass a mapping from names to metrics")
         found[name] = metric
     return found
 

@@ -1,4 +1,4 @@
-"""Answer only where the model is sure enough: one batch, a threshold, and which rows are accepted."""
+"""Abstention: predict a batch and accept only rows whose confidence reaches a threshold."""
 
 from __future__ import annotations
 
@@ -25,7 +25,21 @@ __all__ = ["ThresholdedPrediction", "predict_with_threshold"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ThresholdedPrediction(Result):
-    """The predicted class of each row, how sure the model is of it, and whether to answer; on the device of the logits."""
+    """Predicted class and confidence of each row, and whether it is accepted.
+
+    Returned by `predict_with_threshold`; tensors are on the device of the logits.
+
+    Parameters
+    ----------
+    label : torch.Tensor of shape (N,)
+        Predicted class.
+    confidence : torch.Tensor of shape (N,)
+        Largest probability.
+    accepted : torch.Tensor of shape (N,)
+        Whether the confidence is at least the threshold; on the other rows the system abstains.
+    threshold : float or None
+        The threshold; None if none was found, so that no row is accepted.
+    """
 
     label: Tensor
     confidence: Tensor
@@ -38,11 +52,27 @@ class ThresholdedPrediction(Result):
 
     @property
     def coverage(self) -> float:
-        """Share of the rows that are answered."""
+        """Share of accepted rows."""
         return float(self.accepted.double().mean())
 
     def selective_accuracy(self, labels: Any) -> float:
-        """Share of right answers among those given."""
+        """Compute the accuracy on the accepted rows.
+
+        Parameters
+        ----------
+        labels : array-like of shape (N,)
+            Observed class indices.
+
+        Returns
+        -------
+        float
+            Share of correct predictions among the accepted rows.
+
+        Raises
+        ------
+        UndefinedMetricError
+            If no row is accepted.
+        """
         if not bool(self.accepted.any()):
             raise UndefinedMetricError("selective_accuracy", "no row is accepted", "use a lower threshold")
         numbers = as_numbers(labels, "labels")
@@ -63,22 +93,39 @@ class ThresholdedPrediction(Result):
 def predict_with_threshold(
     model: Any, x: Any, threshold: float | ThresholdChoice, *, output: Output = None
 ) -> ThresholdedPrediction:
-    """Predict one batch and abstain where the largest probability is below the threshold.
+    """Predict one batch and abstain where the largest probability is below a threshold.
 
-    Runs in evaluation mode without gradients; the mode of the model is restored. Probabilities are those that `calibrant.Predictions` makes of
-    the same logits, in double precision and to the last bit, so that a threshold chosen by the library accepts here what it accepted there. A
-    single output z for each row counts as the columns 0 and z, as in `collect`.
+    The model runs in evaluation mode without gradients; its mode is restored. Probabilities are computed in double
+    precision exactly as `calibrant.Predictions` computes them from the same logits, so that a threshold chosen with
+    the library accepts the same rows here. For a model with a single output z per row the logits are the two columns 0
+    and z, as in `collect`.
 
     Parameters
     ----------
-    model
-        A module, or any callable, that gives logits: best a `CalibratedModule`.
-    x
-        One batch of inputs, on the device of the model; a tuple gives the model several arguments, a mapping keywords.
-    threshold
-        A number, or what `calibrant.choose_threshold` returned; where that found none, nothing is accepted.
-    output
-        Which of several outputs are the logits, as in `collect`.
+    model : torch.nn.Module or callable
+        Model that returns logits, typically a `CalibratedModule`.
+    x : torch.Tensor, tuple or mapping
+        One batch of inputs, on the device of the model. A tuple is passed as positional, a mapping as keyword
+        arguments.
+    threshold : float or ThresholdChoice
+        Least confidence of an accepted row, or the result of `calibrant.choose_threshold`; if that found no threshold,
+        no row is accepted.
+    output : int, str or callable, optional
+        Which of several outputs holds the logits, as in `collect`.
+
+    Returns
+    -------
+    ThresholdedPrediction
+        Tensors ``label``, ``confidence`` and ``accepted``, and the ``coverage``.
+
+    Raises
+    ------
+    ArgumentError
+        If `threshold` is neither a number nor a `ThresholdChoice`.
+
+    See Also
+    --------
+    calibrant.choose_threshold : Choose a threshold with a guarantee.
 
     Examples
     --------
@@ -111,6 +158,8 @@ def predict_with_threshold(
 
 
 def _probabilities(logits: Tensor) -> NDArray[np.float64]:
-    """The softmax by the very steps of `Predictions`: on a device the last bits differ, and a threshold is often one of the scores."""
+    """The softmax exactly as in `Predictions`: on a device the last bits differ, and thresholds often equal one of the
+    scores.
+    """
     with np.errstate(invalid="ignore"):
         return softmax(host(logits))

@@ -1,4 +1,4 @@
-"""evaluate: a model over a loader, with the metrics of the library."""
+"""evaluate: the metrics of the library for a model and a loader."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from ..errors import InputError, InSampleWarning, warn_caller
 from ..evaluation.measure import Evaluation
 from ..evaluation.measure import evaluate as evaluate_arrays
 from ..recalibration.scores import fingerprint
-from .collecting import Collected, collect, evaluating, named_labels, without_input
+from ..views.keywords import PREDICTION_KEYWORDS, documents_keywords
+from .collecting import PARAMETERS, Collected, collect, evaluating, named_labels, without_input
 from .modules import CalibratorModule
 from .outputs import Output, Unpack
 
 __all__ = ["COMPACT", "evaluate"]
 
-# With the accuracy and the mean confidence, which head every evaluation.
+# In addition to accuracy and mean confidence, which every evaluation has.
 COMPACT = ("nll", "brier", "ece")
 
 
+@documents_keywords(
+    taken=tuple(name for name in PREDICTION_KEYWORDS if name not in ("label", "prob", "input")), table=PARAMETERS
+)
 def evaluate(
     model: Any,
     loader: Iterable[Any] | None = None,
@@ -37,20 +41,46 @@ def evaluate(
     check: bool = True,
     **keywords: Any,
 ) -> Evaluation:
-    """How right and how sure a model is: accuracy, mean confidence, negative log likelihood, Brier score and calibration error.
+    """Evaluate a model over a loader: accuracy, mean confidence, log loss, Brier score and calibration error.
 
     Parameters
     ----------
-    model, loader
-        As in `collect`; or what `collect` returned, and no loader.
-    map
-        A fitted module or a fitted map of the library: what it makes of the logits is measured. Warns on the rows it was fitted on.
-    metrics
-        Ids of the catalogue, ``"recommended"`` or ``"all"``.
-    device, layer, output, autocast, unpack, progress, check
-        As in `collect`; the features of a layer serve the metrics that look at features.
-    words
-        Everything else that `calibrant.evaluate` takes: ``by``, ``lens``, ``bins``, ``interval``, ``assess``, ``sample_weight`` ...
+    model : torch.nn.Module, callable or Collected
+        Model that returns logits, or the result of `collect`; `loader` is then left out.
+    loader
+    calibrator : CalibratorModule, Calibrator, str or path, optional
+        Fitted calibrator, as a module or for arrays, or the file it was saved to; its output is evaluated.
+    metrics : str or iterable of str, default ("nll", "brier", "ece")
+        Identifiers of the catalogue, ``"recommended"`` or ``"all"``.
+    device
+    layer
+    output
+    autocast
+    unpack
+    progress
+    check
+    **keywords
+        Keywords of `calibrant.evaluate`, such as ``by``, ``lens``, ``bins``, ``interval`` and ``assess``.
+
+    Returns
+    -------
+    Evaluation
+        Values by metric; ``header`` has accuracy and mean confidence.
+
+    Raises
+    ------
+    InputError
+        If `loader` is missing.
+
+    Warns
+    -----
+    InSampleWarning
+        If `calibrator` was fitted on these rows.
+
+    See Also
+    --------
+    collect : Collect once and evaluate several times.
+    calibrant.evaluate : The same for arrays.
 
     Examples
     --------
@@ -65,7 +95,7 @@ def evaluate(
     rows = model if isinstance(model, Collected) else None
     if rows is None:
         if loader is None:
-            raise InputError("loader", "is missing", "pass a loader, or what collect returned in place of the model")
+            raise InputError("loader", "is missing", "pass a loader, or the output of collect in place of the model")
         collecting: dict[str, Any] = {"device": device, "layer": layer, "output": output, "autocast": autocast}
         rows = collect(model, loader, unpack=unpack, progress=progress, check=check, **collecting)
     logits = rows.logits
@@ -81,12 +111,11 @@ def _calibrated(rows: Collected, module: nn.Module) -> torch.Tensor:
     known = module.fit_record if isinstance(module, CalibratorModule) else None
     if known is not None and known.fingerprint and known.fingerprint == fingerprint(rows.logits.double().numpy()):
         warn_caller(
-            f"{type(module).__name__} was fitted on these very rows, so what it gives here looks better than it is; "
-            "measure it on rows that it has not seen",
+            f"{type(module).__name__} was fitted on these rows, so the estimate is optimistic; evaluate it on held-out data",
             InSampleWarning,
         )
     home = next(iter([*module.parameters(), *module.buffers()]), rows.logits).device
-    # No decorator: the warning above looks for the caller, and would stop at torch's own frame.
+    # Not as a decorator: the warning above looks for the frame of the caller, and would find that of torch.
     with evaluating(module), torch.no_grad():
         found: torch.Tensor = module(rows.logits.to(home))
     return found.cpu()

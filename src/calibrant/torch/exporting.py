@@ -1,4 +1,4 @@
-"""A calibrated model as a program that runs without this library: `torch.export`, and ONNX where its packages are installed."""
+"""Export of calibrated models to programs that run without this library: `torch.export` and ONNX."""
 
 from __future__ import annotations
 
@@ -11,24 +11,50 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputTypeError, MissingDependencyError, ShapeError
+from ..errors import InputTypeError, MissingDependencyError, ShapeError, Use
 from ..util.files import write_atomic
+from ..views.keywords import documents_keywords
 from .collecting import evaluating
 
 __all__ = ["export_onnx", "export_program"]
 
+documents_export = documents_keywords(
+    table={
+        "module": (
+            "torch.nn.Module",
+            "A `CalibratorModule`, a `CalibratedModule` or any other module; exported in evaluation mode.",
+        ),
+        "*example": ("torch.Tensor", "Tensors the module is called with, of at least two rows."),
+        "dynamic_batch": ("bool, default True", "Whether the number of rows may vary."),
+    }
+)
 
+
+@documents_export
 def export_program(module: nn.Module, *example: Tensor, dynamic_batch: bool = True) -> torch.export.ExportedProgram:
-    """The computation of a module as an `ExportedProgram`: a map alone, or a model with its map.
+    """Export a module as an `ExportedProgram`: a calibrator alone, or a model with its calibrator.
 
     Parameters
     ----------
     module
-        A `CalibratorModule`, a `CalibratedModule` or any other module; exported in evaluation mode.
-    example
-        The tensors it is called with, at least two rows of them.
+    *example
     dynamic_batch
-        Leave the number of rows open.
+
+    Returns
+    -------
+    torch.export.ExportedProgram
+        The program; ``program.module()`` runs it.
+
+    Raises
+    ------
+    InputTypeError
+        If `module` is not a module, or the example tensors do not match its forward.
+    ShapeError
+        If the example has fewer than two rows and `dynamic_batch` is True.
+
+    See Also
+    --------
+    export_onnx : Write an ONNX file.
 
     Examples
     --------
@@ -43,11 +69,48 @@ def export_program(module: nn.Module, *example: Tensor, dynamic_batch: bool = Tr
         return torch.export.export(module, example, dynamic_shapes=_shapes(module, example, dynamic_batch))
 
 
+@documents_export
 def export_onnx(module: nn.Module, path: str | os.PathLike[str], *example: Tensor, dynamic_batch: bool = True) -> Path:
-    """Write a module as an ONNX file; parameters as for `export_program`. Needs the packages onnx and onnxscript."""
+    """Write a module to an ONNX file; requires the packages onnx and onnxscript.
+
+    Parameters
+    ----------
+    module
+    path : str or path
+        File to write.
+    *example
+    dynamic_batch
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Raises
+    ------
+    MissingDependencyError
+        If onnx or onnxscript is not installed.
+    InputTypeError
+        If `module` is not a module, or the example tensors do not match its forward.
+    ShapeError
+        If the example has fewer than two rows and `dynamic_batch` is True.
+
+    See Also
+    --------
+    export_program : Export with `torch.export`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import TemperatureModule, export_onnx
+    >>> export_onnx(TemperatureModule(temperature=2.0), "temperature.onnx", torch.zeros(4, 3))  # doctest: +SKIP
+    PosixPath('temperature.onnx')
+    """
     for name in ("onnx", "onnxscript"):
         if find_spec(name) is None:
-            raise MissingDependencyError("export_onnx", f"needs the package {name}", "pip install onnx onnxscript")
+            raise MissingDependencyError(
+                "export_onnx", f"requires the package {name}", "run pip install onnx onnxscript"
+            )
     _check(module, example)
     with evaluating(module), torch.no_grad():
         shapes = _shapes(module, example, dynamic_batch)
@@ -60,28 +123,30 @@ def _check(module: Any, example: tuple[Any, ...]) -> None:
     if not isinstance(module, nn.Module):
         raise InputTypeError("module", f"must be a torch module; got {type(module).__name__}")
     if not example or not all(isinstance(tensor, Tensor) for tensor in example):
-        raise InputTypeError("example", "must be the tensors that the module is called with")
+        raise InputTypeError("example", "must be the input tensors of the module")
 
 
 def _shapes(module: nn.Module, example: tuple[Tensor, ...], dynamic: bool) -> Any:
-    """Which axes stay open: the first of every tensor with as many rows as the first that has any."""
+    """Dynamic axes: the first axis of every tensor with as many rows as the first tensor that has any."""
     try:
         given = inspect.signature(module.forward).bind(*example).arguments
     except TypeError as error:
-        raise InputTypeError("example", f"does not fit the forward of {type(module).__name__}: {error}") from None
+        raise InputTypeError(
+            "example", f"does not match the forward method of {type(module).__name__}: {error}"
+        ) from None
     counts = [len(tensor) for tensor in example if tensor.ndim]
     if not dynamic or not counts:
         return None
     if counts[0] < 2:
         raise ShapeError(
             "example",
-            f"has {counts[0]} row{'s' * (counts[0] != 1)}, and from two on their number can be left open",
-            "pass two rows, or dynamic_batch=False",
+            f"a dynamic batch size requires at least two rows; got {counts[0]}",
+            ("pass two rows", Use("dynamic_batch", False)),
         )
     rows = torch.export.Dim("rows")
 
     def axes(value: Any) -> Any:
-        # A forward that takes *inputs has one parameter that holds them all.
+        # A forward with *inputs has one parameter for all of them.
         if isinstance(value, tuple):
             return tuple(axes(one) for one in value)
         return {0: rows} if value.ndim and len(value) == counts[0] else None

@@ -1,6 +1,6 @@
-"""One kernel that reads rows and adds what is asked about them to the sums of sketches, where Triton is installed.
+"""A Triton kernel that reads rows and adds their scores and outcomes to the sums of sketches.
 
-It gives the same bits as the plain operations, which take its place everywhere else.
+Its results are identical to those of the torch operations, which are used where Triton is not available.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -21,12 +21,12 @@ try:
 except ImportError:
     triton = tl = None
 
-# Numbers that change from batch to batch; the kernel is compiled once for all of them.
+# Arguments that change from batch to batch, for which the kernel is not specialized.
 CHANGING = ("rows", "start", "size", "trash", "group_size", "group_count", "ignore_index")
 
 
 def jit(function: Any) -> Any:
-    """The compiled function; without Triton the functions below are never called."""
+    """Compile with Triton; without Triton the functions below are never called."""
     if triton is None:
         return function
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
@@ -35,18 +35,18 @@ def jit(function: Any) -> Any:
 
 __all__ = ["add_fused", "can_fuse"]
 
-# Up to this many classes a thread reads a row; beyond, the threads of a program share one.
+# Up to this many classes a thread reads a row; with more, the threads of a program share one.
 FEW = 32
-# Rows of one program in the first case, and entries at a time in the second; fewer where each entry is added.
+# Rows per program in the first case, entries at a time in the second; fewer where each entry is added.
 HEIGHT, WIDEST, NARROWEST = 128, 1024, 128
 
 
 @dataclass
 class Kernel:
-    """What is known of the kernel in this process."""
+    """State of the kernel in this process."""
 
     works: bool | None = None
-    """None until it was tried: it is compiled at the first launch, for which an image may lack a C compiler or a header."""
+    """None before the first launch, which compiles it; that fails where a C compiler or a header is missing."""
 
 
 KERNEL = Kernel()
@@ -58,7 +58,7 @@ def can_fuse(preds: Tensor) -> bool:
 
 
 def add_fused(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> None:
-    """Add a block of rows, in one launch; by plain operations where the kernel cannot be compiled."""
+    """Add a block of rows in one launch; with torch operations if the kernel cannot be compiled."""
     try:
         _launch_there(sums, first_fault, block, plan)
         KERNEL.works = True
@@ -68,7 +68,7 @@ def add_fused(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> No
         KERNEL.works = False
         warn_caller(
             f"the kernel for {block.probs.device} cannot be compiled here ({str(error).splitlines()[0]}); "
-            "plain operations count the same, and take several times as long; fused=False asks for them"
+            "plain operations give the same result several times slower; fused=False selects them"
         )
         add_block(sums, first_fault, block, plan)
 
@@ -105,7 +105,7 @@ def _launch(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> None
 
 @jit
 def _share(origin, tolerance, CLASSES: tl.constexpr, WIDE: tl.constexpr, WIDTH: tl.constexpr):
-    """The largest entry of one row, and its class; or, below 0, why the row does not count."""
+    """The largest entry of one row and its class, or a negative code for an invalid row."""
     column = tl.arange(0, WIDTH)
     top = tl.full((WIDTH,), -1.0, WIDE)
     least = tl.full((WIDTH,), 2.0, WIDE)
@@ -129,7 +129,7 @@ def _share(origin, tolerance, CLASSES: tl.constexpr, WIDE: tl.constexpr, WIDTH: 
 
 @jit
 def _meet(value, k, best, place, total, least):
-    """One more class of each row."""
+    """Include one more class of each row."""
     above = value > best
     return tl.where(above, value, best), tl.where(above, k, place), total + value, tl.minimum(least, value)
 
@@ -140,7 +140,7 @@ def _read(
     CLASSES: tl.constexpr, BINARY: tl.constexpr, EVENT: tl.constexpr, WIDE: tl.constexpr, HEIGHT: tl.constexpr,
     UNROLL: tl.constexpr,
 ):  # fmt: skip
-    """The largest entry of each row, or the last of two, and its class; or, below 0, why the row does not count."""
+    """The largest entry of each row, or the second of two, and its class, or a negative code for an invalid row."""
     best = tl.full((HEIGHT,), -1.0, WIDE)
     place = tl.zeros((HEIGHT,), tl.int32)
     total = tl.zeros((HEIGHT,), WIDE)
@@ -166,7 +166,7 @@ def _read(
 @jit
 def _slot(score, edges, first, equal, CUT: tl.constexpr):
     """The cell of each score, counted from 0."""
-    # The product finds the equal cell, or one beside it; two comparisons settle which.
+    # The product finds the equal-width cell up to one; two comparisons correct it.
     cell = tl.minimum(tl.ceil(score * equal).to(tl.int32), equal)
     past = score > tl.load(edges + tl.load(first + cell))
     cell = tl.minimum(cell + past.to(tl.int32), equal)
@@ -175,7 +175,7 @@ def _slot(score, edges, first, equal, CUT: tl.constexpr):
     cell = cell - short.to(tl.int32)
     slot = tl.load(first + cell)
     if CUT:
-        # An equal cell is cut into 93 at most, which seven halvings tell apart.
+        # An equal-width cell has at most 93 subdivisions: seven bisection steps.
         low = tl.minimum(tl.load(first + tl.maximum(cell - 1, 0)) + 1, slot)
         if tl.max(slot - low, axis=0) > 0:
             for _ in tl.static_range(7):
@@ -189,7 +189,7 @@ def _slot(score, edges, first, equal, CUT: tl.constexpr):
 
 @jit
 def _drop(sums, size, place, score, counts):
-    """Add scores as whole numbers of 2^-62 in two parts."""
+    """Add scores as integer multiples of 2^-62, in two parts."""
     fixed = (score * 4611686018427387904.0).to(tl.int64)
     higher = fixed >> 38
     lower = fixed & 274877906943
@@ -199,7 +199,7 @@ def _drop(sums, size, place, score, counts):
 
 @jit
 def _pile(sums, size, place, score, counts):
-    """Add rows to one place together: thousands of additions at one address would wait for each other."""
+    """Combine rows with the same address before adding: thousands of atomic additions at one address would be serialized."""
     fixed = tl.where(counts, (score * 4611686018427387904.0).to(tl.int64), 0)
     rows = tl.sum(counts.to(tl.int64), axis=0)
     tl.atomic_add(sums + place, rows, mask=rows > 0, sem="relaxed")
@@ -221,7 +221,7 @@ def _add_each(
         hit = label == k
         some = counts
         if not GROUPED:
-            # A sure model gives most of its rows all or nothing.
+            # Confident models give most classes probability 0 or 1.
             nothing = counts & (slot == 0) & (hit == 0)
             everything = counts & (slot == cells - 1) & hit
             begin = tl.min(section, axis=0)
@@ -260,14 +260,14 @@ def _add(
     IGNORES: tl.constexpr, GROUPED: tl.constexpr, WIDE: tl.constexpr, CUT: tl.constexpr, HEIGHT: tl.constexpr,
     WIDTH: tl.constexpr, NARROW: tl.constexpr, UNROLL: tl.constexpr, PACKED: tl.constexpr, SPREAD: tl.constexpr,
 ):  # fmt: skip
-    """Add rows to their cells, and rows that do not count to the places of their causes, numbered as in `sketching`."""
+    """Add rows to their cells, and invalid rows to the counters of their causes, numbered as in `sketching`."""
     begin = tl.program_id(0).to(tl.int64) * HEIGHT
     row = begin + tl.arange(0, HEIGHT)
     there = row < rows
     image = row // inner
     within = row - image * inner
     if WIDTH > 1:
-        # A stride known beforehand lets a thread read four entries at once.
+        # With a compile-time stride a thread reads four entries at once.
         origin = probs + (begin * CLASSES if PACKED else (begin // inner) * by_image + (begin % inner) * by_place)
         high, at = _share(origin, tolerance, CLASSES, WIDE, WIDTH)
         top = tl.full((HEIGHT,), 0.0, WIDE) + high

@@ -1,7 +1,7 @@
-"""Maps as `nn.Module`s: ``forward(logits)`` gives calibrated logits, whose softmax is the calibrated probability.
+"""Calibrators as modules: ``forward(logits)`` returns calibrated logits, whose softmax is the calibrated probability.
 
-Each is the counterpart of a calibrator of the library: fitted on the device where the logits are, to the same optimum, and turned into the map and
-back. `CalibratedModule` puts one behind a model.
+Each module is the counterpart of a calibrator for arrays: it is fitted on the device of the logits, to the same
+optimum, and converted with `from_calibrator` and `to_calibrator`. `CalibratedModule` combines a model with one.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ..recalibration.scaling import (
 from ..recalibration.scores import fingerprint, scale_of_odds
 from ..recalibration.softmax_regression import best_matrix, best_vector, bias_corrected
 from ..util.checks import check_choice, check_positive, check_whole
+from ..views.keywords import documents_keywords
 from .collecting import evaluating
 from .outputs import Output, chosen_output, row_counts
 from .rows import (
@@ -56,27 +57,51 @@ __all__ = [
 ]
 
 Input = Literal["logit", "prob"]
+documents_module = documents_keywords(
+    table={
+        "n_classes": ("int", "Number of classes."),
+        "input": (
+            '{"logit", "prob"}, default "logit"',
+            """What the counterpart for arrays is fitted on: logits, or probabilities; with ``"prob"`` logits are first converted to
+log-probabilities. `forward` and `fit` take logits in both cases.""",
+        ),
+    }
+)
 COUNTERPARTS: dict[type[Calibrator], type[CalibratorModule]] = {}
 
 
 class _Origin(NamedTuple):
-    """What a map knows beside the numbers that a module holds: a module made of one gives it back, until it is fitted itself."""
+    """What a calibrator holds beside the numbers in its module; kept so that the conversion back restores it, until the
+    module is fitted.
+    """
 
     parameters: dict[str, Any]
     classes: Any
     columns: int
 
 
+@documents_module
 class CalibratorModule(nn.Module):
-    """What the maps for tensors have in common: ``fit(logits, labels)``, then ``forward(logits) -> calibrated logits``.
+    """Base class of calibrators for tensors: ``fit(logits, labels)``, then ``forward(logits)`` returns calibrated logits.
 
     Parameters
     ----------
     n_classes
-        Number of classes.
     input
-        What the counterpart for arrays reads. ``"logit"``: the logits as they are. ``"prob"``: logits are turned into log-probabilities
-        first, as a map fitted on probabilities needs it. `forward` and `fit` take logits in both cases.
+
+    See Also
+    --------
+    TemperatureModule : The simplest one.
+    CalibratedModule : A model followed by a calibrator.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.torch import CalibratorModule
+    >>> logits = [[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0]]
+    >>> fitted = cal.TemperatureScaling(input="logit").fit(logits, [0, 1, 1, 1])
+    >>> CalibratorModule.from_calibrator(fitted)
+    TemperatureModule(n_classes=2)
     """
 
     calibrator_type: ClassVar[type[Calibrator]]
@@ -98,20 +123,53 @@ class CalibratorModule(nn.Module):
         self._origin: _Origin | None = None
 
     def forward(self, logits: Tensor) -> Tensor:
-        """Calibrated logits, in the wider of the precisions of `logits` and of this module; never less than float32 for a module of float32.
+        """Compute calibrated logits.
 
-        The classes are on axis 1, as everywhere in torch: (N, classes), or (N, classes, ...) such as (N, classes, height, width).
+        Parameters
+        ----------
+        logits : torch.Tensor of shape (N, K) or (N, K, d1, ...)
+            Logits, with the classes on axis 1.
+
+        Returns
+        -------
+        torch.Tensor of the shape of `logits`
+            Calibrated logits, in the wider of the precisions of `logits` and of this module.
         """
         return as_given(self._calibrated(self._read(classes_last(logits, self.n_classes))))
 
     def predict_proba(self, logits: Tensor) -> Tensor:
-        """Calibrated probabilities: the softmax over the classes of what `forward` gives."""
+        """Compute calibrated probabilities, the softmax over the classes of the calibrated logits.
+
+        Parameters
+        ----------
+        logits : torch.Tensor of shape (N, K) or (N, K, d1, ...)
+            Logits, with the classes on axis 1.
+
+        Returns
+        -------
+        torch.Tensor of the shape of `logits`
+            Calibrated probabilities.
+        """
         return softmax_of_classes(self(logits))
 
     def fit(self, logits: Tensor, labels: Any, sample_weight: Any = None, *, counts: Any = None) -> Self:
-        """Fit to the logits and labels of validation rows that the model was not trained on, on the device of the logits.
+        """Fit to the logits and labels of held-out data, on the device of the logits.
 
-        Only ratios of `sample_weight` matter; `counts` are the numbers of equal rows that each one stands for.
+        Parameters
+        ----------
+        logits : torch.Tensor of shape (N, K)
+            Logits of rows that the model was not trained on.
+        labels : array-like of shape (N,)
+            Observed class indices.
+        sample_weight : array-like of shape (N,), optional
+            Importance weight of each row; only ratios matter.
+        counts : array-like of shape (N,), optional
+            Number of identical rows that each row represents; excludes `sample_weight`.
+
+        Returns
+        -------
+        CalibratorModule
+            The module itself.
         """
         check_flat(logits)
         rows = TrainingRows.read(logits, labels, sample_weight, self.n_classes, counts)
@@ -119,23 +177,46 @@ class CalibratorModule(nn.Module):
         with torch.no_grad():
             self._fit(rows if self.input == "logit" else of_probabilities(rows))
         self.n_classes = int(rows.logits.shape[1])
-        # A map knows its rows again, so that it can warn; of probabilities the bits differ with who computed them.
+        # The fingerprint of the rows serves the in-sample warning; that of probabilities would depend on who computed them.
         name = fingerprint(host(logits)) if self.input == "logit" else ""
         self.fit_record = FitRecord(len(logits), rows.total, name)
         self._origin = None
         return self
 
     @classmethod
-    def from_map(
+    def from_calibrator(
         cls, calibrator: Calibrator, *, dtype: torch.dtype = torch.float32, device: Any = None
     ) -> CalibratorModule:
-        """The module of a fitted map: ``predict_proba(logits)`` gives what the map gives for these logits, or for their softmax."""
+        """Convert a fitted calibrator for arrays to a module.
+
+        Parameters
+        ----------
+        calibrator : Calibrator
+            A fitted calibrator that has a module, such as `calibrant.TemperatureScaling`.
+        dtype : torch.dtype, default torch.float32
+            Precision of the module.
+        device : str or torch.device, optional
+            Device of the module.
+
+        Returns
+        -------
+        CalibratorModule
+            A module whose ``predict_proba(logits)`` equals that of the calibrator for these logits, or for their
+            softmax.
+
+        Raises
+        ------
+        InputTypeError
+            If the calibrator has no module.
+        NotFittedError
+            If it is not fitted.
+        """
         counterpart = COUNTERPARTS.get(type(calibrator))
         if counterpart is None or not issubclass(counterpart, cls):
             known = ", ".join(sorted(kind.__name__ for kind, other in COUNTERPARTS.items() if issubclass(other, cls)))
             raise InputTypeError("calibrator", f"must be one of {known}; got {type(calibrator).__name__}")
         if not hasattr(calibrator, "fit_record_"):
-            raise NotFittedError(type(calibrator).__name__, "is not fitted yet", "call fit(scores, y) first")
+            raise NotFittedError(type(calibrator).__name__, "is not fitted", "call fit(scores, y) first")
         module = counterpart._like(calibrator).to(device=device, dtype=dtype)
         with torch.no_grad():
             module._take(calibrator)
@@ -143,11 +224,22 @@ class CalibratorModule(nn.Module):
         module._origin = _Origin(calibrator.get_params(deep=False), calibrator.classes_, calibrator.n_features_in_)
         return module
 
-    def to_map(self) -> Calibrator:
-        """The map of the library with the same parameters; it can be saved with `calibrant.save` and used without torch."""
+    def to_calibrator(self) -> Calibrator:
+        """Convert the module to a calibrator for arrays, which is saved with `calibrant.save` and used without torch.
+
+        Returns
+        -------
+        Calibrator
+            The calibrator with the same parameters.
+
+        Raises
+        ------
+        ArgumentError
+            If the number of classes is unknown.
+        """
         if self.n_classes is None:
-            raise ArgumentError("n_classes", "is not known yet", "fit the module, or give n_classes to its constructor")
-        like = self._origin or _Origin(self._map_parameters(), np.arange(self.n_classes), self.n_classes)
+            raise ArgumentError("n_classes", "is unknown", "fit the module, or pass n_classes to the constructor")
+        like = self._origin or _Origin(self._calibrator_parameters(), np.arange(self.n_classes), self.n_classes)
         calibrator = self.calibrator_type(**like.parameters)
         calibrator.classes_, calibrator.n_features_in_ = like.classes, like.columns
         for name, value in self._fitted_values().items():
@@ -158,7 +250,7 @@ class CalibratorModule(nn.Module):
     def extra_repr(self) -> str:
         return f"n_classes={self.n_classes}" + ("" if self.input == "logit" else f", input={self.input!r}")
 
-    # What each map says for itself.
+    # Implemented by each calibrator.
 
     def _calibrated(self, z: Tensor) -> Tensor:
         raise NotImplementedError
@@ -168,7 +260,7 @@ class CalibratorModule(nn.Module):
 
     @classmethod
     def _like(cls, calibrator: Calibrator) -> Self:
-        """A module of the same shape, its values not set yet."""
+        """A module of the same shape, with its values not set yet."""
         return cls(len(calibrator.classes_), input=calibrator.input)
 
     def _take(self, calibrator: Any) -> None:
@@ -179,10 +271,10 @@ class CalibratorModule(nn.Module):
         found = {name: host(getattr(self, own)) for own, name in self.values.items()}
         return {name: value if value.ndim else float(value) for name, value in found.items()}
 
-    def _map_parameters(self) -> dict[str, Any]:
+    def _calibrator_parameters(self) -> dict[str, Any]:
         return {"input": self.input}
 
-    # What they share.
+    # Shared.
 
     def _own_dtype(self) -> torch.dtype:
         first = next(self.parameters(), None)
@@ -197,7 +289,9 @@ class CalibratorModule(nn.Module):
 
 
 class CountingModule(CalibratorModule):
-    """A module of log-probabilities; large log-odds of two classes are first divided by a power of two, as the map for arrays does."""
+    """A module of log-probabilities; large log odds of two classes are first divided by a power of two, as in the
+    calibrator for arrays.
+    """
 
     values = {"scale": "scale_"}
     scale: Tensor
@@ -219,9 +313,37 @@ class CountingModule(CalibratorModule):
         raise NotImplementedError
 
 
+@documents_module
 class TemperatureModule(CalibratorModule):
-    """logits / T: one number for how sure to be (Guo et al. 2017); its parameter is ``log_temperature``.
+    """Temperature scaling: logits divided by one temperature.
 
+    The counterpart of `calibrant.TemperatureScaling` and the first choice for neural networks: one parameter,
+    ``log_temperature``, and the predicted class never changes.
+
+    Parameters
+    ----------
+    n_classes : int, optional
+        Number of classes; by default any.
+    temperature : float, default 1.0
+        Initial temperature, above 0.
+    input
+
+    See Also
+    --------
+    calibrant.TemperatureScaling : The same calibrator for arrays.
+    VectorModule : One factor per class.
+
+    Notes
+    -----
+    The calibrated logits are :math:`z / T`, with :math:`T > 0` by maximum likelihood; a fitted T above 1 means that
+    the model was overconfident.
+
+    References
+    ----------
+    .. [1] Guo, Pleiss, Sun and Weinberger (2017): On calibration of modern neural networks. ICML.
+
+    Examples
+    --------
     >>> import torch
     >>> from calibrant.torch import TemperatureModule
     >>> logits = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0]])
@@ -242,7 +364,7 @@ class TemperatureModule(CalibratorModule):
 
     @property
     def temperature(self) -> float:
-        """T: above 1 the model was too sure."""
+        """The temperature T; above 1 the model was overconfident."""
         return math.exp(self.log_temperature.item())
 
     def _calibrated(self, z: Tensor) -> Tensor:
@@ -259,8 +381,40 @@ class TemperatureModule(CalibratorModule):
         return {"temperature_": self.temperature} | super()._fitted_values()
 
 
+@documents_module
 class BiasCorrectedTemperatureModule(TemperatureModule):
-    """logits / T + b: a temperature and one bias for each class (Alexandari et al. 2020)."""
+    """Temperature scaling with one bias per class.
+
+    The counterpart of `calibrant.BiasCorrectedTemperature`; use it where the class frequencies differ between training
+    and deployment.
+
+    Parameters
+    ----------
+    n_classes
+    input
+
+    See Also
+    --------
+    calibrant.BiasCorrectedTemperature : The same calibrator for arrays.
+
+    Notes
+    -----
+    The calibrated logits are :math:`z_k / T + b_k`, by maximum likelihood.
+
+    References
+    ----------
+    .. [1] Alexandari, Kundaje and Shrikumar (2020): Maximum likelihood with bias-corrected calibration is hard-to-beat at
+       label shift adaptation. ICML.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import BiasCorrectedTemperatureModule
+    >>> logits = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0]])
+    >>> module = BiasCorrectedTemperatureModule(2).fit(logits, torch.tensor([0, 1, 1, 1]))
+    >>> module.predict_proba(torch.tensor([[2.0, 0.0]])).round(decimals=2).tolist()
+    [[0.5, 0.5]]
+    """
 
     calibrator_type = BiasCorrectedTemperature
     values = {"bias": "bias_"}
@@ -280,8 +434,40 @@ class BiasCorrectedTemperatureModule(TemperatureModule):
         self._set("bias", bias)
 
 
+@documents_module
 class VectorModule(CalibratorModule):
-    """w * logits + b: one factor and one bias for each class (Guo et al. 2017)."""
+    """Vector scaling: one factor and one bias per class.
+
+    The counterpart of `calibrant.VectorScaling`; use it where some classes are over- and others underconfident and
+    there are enough rows per class.
+
+    Parameters
+    ----------
+    n_classes
+    input
+
+    See Also
+    --------
+    calibrant.VectorScaling : The same calibrator for arrays.
+    MatrixModule : A full matrix.
+
+    Notes
+    -----
+    The calibrated logits are :math:`w_k z_k + b_k`, by maximum likelihood.
+
+    References
+    ----------
+    .. [1] Guo, Pleiss, Sun and Weinberger (2017): On calibration of modern neural networks. ICML.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import VectorModule
+    >>> logits = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0]])
+    >>> module = VectorModule(2).fit(logits, torch.tensor([0, 1, 1, 0]))
+    >>> module.predict_proba(torch.tensor([[2.0, 0.0]])).round(decimals=2).tolist()
+    [[0.5, 0.5]]
+    """
 
     calibrator_type = VectorScaling
     values = {"weight": "weight_", "bias": "bias_"}
@@ -303,15 +489,47 @@ class VectorModule(CalibratorModule):
         self._set("bias", bias)
 
 
+@documents_module
 class MatrixModule(CalibratorModule):
-    """W logits + b, with a penalty on what is off the diagonal and on the bias (Guo et al. 2017; Kull et al. 2019).
+    r"""Matrix scaling with a penalty on the off-diagonal entries and the bias.
+
+    The counterpart of `calibrant.MatrixScaling`; it can correct confusions between classes, and needs many rows per
+    class.
 
     Parameters
     ----------
-    n_classes, input
-        As for every map.
-    off_diagonal, intercept
-        Weights of the penalties; None chooses one number for both by five-fold cross-validation, as `calibrant.MatrixScaling` does.
+    n_classes
+    off_diagonal : float, optional
+        Weight of the penalty on the off-diagonal entries; by default one number for both penalties is chosen by
+        five-fold cross-validation.
+    intercept : float, optional
+        Weight of the penalty on the bias; by default that of `off_diagonal`.
+    input
+
+    See Also
+    --------
+    calibrant.MatrixScaling : The same calibrator for arrays.
+    DirichletModule : The same of log-probabilities.
+
+    Notes
+    -----
+    The calibrated logits are :math:`W z + b`, with the mean log loss plus :math:`\lambda` times the mean square of the
+    off-diagonal entries plus :math:`\mu` times the mean square of the biases minimized.
+
+    References
+    ----------
+    .. [1] Guo, Pleiss, Sun and Weinberger (2017): On calibration of modern neural networks. ICML.
+    .. [2] Kull, Perello Nieto, Kaengsepp, Silva Filho, Song and Flach (2019): Beyond temperature scaling: obtaining
+       well-calibrated multi-class probabilities with Dirichlet calibration. NeurIPS.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import MatrixModule
+    >>> logits = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0]])
+    >>> module = MatrixModule(2, off_diagonal=0.1).fit(logits, torch.tensor([0, 1, 1, 0]))
+    >>> module.predict_proba(torch.tensor([[2.0, 0.0]])).round(decimals=2).tolist()
+    [[0.5, 0.5]]
     """
 
     calibrator_type = MatrixScaling
@@ -362,12 +580,49 @@ class MatrixModule(CalibratorModule):
             input=calibrator.input,
         )
 
-    def _map_parameters(self) -> dict[str, Any]:
+    def _calibrator_parameters(self) -> dict[str, Any]:
         return {"input": self.input, "off_diagonal": self.off_diagonal, "intercept": self.intercept}
 
 
+@documents_module
 class DirichletModule(MatrixModule):
-    """W ln p + b of the log-probabilities, with the off-diagonal and intercept penalty (Kull et al. 2019)."""
+    r"""Dirichlet calibration: matrix scaling of the log-probabilities.
+
+    The counterpart of `calibrant.DirichletCalibration`.
+
+    Parameters
+    ----------
+    n_classes
+    off_diagonal : float, optional
+        Weight of the penalty on the off-diagonal entries; by default one number for both penalties is chosen by
+        five-fold cross-validation.
+    intercept : float, optional
+        Weight of the penalty on the bias; by default that of `off_diagonal`.
+    input
+
+    See Also
+    --------
+    calibrant.DirichletCalibration : The same calibrator for arrays.
+    MatrixModule : The same of logits, with the penalties.
+
+    Notes
+    -----
+    The calibrated logits are :math:`W \ln p + b`, with the off-diagonal and intercept regularization (ODIR) of [1]_.
+
+    References
+    ----------
+    .. [1] Kull, Perello Nieto, Kaengsepp, Silva Filho, Song and Flach (2019): Beyond temperature scaling: obtaining
+       well-calibrated multi-class probabilities with Dirichlet calibration. NeurIPS.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import DirichletModule
+    >>> logits = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0]])
+    >>> module = DirichletModule(2, off_diagonal=0.1).fit(logits, torch.tensor([0, 1, 1, 0]))
+    >>> module.predict_proba(torch.tensor([[2.0, 0.0]])).round(decimals=2).tolist()
+    [[0.5, 0.5]]
+    """
 
     calibrator_type = DirichletCalibration
 
@@ -376,23 +631,40 @@ class DirichletModule(MatrixModule):
 
 
 class CalibratedModule(nn.Module):
-    """A model and the map behind it: what the model is called with goes in, calibrated logits come out.
+    """A model followed by a calibrator: it is called as the model, and returns calibrated logits.
 
     Parameters
     ----------
-    model
-        Any module that gives logits.
-    calibrator
-        A fitted `CalibratorModule`, or any module from logits to logits.
-    output
-        Which of several outputs of the model are the logits: an index, a key or a function.
+    model : torch.nn.Module
+        Model that returns logits.
+    calibrator : torch.nn.Module
+        Fitted `CalibratorModule`, or any module from logits to logits.
+    output : int, str or callable, optional
+        Which of several outputs of the model holds the logits, as in `collect`.
+
+    Raises
+    ------
+    InputTypeError
+        If `model` or `calibrator` is not a module.
+
+    See Also
+    --------
+    export_program : Export it without this library.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import CalibratedModule, TemperatureModule
+    >>> calibrated = CalibratedModule(torch.nn.Identity(), TemperatureModule(temperature=2.0))
+    >>> calibrated(torch.tensor([[4.0, 0.0]])).tolist()
+    [[2.0, 0.0]]
     """
 
     def __init__(self, model: nn.Module, calibrator: nn.Module, *, output: Output = None) -> None:
         super().__init__()
         remedies = {
             "model": "write a function as the forward of an nn.Module",
-            "calibrator": "CalibratorModule.from_map(map) makes one of a map",
+            "calibrator": "CalibratorModule.from_calibrator(map) makes one of a map",
         }
         for name, value in (("model", model), ("calibrator", calibrator)):
             if not isinstance(value, nn.Module):
@@ -402,13 +674,39 @@ class CalibratedModule(nn.Module):
         self.output = output
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
-        """Calibrated logits; dense ones, (N, classes, ...), in the shape they came in."""
+        """Compute calibrated logits.
+
+        Parameters
+        ----------
+        *inputs : object
+            Positional arguments of the model.
+        **named : object
+            Keyword arguments of the model.
+
+        Returns
+        -------
+        torch.Tensor of shape (N, K) or (N, K, d1, ...)
+            Calibrated logits.
+        """
         found = chosen_output(self.model(*inputs, **named), self.output)
         logits = found if found.ndim > 2 else as_classes(found, rows=row_counts(inputs, named))
         calibrated: Tensor = self.calibrator(logits)
         return calibrated
 
     def predict_proba(self, *inputs: Any, **named: Any) -> Tensor:
-        """Calibrated probabilities, in evaluation mode: the softmax of what `forward` gives then; the mode is restored."""
+        """Compute calibrated probabilities in evaluation mode; the mode of the model is restored.
+
+        Parameters
+        ----------
+        *inputs : object
+            Positional arguments of the model.
+        **named : object
+            Keyword arguments of the model.
+
+        Returns
+        -------
+        torch.Tensor of shape (N, K) or (N, K, d1, ...)
+            Calibrated probabilities.
+        """
         with evaluating(self):
             return softmax_of_classes(self(*inputs, **named))

@@ -1,6 +1,6 @@
-"""Out-of-distribution scores for tensors, on their device; a higher score is less like the training data.
+"""Out-of-distribution (OOD) scores for tensors, on their device; a higher score is less like the training data.
 
-As for arrays, a score ranks rows, and how well it does so is known only for the out-of-distribution rows it was evaluated on.
+As for arrays, a score ranks rows; its performance is known only for the out-of-distribution data it was evaluated on.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..errors import (
     UndefinedMetricError,
 )
 from ..util.checks import check_choice, check_positive
+from ..views.keywords import documents_keywords
 from .rows import as_numbers, at_least_single, blocks, check_flat, check_logits, wide
 
 __all__ = [
@@ -34,17 +35,47 @@ __all__ = [
 ]
 
 Input = Literal["logit", "prob"]
+documents_score = documents_keywords(
+    table={
+        "logits": ("torch.Tensor of shape (N, K)", 'Logits, or probabilities with ``input="prob"``.'),
+        "members": (
+            "torch.Tensor of shape (M, N, K) or sequence of M tensors",
+            'Logits of each ensemble member, or probabilities with ``input="prob"``; at least two members.',
+        ),
+        "input": ('{"logit", "prob"}, default "logit"', "What the tensor holds."),
+        "check": (
+            "bool, default True",
+            "Whether to check the values, which synchronizes with the device; False inside a graph or a loop.",
+        ),
+    }
+)
 
 
+@documents_score
 def ood_msp(logits: Tensor, *, input: Input = "logit", check: bool = True) -> Tensor:
-    """One minus the largest probability of each row (Hendrycks and Gimpel 2017), exact also where that is all but 0.
+    """Compute one minus the maximum softmax probability of each row.
+
+    The baseline of out-of-distribution detection; accurate also where the result is close to 0.
 
     Parameters
     ----------
     logits
-        (N, K) logits; probabilities with ``input="prob"``.
+    input
     check
-        Look at the values first, which waits for the device; False for use inside a graph or a loop.
+
+    Returns
+    -------
+    torch.Tensor of shape (N,)
+        The scores.
+
+    See Also
+    --------
+    ood_energy : Often better for networks.
+
+    References
+    ----------
+    .. [1] Hendrycks and Gimpel (2017): A baseline for detecting misclassified and out-of-distribution examples in neural
+       networks. ICLR.
 
     Examples
     --------
@@ -58,32 +89,186 @@ def ood_msp(logits: Tensor, *, input: Input = "logit", check: bool = True) -> Te
     return share.scatter(-1, top, 0.0).sum(dim=-1)
 
 
+@documents_score
 def ood_entropy(logits: Tensor, *, relative: bool = False, input: Input = "logit", check: bool = True) -> Tensor:
-    """Entropy of each row in nats, or relative to its largest value; parameters as for `ood_msp`."""
+    r"""Compute the entropy of the predicted probabilities of each row.
+
+    Parameters
+    ----------
+    logits
+    relative : bool, default False
+        Whether to divide by the largest possible value, ln K; otherwise in nats.
+    input
+    check
+
+    Returns
+    -------
+    torch.Tensor of shape (N,)
+        The scores.
+
+    See Also
+    --------
+    ood_msp : Uses the largest probability only.
+
+    Notes
+    -----
+    .. math:: H = -\sum_k p_k \ln p_k
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import ood_entropy
+    >>> ood_entropy(torch.tensor([[0.5, 0.5], [1.0, 0.0]]), relative=True, input="prob").abs().tolist()
+    [1.0, 0.0]
+    """
     logs = _log_probs(logits, input, check, "logits")
     return _entropy(logs) / (math.log(logs.shape[-1]) if relative else 1.0)
 
 
+@documents_score
 def ood_energy(logits: Tensor, *, temperature: float = 1.0, check: bool = True) -> Tensor:
-    """Free energy -T ln sum exp(z / T) of each row of logits (Liu et al. 2020); logarithms of probabilities will not do."""
+    r"""Compute the free energy of the logits of each row.
+
+    It needs the logits of the model: logarithms of probabilities have lost the constant that this score uses.
+
+    Parameters
+    ----------
+    logits : torch.Tensor of shape (N, K)
+        Logits.
+    temperature : float, default 1.0
+        Temperature T, above 0.
+    check
+
+    Returns
+    -------
+    torch.Tensor of shape (N,)
+        The scores.
+
+    See Also
+    --------
+    ood_max_logit : Its limit for small temperatures.
+
+    Notes
+    -----
+    .. math:: E = -T \ln \sum_k e^{z_k / T}
+
+    References
+    ----------
+    .. [1] Liu, Wang, Owens and Li (2020): Energy-based out-of-distribution detection. NeurIPS.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import ood_energy
+    >>> ood_energy(torch.tensor([[5.0, 0.0], [0.5, 0.0]]).double()).round(decimals=3).tolist()
+    [-5.007, -0.974]
+    """
     t = check_positive(temperature, "temperature")
     return -t * torch.logsumexp(_logits(logits, check) / t, dim=-1)
 
 
+@documents_score
 def ood_max_logit(logits: Tensor, *, check: bool = True) -> Tensor:
-    """Minus the largest logit of each row (Hendrycks et al. 2022); logarithms of probabilities will not do."""
+    """Compute minus the largest logit of each row.
+
+    It needs the logits of the model: logarithms of probabilities have lost the constant that this score uses.
+
+    Parameters
+    ----------
+    logits : torch.Tensor of shape (N, K)
+        Logits.
+    check
+
+    Returns
+    -------
+    torch.Tensor of shape (N,)
+        The scores.
+
+    See Also
+    --------
+    ood_energy : A smooth version.
+
+    References
+    ----------
+    .. [1] Hendrycks et al. (2022): Scaling out-of-distribution detection for real-world settings. ICML.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import ood_max_logit
+    >>> ood_max_logit(torch.tensor([[5.0, 0.0], [0.5, 0.0]])).tolist()
+    [-5.0, -0.5]
+    """
     return -_logits(logits, check).max(dim=-1).values
 
 
+@documents_score
 def ood_mutual_information(members: Tensor, *, input: Input = "logit", check: bool = True) -> Tensor:
-    """How much the members of an ensemble tell apart: entropy of the mean less mean entropy, from an (M, N, K) tensor."""
+    r"""Compute the mutual information between prediction and ensemble member of each row.
+
+    It measures disagreement between members (epistemic uncertainty).
+
+    Parameters
+    ----------
+    members
+    input
+    check
+
+    Returns
+    -------
+    torch.Tensor of shape (N,)
+        The scores, in nats.
+
+    See Also
+    --------
+    ood_variance : Variance over members.
+
+    Notes
+    -----
+    The entropy of the mean prediction minus the mean entropy, :math:`H(\bar{p}) - \frac{1}{M} \sum_m H(p_m)`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import ood_mutual_information
+    >>> members = torch.tensor([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]], dtype=torch.float64)
+    >>> ood_mutual_information(members, input="prob").round(decimals=3).tolist()
+    [0.368, 0.0]
+    """
     logs = _members(members, input, check, "ood_mutual_information")
     mean = torch.logsumexp(logs, dim=0) - math.log(len(logs))
     return (_entropy(mean) - _entropy(logs).mean(dim=0)).clamp(min=0.0)
 
 
+@documents_score
 def ood_variance(members: Tensor, *, mean: bool = False, input: Input = "logit", check: bool = True) -> Tensor:
-    """Variance of the probabilities over the members of an ensemble, summed over classes or averaged, from an (M, N, K) tensor."""
+    """Compute the variance of the probabilities over the members of an ensemble.
+
+    Parameters
+    ----------
+    members
+    mean : bool, default False
+        Whether to average over classes; otherwise the variances are summed.
+    input
+    check
+
+    Returns
+    -------
+    torch.Tensor of shape (N,)
+        The scores.
+
+    See Also
+    --------
+    ood_mutual_information : Based on entropies.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import ood_variance
+    >>> members = torch.tensor([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]], dtype=torch.float64)
+    >>> ood_variance(members, input="prob").round(decimals=3).tolist()
+    [0.32, 0.0]
+    """
     spread = torch.exp(_members(members, input, check, "ood_variance")).var(dim=0, correction=0)
     return spread.mean(dim=-1) if mean else spread.sum(dim=-1)
 
@@ -126,10 +311,10 @@ def _logits(values: Tensor, check: bool) -> Tensor:
     _check_rows(torch.isfinite(logits).all(-1), "logits", "holds a value that is not finite")
     near = 1e-6 if logits.dtype == torch.float64 else 1e-5
     level = torch.logsumexp(logits, dim=-1)
-    # The constant of a row is what these scores live on, and probabilities have lost it: every row would score 0.
+    # These scores depend on the constant of a row, which probabilities have lost: every row would score 0.
     if float(level.abs().max()) <= near:
         remedy = "pass the model's own logits"
-        raise InputError("logits", "are logarithms of probabilities, which have lost what is scored", remedy)
+        raise InputError("logits", "are log-probabilities, which are normalized", remedy)
     total = logits.sum(dim=-1)
     if bool((logits >= 0).all()) and float((total - 1).abs().max()) <= near:
         raise InputError("logits", "are probabilities", "pass the model's own logits, or use ood_msp or ood_entropy")
@@ -143,29 +328,59 @@ def _members(members: Any, input: str, check: bool, who: str) -> Tensor:
         if odd:
             raise InputTypeError("members", f"must be torch tensors; got {odd[0]}", "use torch.as_tensor(...)")
         if len({tuple(member.shape) for member in given}) > 1:
-            raise ShapeError("members", "differ in shape", "give the same rows and classes for each member")
+            raise ShapeError("members", "the members differ in shape", "pass the same rows and classes for each member")
         members = torch.stack(given) if given else torch.empty(0, 0, 0)
     if members.ndim != 3:
-        raise ShapeError("members", f"must be members, rows and classes; the shape is {tuple(members.shape)}")
+        raise ShapeError(
+            "members", f"must have three dimensions (members, rows, classes); got shape {tuple(members.shape)}"
+        )
     if len(members) < 2:
-        raise UndefinedMetricError(who, "needs at least two members")
+        raise UndefinedMetricError(who, "requires at least two members")
     return _log_probs(members, input, check, "members")
 
 
 def _features(features: Any, columns: int | None = None) -> Tensor:
-    """(N, d) finite numbers, as doubles: a covariance of single precision is soon singular."""
+    """(N, d) finite numbers in double precision, because covariances in single precision are easily singular."""
     if not isinstance(features, Tensor) or features.ndim != 2 or not features.numel():
         shape = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
         raise ShapeError("features", f"must be a tensor of rows and columns; got {shape}", "use features.flatten(1)")
     if columns is not None and features.shape[1] != columns:
-        raise ShapeError("features", f"has {features.shape[1]} columns, and {columns} were fitted")
+        raise ShapeError("features", f"has {features.shape[1]} columns; expected {columns}, as in fit")
     found = features.detach().to(wide(features.device))
     _check_rows(torch.isfinite(found).all(-1), "features", "holds a value that is not finite")
     return found
 
 
 class OodMahalanobis(scores.OodMahalanobis):
-    """`calibrant.OodMahalanobis` for tensors, on their device and in double precision where it has that.
+    r"""Squared Mahalanobis distance of features to the nearest class mean, for tensors.
+
+    As `calibrant.decision.ood.OodMahalanobis`, computed on the device of the features, in double precision where it is
+    supported.
+
+    Parameters
+    ----------
+    relative : bool, default False
+        Whether to subtract the distance to the mean of all rows, with their covariance.
+    shrinkage : {"auto", "none", "ledoit_wolf", "ridge"}, default "auto"
+        Regularization of the covariance: none, shrinkage towards a multiple of the identity, or a millionth of the
+        mean variance added to the diagonal. ``"auto"`` is ``"ledoit_wolf"`` where the covariance is singular or there
+        are fewer than ten rows per feature, else ``"none"``.
+
+    See Also
+    --------
+    OodKnn : Makes no assumption on the distribution of the features.
+
+    Notes
+    -----
+    With class means :math:`\mu_k` and the common covariance :math:`\Sigma`,
+    :math:`\min_k (f - \mu_k)^\top \Sigma^{-1} (f - \mu_k)`.
+
+    References
+    ----------
+    .. [1] Lee, Lee, Lee and Shin (2018): A simple unified framework for detecting out-of-distribution samples and
+       adversarial attacks. NeurIPS.
+    .. [2] Ren, Fort, Liu, Roy, Padhy and Lakshminarayanan (2021): A simple fix to Mahalanobis distance for improving
+       near-OOD detection. arXiv:2106.09022
 
     Examples
     --------
@@ -195,7 +410,7 @@ class OodMahalanobis(scores.OodMahalanobis):
 
     @torch.no_grad()
     def _distances(self, f: Tensor) -> Tensor:
-        # Seen from the middle of the training rows, so that little is lost when squares are subtracted.
+        # Centred on the mean of the training rows, to reduce cancellation in the difference of squares.
         centres = _whitened((self.means_ - self.mean_).to(f), self.factor_.to(f))
         return torch.cat([self._block(f[part], centres) for part in blocks(len(f), sum(self.means_.shape))])
 
@@ -214,7 +429,7 @@ def _whitened(off: Tensor, factor: Tensor) -> Tensor:
 
 
 def _factor(f: Tensor, means: Tensor, place: Tensor, shrinkage: str) -> Tensor:
-    """Lower Cholesky factor of the covariance of rows around their means."""
+    """Lower Cholesky factor of the covariance of the rows about their means."""
     n, d = f.shape
     spread, fourth = f.new_zeros((d, d)), f.new_zeros(())
     for part in blocks(n, d):
@@ -224,14 +439,31 @@ def _factor(f: Tensor, means: Tensor, place: Tensor, shrinkage: str) -> Tensor:
     scale = float(torch.trace(spread / n)) / d
     spread = scores.shrunk_covariance(torch, spread / n, float(fourth / n), n, shrinkage)
     factor, info = torch.linalg.cholesky_ex(spread)
-    # Rounding may leave a little of a direction in which nothing varies.
+    # Rounding may leave a tiny variance in a direction without variation.
     if int(info) or float(torch.diagonal(factor).min()) ** 2 <= 1e-14 * scale:
         raise scores.singular_covariance()
     return factor
 
 
 class OodKnn(scores.OodKnn):
-    """`calibrant.OodKnn` for tensors, on their device; all training rows are looked at.
+    """Distance of features to the k-th nearest training row, for tensors.
+
+    As `calibrant.decision.ood.OodKnn`, by exhaustive search on the device of the features.
+
+    Parameters
+    ----------
+    k : int, default 50
+        Rank of the neighbour, at most the number of training rows.
+    normalise : bool, default True
+        Whether to scale each row of features to length 1 first.
+
+    See Also
+    --------
+    OodMahalanobis : Distance to class means.
+
+    References
+    ----------
+    .. [1] Sun, Ming, Zhu and Li (2022): Out-of-distribution detection with deep nearest neighbors. ICML.
 
     Examples
     --------
@@ -252,14 +484,14 @@ class OodKnn(scores.OodKnn):
 
     @torch.no_grad()
     def _kth_distance(self, f: Tensor, k: int) -> Tensor:
-        # Seen from the middle of the training rows, so that little is lost when squares are subtracted.
+        # Centred on the mean of the training rows, to reduce cancellation in the difference of squares.
         known, middle = self.features_.to(f), self.features_.to(f).mean(dim=0)
         known, f = known - middle, f - middle
         return torch.cat([_kth_distance(f[part], known, k) for part in blocks(len(f), len(known))])
 
 
 def _kth_distance(f: Tensor, known: Tensor, k: int) -> Tensor:
-    """A product of matrices finds the neighbour; where its rounding is not far below the distance, all distances are taken without it."""
+    """Find the neighbour by a matrix product; where its rounding error matters, compute all distances directly."""
     near = torch.cdist(f, known).topk(k, dim=1, largest=False).indices[:, -1]
     found = torch.linalg.vector_norm(f - known[near], dim=1)
     eps = torch.finfo(f.dtype).eps

@@ -1,4 +1,4 @@
-"""Modules that keep the order of the classes in every row: one rising function for all of them, and a network (Rahimi et al. 2020)."""
+"""Modules that preserve the order of the classes in every row: one monotone function for all classes, and a network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..errors import ArgumentError
 from ..metrics.curve.fitted import rising_slopes
 from ..recalibration.ordered import LEAST_SLOPE, IntraOrderPreserving
 from ..util.checks import check_positive, check_whole
-from .modules import CountingModule, Input
+from .modules import CountingModule, Input, documents_module
 from .rows import (
     TrainingRows,
     as_given,
@@ -34,21 +34,43 @@ from .softmax_regression import best_scale
 __all__ = ["IntraOrderPreservingModule", "OrderPreservingNetwork"]
 
 LOG_CLIP = math.log(CLIP)
-# What a gap is multiplied with at least: a flat piece would make a tie of classes that differ.
+# Least factor of a gap: a factor of 0 would tie classes that differ.
 LEAST_FACTOR = 1e-3
 
 
+@documents_module
 class IntraOrderPreservingModule(CountingModule):
-    """One rising function of straight pieces for the log-probabilities of all classes: the diagonal form, by greatest likelihood.
+    """Order-preserving calibration by one monotone piecewise linear function of the log-probabilities (diagonal form).
 
-    Calibrated logits are seen from the largest of their row, which is 0, so that small steps near it are not rounded away.
+    The counterpart of `calibrant.IntraOrderPreserving`, fitted by maximum likelihood; more flexible than temperature
+    scaling, and the predicted class never changes. Calibrated logits are relative to the largest of their row, which
+    is 0, so that small differences near it are not lost to rounding.
 
     Parameters
     ----------
-    n_classes, input
-        As for every map.
-    pieces
-        Number of straight pieces; 1 is temperature scaling.
+    n_classes
+    pieces : int, default 5
+        Number of linear pieces; 1 is temperature scaling.
+    input
+
+    See Also
+    --------
+    calibrant.IntraOrderPreserving : The same calibrator for arrays.
+    OrderPreservingNetwork : The full form.
+
+    References
+    ----------
+    .. [1] Rahimi, Shaban, Cheng, Hartley and Boots (2020): Intra order-preserving functions for calibration of multi-class
+       neural networks. NeurIPS.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import IntraOrderPreservingModule
+    >>> logits = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0]])
+    >>> module = IntraOrderPreservingModule(2, pieces=1).fit(logits, torch.tensor([0, 1, 1, 1]))
+    >>> module.predict_proba(torch.tensor([[2.0, 0.0]])).round(decimals=2).tolist()
+    [[0.75, 0.25]]
     """
 
     calibrator_type = IntraOrderPreserving
@@ -60,7 +82,7 @@ class IntraOrderPreservingModule(CountingModule):
         self.pieces = check_whole(pieces, "pieces")
         line = torch.linspace(LOG_CLIP, 0.0, self.pieces + 1)
         self.register_buffer("knots", line)
-        # Not heights: of these a small slope would be lost in single precision.
+        # Slopes, not heights: with heights a small slope would be lost in single precision.
         self.register_buffer("slopes", torch.ones(self.pieces))
 
     def _calibrated(self, z: Tensor) -> Tensor:
@@ -68,7 +90,7 @@ class IntraOrderPreservingModule(CountingModule):
         x = torch.cat([logs, logs.amax(dim=-1, keepdim=True)], dim=-1)
         out = torch.zeros_like(logs)
         width, last = self.knots.diff(), len(self.slopes) - 1
-        # Piece by piece, the first and the last continued beyond the knots: no search, which exporters do not know.
+        # Piece by piece, the first and last extrapolated: exporters do not support a search.
         for j in range(last + 1):
             part = x - self.knots[j]
             part = part if j == 0 else part.clamp(min=0.0)
@@ -79,20 +101,20 @@ class IntraOrderPreservingModule(CountingModule):
     def _fit_scaled(self, rows: TrainingRows) -> None:
         logs = torch.log_softmax(rows.logits, dim=1).clamp(LOG_CLIP, 0.0)
         knots = _knots(logs, rows, self.pieces)
-        if len(knots) < 2:  # every forecast is uniform, and stays so
+        if len(knots) < 2:  # all predictions are uniform, and stay so
             self._hold(np.array([LOG_CLIP, 0.0]), np.ones(1))
             return
         slopes = rising_slopes(_Likelihood(logs, rows, knots), len(knots) - 1, "IntraOrderPreservingModule")
         self._hold(knots, np.maximum(slopes, LEAST_SLOPE))
 
     def _hold(self, knots: Any, slopes: Any) -> None:
-        """Keep new pieces, of which there may be fewer where many log-probabilities are equal."""
+        """Set new pieces; there may be fewer where many log-probabilities are equal."""
         for name, values in (("knots", knots), ("slopes", slopes)):
             old = getattr(self, name)
             setattr(self, name, torch.as_tensor(np.asarray(values)).to(old))
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """Take as many pieces as were saved."""
+        """Accept the number of pieces that was saved."""
         for name, least in (("knots", 2), ("slopes", 1)):
             saved = state_dict.get(prefix + name)
             if isinstance(saved, Tensor) and saved.ndim == 1 and len(saved) >= least:
@@ -112,12 +134,12 @@ class IntraOrderPreservingModule(CountingModule):
         heights = np.append(0.0, np.cumsum(host(self.slopes) * np.diff(knots)))
         return super()._fitted_values() | {"knots_": knots, "heights_": heights}
 
-    def _map_parameters(self) -> dict[str, Any]:
+    def _calibrator_parameters(self) -> dict[str, Any]:
         return {"input": self.input, "pieces": self.pieces}
 
 
 def _knots(logs: Tensor, rows: TrainingRows, pieces: int) -> Any:
-    """The range of all log-probabilities, cut into pieces that hold equally many; each row stands in the middle of its weight."""
+    """Quantiles of all log-probabilities at equal steps; the mass of each row is centred on its value."""
     distinct, group, count = torch.unique(logs.flatten(), return_inverse=True, return_counts=True)
     mass = torch.zeros_like(distinct)
     mass.scatter_add_(0, group.flatten(), rows.weight.repeat_interleave(logs.shape[1]))
@@ -137,7 +159,7 @@ def _knots(logs: Tensor, rows: TrainingRows, pieces: int) -> Any:
 
 
 class _Likelihood:
-    """Minus the log-likelihood with the price of slopes off 1; rows stay on their device."""
+    """Negative log-likelihood with a ridge penalty on slopes other than 1; rows stay on their device."""
 
     def __init__(self, logs: Tensor, rows: TrainingRows, knots: Any) -> None:
         self.logs, self.labels = logs, rows.labels
@@ -168,20 +190,37 @@ class _Likelihood:
 
 
 class OrderPreservingNetwork(nn.Module):
-    """A network whose calibrated logits keep the order of the classes in every row: the full form of Rahimi et al. 2020.
+    """A network whose calibrated logits preserve the order of the classes in every row (full form).
 
-    The gaps between neighbouring sorted logits are multiplied by positive numbers that a network finds from the whole row, and added up
-    again from the largest down, which stays where it is. Equal logits stay equal. `forward` gives calibrated logits. There is no map for
-    arrays with the same form.
+    The gaps between consecutive sorted logits are multiplied by positive factors, which a network computes from the
+    whole row, and summed again from the largest logit downwards. Equal logits stay equal. It has no counterpart for
+    arrays.
 
     Parameters
     ----------
-    n_classes
+    n_classes : int
         Number of classes.
-    hidden
+    hidden : sequence of int, default (150, 150)
         Widths of the hidden layers.
-    invariant
-        The network sees the sorted logits, so that classes are treated alike; otherwise it sees which class has which.
+    invariant : bool, default True
+        Whether the network sees the sorted logits, so that all classes are treated alike; otherwise it sees them by
+        class.
+
+    See Also
+    --------
+    IntraOrderPreservingModule : One function for all rows.
+
+    References
+    ----------
+    .. [1] Rahimi, Shaban, Cheng, Hartley and Boots (2020): Intra order-preserving functions for calibration of multi-class
+       neural networks. NeurIPS.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch import OrderPreservingNetwork
+    >>> OrderPreservingNetwork(3)(torch.tensor([[2.0, 0.0, 1.0]])).round(decimals=4).tolist()
+    [[2.0, 0.0, 1.0]]
     """
 
     scale: Tensor
@@ -200,7 +239,7 @@ class OrderPreservingNetwork(nn.Module):
         self._start(1.0, torch.Generator().manual_seed(0))
 
     def _start(self, factor: float, generator: torch.Generator) -> None:
-        """Every gap times one factor: the identity, or a temperature."""
+        """Initialize all factors to one value: the identity, or a temperature."""
         with torch.no_grad():
             linear = [layer for layer in self.network if isinstance(layer, nn.Linear)]
             for layer in linear:
@@ -209,31 +248,53 @@ class OrderPreservingNetwork(nn.Module):
                 layer.weight.copy_(drawn)
                 layer.bias.zero_()
             linear[-1].weight.zero_()
-            # The inverse of softplus, written so that a large factor does not overflow.
+            # The inverse of softplus, in a form that does not overflow.
             above = max(factor - LEAST_FACTOR, LEAST_FACTOR)
             linear[-1].bias.fill_(above + math.log(-math.expm1(-above)))
 
     def forward(self, logits: Tensor) -> Tensor:
-        """Calibrated logits, (N, classes) or (N, classes, ...); each row has its classes in the same order as before."""
+        """Compute calibrated logits.
+
+        Parameters
+        ----------
+        logits : torch.Tensor of shape (N, K) or (N, K, d1, ...)
+            Logits, with the classes on axis 1.
+
+        Returns
+        -------
+        torch.Tensor of the shape of `logits`
+            Calibrated logits, with the classes of each row in the same order as before.
+        """
         given = classes_last(logits, self.n_classes)
         z = ruled_out_read(given.to(torch.promote_types(given.dtype, self.scale.dtype)))
         ordered, order = torch.sort(z, dim=-1, descending=True)  # equal logits get equal values, whichever comes first
-        # Seen from its largest, a row is the same whatever constant was added to it.
+        # Relative to the largest logit, so that a constant added to a row has no effect.
         seen = (ordered if self.invariant else z) - ordered[..., :1]
         gaps = ordered[..., :-1] - ordered[..., 1:]
         wider = gaps * self._factors(seen)
-        # From the largest down: seen from a class masked by -1e9, the others would be rounded to one number.
+        # From the largest down: starting at a class masked by -1e9, the others would be rounded to one number.
         lowered = torch.cat([torch.zeros_like(ordered[..., :1]), wider.cumsum(-1)], dim=-1)
         return as_given(torch.zeros_like(z).scatter(-1, order, ordered[..., :1] - lowered))
 
     def _factors(self, seen: Tensor) -> Tensor:
-        """What each gap is multiplied with, found in the precision of the network, never in half."""
+        """Factor of each gap, computed in the precision of the network, never in half precision."""
         inputs = (seen / self.scale).to(self.scale.dtype)
         with without_autocast(inputs):
             return (LEAST_FACTOR + nn.functional.softplus(self.network(inputs))).to(seen.dtype)
 
     def predict_proba(self, logits: Tensor) -> Tensor:
-        """Calibrated probabilities: the softmax of what `forward` gives."""
+        """Compute calibrated probabilities, the softmax of the calibrated logits.
+
+        Parameters
+        ----------
+        logits : torch.Tensor of shape (N, K) or (N, K, d1, ...)
+            Logits, with the classes on axis 1.
+
+        Returns
+        -------
+        torch.Tensor of the shape of `logits`
+            Calibrated probabilities.
+        """
         return softmax_of_classes(self(logits))
 
     def fit(
@@ -250,10 +311,44 @@ class OrderPreservingNetwork(nn.Module):
         held_out: float = 0.2,
         rng: int = 0,
     ) -> Self:
-        """Fit by Adam from the best temperature on, and keep the epoch of least loss on rows held out, the start among them.
+        """Fit with Adam, starting from the best temperature, and keep the epoch with the smallest validation loss.
 
-        The same `rng`, device and number of threads give the same network. Nothing touches the global random state. A row with a count
-        is held out, or not, as a whole.
+        The initial state is a candidate too. The same `rng`, device and number of threads give the same network; the
+        global random state is not used.
+
+        Parameters
+        ----------
+        logits : torch.Tensor of shape (N, K)
+            Logits of rows that the model was not trained on.
+        labels : array-like of shape (N,)
+            Observed class indices.
+        sample_weight : array-like of shape (N,), optional
+            Importance weight of each row; only ratios matter.
+        counts : array-like of shape (N,), optional
+            Number of identical rows that each row represents, assigned to training or validation together; excludes
+            `sample_weight`.
+        epochs : int, default 40
+            Number of epochs.
+        batch_size : int, default 256
+            Rows per step.
+        learning_rate : float, default 0.005
+            Learning rate of Adam.
+        weight_decay : float, default 5e-4
+            Weight decay of Adam.
+        held_out : float, default 0.2
+            Share of the rows used for validation.
+        rng : int, default 0
+            Seed.
+
+        Returns
+        -------
+        OrderPreservingNetwork
+            The network itself.
+
+        Raises
+        ------
+        ArgumentError
+            If `held_out` leaves no rows for training or for validation.
         """
         check_flat(logits)
         rows = TrainingRows.read(logits, labels, sample_weight, self.n_classes, counts)

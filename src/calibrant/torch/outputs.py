@@ -1,4 +1,4 @@
-"""What goes into a model and what comes out of it: batches taken apart, one of several outputs chosen."""
+"""Inputs and outputs of models: unpacking of batches, and the choice among several outputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import ArgumentError, InputError, InputTypeError
+from ..errors import ArgumentError, Drop, InputError, InputTypeError
 
 __all__ = [
     "Output",
@@ -29,7 +29,7 @@ LABEL_KEYS = ("labels", "label", "targets", "target", "y")
 
 
 def chosen_output(given: Any, output: Output) -> Tensor:
-    """The logits among what a model returned; nothing is guessed where several could be meant."""
+    """The logits among the outputs of a model; ambiguous outputs raise."""
     if output is None:
         found = _only(given)
     elif callable(output):
@@ -39,11 +39,11 @@ def chosen_output(given: Any, output: Output) -> Tensor:
     if not isinstance(found, Tensor):
         raise InputTypeError(
             "output",
-            f"must be a tensor; the model gave {_kind(found)}",
+            f"must be a tensor; the model returned {_kind(found)}",
             "choose one with output=0, a key or a function",
         )
     if not found.is_floating_point():
-        raise InputTypeError("output", f"must be floating point; the model gave {found.dtype}")
+        raise InputTypeError("output", f"must be floating point; the model returned {found.dtype}")
     return found
 
 
@@ -57,7 +57,7 @@ def _only(given: Any) -> Any:
     if isinstance(given, (tuple, list, Mapping)) and len(given) == 1:
         return next(iter(given.values() if isinstance(given, Mapping) else given))
     raise ArgumentError(
-        "output", f"must say which is meant: the model gave {_kind(given)}", "choose with output=0, a key or a function"
+        "output", f"is ambiguous: the model returned {_kind(given)}", "choose with output=0, a key or a function"
     )
 
 
@@ -65,16 +65,16 @@ def _at(given: Any, output: int | str) -> Any:
     if isinstance(given, Tensor) and (isinstance(output, str) or given.ndim < 3):
         raise ArgumentError(
             "output",
-            f"is {output!r}, and the model gave a single tensor, of shape {tuple(given.shape)}"
-            + ("" if isinstance(output, str) else ": that would be one of its rows"),
-            "leave output out, or pass a function",
+            f"the model returned a single tensor of shape {tuple(given.shape)}; got {output!r}"
+            + ("" if isinstance(output, str) else ", which would select one of its rows"),
+            (Drop("output"), "pass a function"),
         )
     if isinstance(output, str) and hasattr(given, output) and not isinstance(given, Mapping):
         return getattr(given, output)
     try:
         return given[output]
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise ArgumentError("output", f"is {output!r}, and the model gave {_kind(given)}") from None
+        raise ArgumentError("output", f"the model returned {_kind(given)}; got {output!r}") from None
 
 
 def _kind(value: Any) -> str:
@@ -86,7 +86,7 @@ def _kind(value: Any) -> str:
 
 
 def unpacked(batch: Any, unpack: Unpack, number: int) -> tuple[Any, Any]:
-    """What the model gets, and the labels."""
+    """Inputs of the model, and labels."""
     if unpack is not None:
         return unpack(batch)
     if isinstance(batch, Mapping):
@@ -101,19 +101,19 @@ def unpacked(batch: Any, unpack: Unpack, number: int) -> tuple[Any, Any]:
         problem = f"batch {number} has {len(batch)} parts, and inputs and labels are needed"
     else:
         problem = f"batch {number} is a {type(batch).__name__}, and inputs and labels are needed"
-    raise InputError("loader", problem, "take it apart with unpack=lambda batch: (inputs, labels)")
+    raise InputError("loader", problem, "unpack it with unpack=lambda batch: (inputs, labels)")
 
 
 def label_tensor(labels: Any, number: int) -> Tensor:
-    """The labels of a batch as a tensor of their own."""
+    """The labels of a batch as a copied tensor."""
     if not isinstance(labels, Tensor):
         try:
             labels = torch.as_tensor(np.asarray(labels))
         except (TypeError, ValueError):
             raise InputTypeError(
                 "labels",
-                f"of batch {number} must be class numbers; got {_described(labels)}",
-                "number the classes from 0, in the dataset or by unpack=lambda batch: (inputs, labels)",
+                f"expected class indices, got {_described(labels)} in batch {number}",
+                "number the classes from 0, in the dataset or with unpack=lambda batch: (inputs, labels)",
             ) from None
     return own_copy(labels)
 
@@ -128,12 +128,12 @@ def _described(labels: Any) -> str:
 
 
 def own_copy(tensor: Tensor) -> Tensor:
-    """The numbers on the CPU, in memory that nobody else writes to."""
+    """A copy on the CPU."""
     return tensor.detach().to("cpu", copy=True)
 
 
 def arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """How a model is called: a mapping gives keywords, a tuple or list several arguments, anything else one."""
+    """Arguments of a model: keywords from a mapping, several from a tuple or list, else one."""
     if isinstance(inputs, Mapping):
         return (), dict(inputs)
     if isinstance(inputs, (tuple, list)):
@@ -142,14 +142,14 @@ def arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def row_counts(positional: tuple[Any, ...], named: Mapping[str, Any]) -> list[int]:
-    """How many rows each tensor has that a model is called with; one dimension of fractions is the features of a single row."""
+    """Number of rows of each input tensor; a floating-point tensor of one dimension is a single row."""
     given = [one for one in (*positional, *named.values()) if isinstance(one, Tensor) and one.ndim]
     rows = [one.shape[0] for one in given if one.ndim > 1 or not one.is_floating_point()]
     return rows if rows or not given else [1]
 
 
 def moved(value: Any, device: torch.device | None) -> Any:
-    """The same structure with its tensors on a device."""
+    """The same structure with its tensors moved to a device."""
     if device is None:
         return value
     if isinstance(value, Tensor):

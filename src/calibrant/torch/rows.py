@@ -1,4 +1,4 @@
-"""Tensors checked and read as calibrators for arrays read arrays: logits, labels, weights, in no less than single precision."""
+"""Logits, labels and weights as checked tensors, read as the calibrators for arrays read theirs; in single precision or better."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ __all__ = [
     "without_autocast",
 ]
 
-# Numbers in a block: large enough to fill a device, small enough for several copies of it.
+# Entries per block: enough to occupy a device, few enough for several copies.
 BLOCK = 1 << 24
 LOG_SMALLEST = math.log(SMALLEST)
 
 
 def wide(device: torch.device) -> torch.dtype:
-    """The widest float of a device: double, where it has one."""
+    """The widest floating-point type of a device: double where supported."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 def at_least_single(tensor: Tensor) -> Tensor:
-    """Half precision as float32; what is wider stays."""
+    """Half precision converted to float32; wider types unchanged."""
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
@@ -61,7 +61,7 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
 
 
 def check_logits(logits: Any, classes: int | None = None, argument: str = "logits") -> None:
-    """Raise unless this is a floating tensor whose last dimension is the classes; nothing is read from the device."""
+    """Raise unless this is a floating-point tensor whose last axis is the classes; nothing is read from the device."""
     if not isinstance(logits, Tensor):
         raise InputTypeError(
             argument, f"must be a torch tensor; got {type(logits).__name__}", "use torch.as_tensor(...)"
@@ -73,11 +73,11 @@ def check_logits(logits: Any, classes: int | None = None, argument: str = "logit
     if logits.ndim == 0 or logits.shape[-1] < 2:
         raise ShapeError(
             argument,
-            f"must have a column for each of two or more classes; the shape is {tuple(logits.shape)}",
-            "for one output z of two classes pass torch.stack([torch.zeros_like(z), z], dim=-1)",
+            f"must have one column for each class, at least two; got shape {tuple(logits.shape)}",
+            "for one output z of two classes, pass torch.stack([torch.zeros_like(z), z], dim=-1)",
         )
     if classes is not None and logits.shape[-1] != classes:
-        raise ShapeError(argument, f"have {logits.shape[-1]} classes, and the module was made for {classes}")
+        raise ShapeError(argument, f"have {logits.shape[-1]} classes; the module expects {classes}")
 
 
 def classes_last(logits: Tensor, classes: int | None) -> Tensor:
@@ -89,15 +89,15 @@ def classes_last(logits: Tensor, classes: int | None) -> Tensor:
     if classes is not None and moved.shape[-1] != classes:
         raise ShapeError(
             "logits",
-            f"have shape {tuple(logits.shape)}, and the {classes} classes must be on axis 1",
-            "move them there: logits.movedim(-1, 1)",
+            f"the {classes} classes must be on axis 1; got shape {tuple(logits.shape)}",
+            "move them with logits.movedim(-1, 1)",
         )
     check_logits(moved, classes)
     return moved
 
 
 def as_given(calibrated: Tensor) -> Tensor:
-    """The classes back on axis 1, where they came from."""
+    """Move the classes back to axis 1."""
     return calibrated if calibrated.ndim <= 2 else calibrated.movedim(-1, 1)
 
 
@@ -107,16 +107,15 @@ def softmax_of_classes(logits: Tensor) -> Tensor:
 
 
 def as_classes(output: Tensor, argument: str = "output", *, rows: Sequence[int] = ()) -> Tensor:
-    """(N, K) logits; a single output z of each row is the log-odds of the second class, and gives the columns 0 and z.
+    """(N, K) logits; a single output z per row is the log odds of the second class, and becomes the columns 0 and z.
 
-    Where it is known how many rows went in, as many single outputs must come out: the logits of one row are no rows.
+    If `rows` gives the numbers of input rows, a vector must have one of these lengths; otherwise it would be the logits of one row.
     """
     if output.ndim == 1 and rows and not any(output.shape[0] == count for count in rows):
         raise ShapeError(
             argument,
-            f"has shape {tuple(output.shape)}, and {rows[0]} row{'s' * (rows[0] != 1)} went in; "
-            "logits of one row are no rows of one logit",
-            "add a batch dimension to a single row: x[None]; a single number for each row comes as a column: x[:, None]",
+            f"expected {rows[0]} row{'s' * (rows[0] != 1)}, as in the input; got shape {tuple(output.shape)}",
+            "add a batch dimension to a single row, x[None], or a column dimension to one number per row, x[:, None]",
         )
     if output.ndim == 1 or (output.ndim == 2 and output.shape[1] == 1):
         z = output.reshape(-1)
@@ -124,46 +123,48 @@ def as_classes(output: Tensor, argument: str = "output", *, rows: Sequence[int] 
     if output.ndim == 0:
         raise ShapeError(
             argument,
-            "is a single number, and has no dimension for rows",
-            "squeeze(-1) leaves one to a single row, and squeeze() does not",
+            "is a single number without a dimension for rows",
+            "use squeeze(-1) instead of squeeze(), which removes the dimension of a single row",
         )
     if output.ndim != 2:
         raise ShapeError(
             argument,
-            f"has shape {tuple(output.shape)}, and a row of logits for each prediction is needed",
-            "move the classes last: output=lambda out: out.movedim(1, -1).flatten(0, -2)",
+            f"expected one row of logits for each prediction, got shape {tuple(output.shape)}",
+            "move the classes last with output=lambda out: out.movedim(1, -1).flatten(0, -2)",
         )
     return output
 
 
 def as_numbers(labels: Any, argument: str) -> Tensor:
-    """Class numbers in any common form as a tensor; names are refused."""
+    """Class indices in any common form as a tensor; class names raise."""
     remedy = "number the classes from 0 up, in the order of the columns"
     if isinstance(labels, Tensor):
         if labels.is_complex():
-            raise InputTypeError(argument, f"must be class numbers; got {labels.dtype}", remedy)
+            raise InputTypeError(argument, f"must be class indices; got {labels.dtype}", remedy)
         return labels
     try:
         array = np.asarray(labels)
     except (TypeError, ValueError):
         raise InputTypeError(
-            argument, f"must be a tensor or a list of class numbers; got {type(labels).__name__}"
+            argument, f"must be a tensor or a list of class indices; got {type(labels).__name__}"
         ) from None
     if array.size and array.dtype.kind not in "biuf":
         first = array.reshape(-1)[:1].tolist()[0]
-        raise InputTypeError(argument, f"must be class numbers; row 0 is {first!r}", remedy)
+        raise InputTypeError(argument, f"must be class indices; got {first!r}", remedy, row=0)
     return torch.as_tensor(array.astype(np.float64 if array.dtype.kind == "f" else np.int64))
 
 
 def read_labels(labels: Any, rows: int, classes: int, *, argument: str = "labels") -> Tensor:
-    """Class numbers as int64, one for each row."""
+    """Class indices as int64, one per row."""
     labels = as_numbers(labels, argument)
     if labels.ndim > 1 and labels.shape == (rows, classes):
         raise ShapeError(
-            argument, f"have {classes} columns, and one class number per row is needed", "pass labels.argmax(dim=1)"
+            argument, f"expected one class index per row, got {classes} columns", "pass labels.argmax(dim=1)"
         )
     if labels.numel() != rows:
-        raise ShapeError(argument, f"have shape {tuple(labels.shape)}, and there are {rows} rows of logits")
+        raise ShapeError(
+            argument, f"expected {rows} labels, one for each row of logits; got shape {tuple(labels.shape)}"
+        )
     labels = labels.detach().reshape(-1)
     codes = labels.to(torch.int64)
     bad = (codes < 0) | (codes >= classes)
@@ -173,8 +174,8 @@ def read_labels(labels: Any, rows: int, classes: int, *, argument: str = "labels
         row = int(bad.to(torch.int8).argmax())
         raise LabelError(
             argument,
-            f"row {row} is {labels[row].item()}, and {classes} classes have the numbers 0 to {classes - 1}",
-            "drop the rows that are to be ignored, or check the number of classes",
+            f"must be from 0 to {classes - 1}; got {labels[row].item()}",
+            "drop the rows to be ignored, or check the number of classes",
             row=row,
         )
     return codes
@@ -182,14 +183,14 @@ def read_labels(labels: Any, rows: int, classes: int, *, argument: str = "labels
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """What a module is fitted on: finite logits in the widest float of their device, labels, and weights that sum to 1."""
+    """Training data of a module: finite logits in the widest type of their device, labels, and weights that sum to 1."""
 
     logits: Tensor
     labels: Tensor
     weight: Tensor
     kind: WeightKind
     effective_size: float
-    """How many rows the weights are worth."""
+    """Effective number of rows of the weights."""
     total: float
 
     @classmethod
@@ -199,7 +200,7 @@ class TrainingRows:
         """Check the tensors and widen them, on the device where the logits are."""
         check_logits(logits, classes)
         if logits.ndim != 2 or not len(logits):
-            raise ShapeError("logits", f"must be rows and classes; the shape is {tuple(logits.shape)}")
+            raise ShapeError("logits", f"must have two dimensions (rows, classes); got shape {tuple(logits.shape)}")
         z = logits.detach().to(wide(logits.device))
         codes = read_labels(labels, len(z), z.shape[1]).to(z.device)
         bad = ~torch.isfinite(z).all(dim=1)
@@ -207,8 +208,8 @@ class TrainingRows:
             row = int(bad.to(torch.int8).argmax())
             raise InputError(
                 "logits",
-                f"row {row} holds a value that is not finite",
-                "drop the row; a class that is masked out gets a large negative number such as -1e4",
+                "must be finite",
+                "drop the row, or use a large negative number such as -1e4 for a masked class",
                 row=row,
             )
         weight, kind = read_weights(_on_host(sample_weight), _on_host(counts), len(z))
@@ -218,7 +219,7 @@ class TrainingRows:
         total = float(weight.sum())
         size = total if kind == "counts" else total**2 / float(np.square(weight).sum())
         given = torch.as_tensor(weight, device=z.device).to(z.dtype)
-        kept = given > 0  # a row without weight is no row
+        kept = given > 0  # rows of weight 0 are left out
         return cls(z[kept], codes[kept], given[kept] / given.sum(), kind, size, total)
 
 
@@ -227,45 +228,45 @@ def _on_host(weight: Any) -> Any:
 
 
 def check_flat(logits: Any) -> None:
-    """Raise for dense outputs where rows are needed: of these the last axis is a width, and no row of classes."""
+    """Raise for dense outputs where (N, K) is needed: their last axis is not the classes."""
     if isinstance(logits, Tensor) and logits.ndim > 2:
         raise ShapeError(
             "logits",
-            f"must be rows and classes; the shape is {tuple(logits.shape)}",
-            "of dense logits make each place a row: logits.movedim(1, -1).flatten(0, -2), and labels.flatten()",
+            f"must have two dimensions (rows, classes); got shape {tuple(logits.shape)}",
+            "for dense predictions, pass logits.movedim(1, -1).flatten(0, -2) and labels.flatten()",
         )
 
 
 def of_probabilities(rows: TrainingRows) -> TrainingRows:
-    """The same rows as logarithms of their probabilities, as a map of probabilities reads them."""
+    """The same rows with log-probabilities as logits, as calibrators with ``input="prob"`` read them."""
     logs = torch.log_softmax(rows.logits, dim=1).clamp(min=LOG_SMALLEST)
     return replace(rows, logits=logs)
 
 
 def absent_classes(rows: TrainingRows) -> str:
-    """Which classes have no rows, in words; empty where all have some."""
+    """The classes without rows as text; empty if there are none."""
     k = rows.logits.shape[1]
     absent = torch.nonzero(torch.bincount(rows.labels, minlength=k) == 0)[:, 0]
     return scores.absent_classes(absent.tolist())
 
 
 def warn_of_absent(rows: TrainingRows) -> None:
-    """As a map does whose classes each have parameters of their own."""
+    """Warn of classes without rows, whose parameters cannot be estimated."""
     absent = absent_classes(rows)
     if absent:
         warn_caller(
-            f"{absent}, so the module takes the probability there towards 0; fit on rows of every class, or use one that "
-            "treats all classes alike, such as TemperatureModule"
+            f"{absent}, so the module shrinks its probability towards 0; fit on rows of every class, or use a module with "
+            "parameters common to all classes, such as TemperatureModule"
         )
 
 
 def ruled_out_read(z: Tensor) -> Tensor:
-    """Logits of -inf as maps read them: as those of a probability of 0, which is taken for 1e-16 of the largest."""
+    """Replace logits of -inf as the calibrators for arrays do: a probability of 0 becomes 1e-16 of the largest."""
     return torch.where(z == -math.inf, z.amax(dim=-1, keepdim=True) + LOG_SMALLEST, z)
 
 
 def without_autocast(z: Tensor) -> AbstractContextManager[Any]:
-    """Mixed precision would multiply matrices in half; what is calibrated to the fourth digit needs more."""
+    """Disable autocast, whose matrix products in half precision are too inaccurate for calibration."""
     on = torch.is_autocast_enabled(z.device.type)
     return torch.autocast(z.device.type, enabled=False) if on else nullcontext()
 

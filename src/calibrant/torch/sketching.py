@@ -1,4 +1,4 @@
-"""Sums of a sketch on the device of the tensors: whole numbers, added without waiting for the device; the same bits as on the CPU."""
+"""Sums of a sketch on the device of the tensors: integers, added without synchronization, identical to those on the CPU."""
 
 from __future__ import annotations
 
@@ -35,40 +35,40 @@ __all__ = [
     "tolerance_of",
 ]
 
-# Why a row is not counted. Each kind has many places in the sums, or a thousand rows at once would wait for one address.
+# Causes of invalid rows. Each has many counters, because atomic additions at one address are serialized.
 IGNORED, NOT_A_NUMBER, OUT_OF_RANGE, WRONG_SUM, WRONG_LABEL, WRONG_GROUP = range(6)
 FAULTS = 6
 LANES = 1024
-# A row counts, or counts and has its place behind those of the causes, where rows go whose score is 1: the seventh, as -2 ends in 110.
+# Codes of valid rows: in general, and with a score of 1, whose counters are the seventh kind behind the causes (-2 is ...110).
 COUNTS, CERTAIN = -1, -2
-# Places come in pairs, for outcome 0 and 1.
+# Counters come in pairs, for outcome 0 and 1.
 PAIRS = LANES // 2
-# A score is 62 bits, kept as 24 high and 38 low ones: as many rows can be added before the low parts must be carried over.
+# A score has 62 bits, stored as 24 high and 38 low ones: so many rows can be added before the low parts must be carried.
 HALF_BITS = 38
 HALF_MASK = (1 << HALF_BITS) - 1
 CARRY_ROWS = 1 << 24
-# Beyond so many rows in one cell the high parts overflow.
+# Largest number of rows in one cell before the high parts overflow.
 MOST_ROWS = 1 << 38
-# Rows that plain operations take at a time: bounds what they hold beside the sums, and how many of them there are.
+# Rows per block of the torch operations: bounds their memory and their number.
 CHUNK_ROWS = 5 << 20
-# Entries that are turned into cells or a softmax at once: bounds what is held beside the sums.
+# Entries converted to cells or by a softmax at once: bounds the memory.
 CHUNK_ENTRIES = 1 << 23
-# Up to this many classes a device pools neighbours several times faster than it reduces an axis.
+# Up to this many classes pooling is several times faster on a device than a reduction.
 FEW_CLASSES = 32
 NEVER = (1 << 63) - 1
 ONE = float(1 << 62)
-# The number below 0 that is nearest to it.
+# The largest negative number.
 BELOW_ZERO = {torch.float32: -(2.0**-149), torch.float64: -(2.0**-1074)}
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells that scores fall into: those of every sketch, or a number of equal ones."""
+    """Cells of the score: those of every sketch, or a number of equal ones."""
 
     equal: int
     """Number of cells of equal width."""
     is_grid: bool
-    """Whether some of them are cut further, as in a sketch."""
+    """Whether some of them are subdivided, as in a sketch."""
 
     @property
     def count(self) -> int:
@@ -80,12 +80,12 @@ class Cells:
 
     @property
     def first(self) -> np.ndarray[Any, Any]:
-        """For each equal cell, numbered from 1, how many edges lie before its end."""
+        """Number of edges before the end of each equal-width cell, numbered from 1."""
         return grid().first if self.is_grid else np.arange(self.equal + 1)
 
 
 def cells_of(bins: int | None) -> Cells:
-    """The sketch's cells, where they give these bins exactly; else cells that are the bins."""
+    """The cells of a sketch if these bins are unions of them; else the bins themselves."""
     if bins is None or EQUAL % bins == 0:
         return Cells(EQUAL, True)
     return Cells(bins, False)
@@ -93,14 +93,14 @@ def cells_of(bins: int | None) -> Cells:
 
 @lru_cache(maxsize=32)
 def tables(cells: Cells, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Edges, and where each equal cell ends among them, on a device; copied there once."""
+    """Edges, and the end of each equal-width cell among them, on a device; cached."""
     edges = torch.from_numpy(cells.edges.copy()).to(device)
     return edges, torch.from_numpy(cells.first.astype(np.int32)).to(device)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked of each row, and where the answer is added."""
+    """Which scores of each row are sketched, and the layout of their sums."""
 
     cells: Cells
     classes: int | None
@@ -110,11 +110,11 @@ class Plan:
     groups: int
     ignore_index: int | None
     tolerance: float | None
-    """How far from 1 a row may sum; None for what its precision allows."""
+    """Largest deviation of a row sum from 1; None to follow the precision."""
     checks: bool = field(default=True, compare=False)
-    """Whether plain operations look at what each row holds, beside its largest entry."""
+    """Whether the torch operations check all entries of each row."""
     event: bool = False
-    """Of two classes: whether the second is asked about in place of the top label."""
+    """For two classes: whether the event is the second class instead of the top label."""
 
     @cached_property
     def sections(self) -> int:
@@ -123,32 +123,32 @@ class Plan:
 
     @cached_property
     def section_size(self) -> int:
-        """Places of one sketch: each cell with outcome 0 and 1."""
+        """Counters of one sketch: each cell with outcome 0 and 1."""
         return 2 * self.cells.count
 
     @cached_property
     def group_size(self) -> int:
-        """Places of one group."""
+        """Counters of one group."""
         return self.sections * self.section_size
 
     @cached_property
     def trash(self) -> int:
-        """The place behind all cells, where rows go that do not count."""
+        """Index of the first counter behind the cells, for invalid rows."""
         return self.groups * self.group_size
 
     @cached_property
     def size(self) -> int:
-        """All places."""
+        """Number of all counters."""
         return self.trash + (FAULTS + 1) * LANES
 
     @property
     def spreads(self) -> bool:
-        """Whether rows that are certain have places of their own: there may be millions, and a cell has one for each outcome."""
+        """Whether scores of 1 have counters of their own: there may be millions, and a cell has only one per outcome."""
         return self.groups * self.sections == 1
 
 
 class Block(NamedTuple):
-    """Some rows: probabilities (b, classes, m) or scores (b, 1, m), labels and groups (b, m), and the number of the first row."""
+    """Some rows: probabilities (b, classes, m) or scores (b, 1, m), labels and groups (b, m), and the index of the first row."""
 
     probs: Tensor
     target: Tensor
@@ -157,18 +157,18 @@ class Block(NamedTuple):
 
 
 def new_sums(plan: Plan, device: torch.device | str = "cpu") -> Tensor:
-    """Sums of no rows: how many, high parts and low parts of their scores; one place for each section, cell and outcome."""
+    """Empty sums: counts, high parts and low parts of the scores, by section, cell and outcome."""
     return torch.zeros((3, plan.size), dtype=torch.int64, device=device)
 
 
 def carry(sums: Tensor) -> None:
-    """Move what has piled up in the low parts to the high ones."""
+    """Carry from the low parts to the high ones."""
     sums[1] += sums[2] >> HALF_BITS
     sums[2] &= HALF_MASK
 
 
 def tallies(sums: Tensor, plan: Plan) -> list[int]:
-    """How many rows did not count, by cause; waits for the device."""
+    """Number of invalid rows by cause; synchronizes with the device."""
     return [
         int(count)
         for count in sums[0, plan.trash : plan.trash + FAULTS * LANES].reshape(FAULTS, LANES).sum(dim=1).tolist()
@@ -176,21 +176,21 @@ def tallies(sums: Tensor, plan: Plan) -> list[int]:
 
 
 def section_sums(sums: np.ndarray[Any, Any], plan: Plan, group: int | None, section: int) -> BinSums:
-    """The sums of one section, over all groups or in one, from sums that were carried."""
+    """The sums of one section, over all groups or in one, after carrying."""
     kept = sums[:, : plan.trash].reshape(3, plan.groups, plan.sections, plan.cells.count, 2)
     chosen = kept[:, :, section].sum(axis=1) if group is None else kept[:, group, section]
     if plan.spreads:
         chosen = chosen.copy()
         chosen[:, -1] += sums[:, plan.trash + FAULTS * LANES :].reshape(3, PAIRS, 2).sum(axis=1)
     rows, high, low = chosen[0], chosen[1].sum(axis=-1), chosen[2].sum(axis=-1)
-    # From halves of 38 bits to those of the library's sums.
+    # From parts of 38 bits to those of the library's sums.
     high += low >> HALF_BITS
     upper = (high & ((1 << (LOW_BITS - HALF_BITS)) - 1)) << HALF_BITS
     return BinSums(rows.sum(axis=-1), rows[:, 1].copy(), high >> (LOW_BITS - HALF_BITS), upper + (low & HALF_MASK))
 
 
 def blocks_of(rows: Block, plan: Plan, *, logits: bool, chunk: int | None = None) -> Iterator[Block]:
-    """Cut rows into blocks of bounded size, or of a number of rows that is given, along the first axis or the last; only a softmax is a copy."""
+    """Split rows into blocks of bounded size or a given number of rows, along the first or last axis; only a softmax copies."""
     preds, target, groups, start = rows
     count, classes, inner = preds.shape
     if not count or not inner:
@@ -215,12 +215,12 @@ def blocks_of(rows: Block, plan: Plan, *, logits: bool, chunk: int | None = None
 def _probabilities(logits: Tensor, plan: Plan) -> Tensor:
     if plan.classes is None:
         return logits.sigmoid()
-    # Over the last axis torch takes another way, which may end in other digits: the one that the caller would have got.
+    # Over the last axis torch uses another algorithm, which may round differently; the caller would have got that one.
     return logits[:, :, 0].softmax(dim=1).unsqueeze(2) if logits.shape[2] == 1 else logits.softmax(dim=1)
 
 
 def add_block(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> None:
-    """Add a block of rows by plain operations of torch, none of which waits for the device."""
+    """Add a block of rows with torch operations that do not synchronize with the device."""
     probs, target = block.probs, block.target.reshape(-1).to(torch.int64)
     score, hit = _score(probs, target, plan)
     if plan.spreads and not (plan.checks or plan.classwise or plan.ignore_index is not None):
@@ -236,7 +236,7 @@ def add_block(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> No
         apart = torch.add(_lanes(plan, cause), cause & 7, alpha=PAIRS)
         _scatter(sums, torch.where(cause == COUNTS, cell, apart), hit, score, ones_on(sums.device, len(cell)))
     else:
-        # Classes are many and a faulty row is one: without the top label it is noted by itself.
+        # Without the top label an invalid row is counted here, once and not per class.
         waste = torch.add(_lanes(plan, cause), cause.clamp(min=0), alpha=PAIRS) * 2
         sums[0].scatter_add_(0, waste, (cause >= 0).to(torch.int64))
     if plan.classwise:
@@ -244,15 +244,15 @@ def add_block(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> No
 
 
 def _add_promised(sums: Tensor, score: Tensor, hit: Tensor, plan: Plan) -> None:
-    """Add rows that were promised to be probabilities; NaN and what is above 1 fall behind the cells, where `tallies` sees them."""
+    """Add rows without checks; NaN and scores above 1 fall behind the cells, where `tallies` finds them."""
     pair = torch.where(score == 1, _lanes(plan, score, FAULTS), _cell(score, plan))
     _scatter(sums, pair, hit, score, ones_on(sums.device, len(pair)))
 
 
-# What is needed again for every batch is made once: where rows are few, the device waits for the host.
+# Cached, because small batches are limited by the launch time on the CPU.
 @lru_cache(maxsize=64)
 def ones_on(device: torch.device, count: int) -> Tensor:
-    """As many ones on a device, which take the room of one."""
+    """A vector of ones on a device, expanded from a single one."""
     return torch.ones((), dtype=torch.int64, device=device).expand(count)
 
 
@@ -267,7 +267,7 @@ def _lane_table(device: torch.device, first: int, rows: int) -> Tensor:
 
 
 def _lanes(plan: Plan, rows: Tensor, cause: int = 0) -> Tensor:
-    """For each row a pair of places among those of a cause; the next row has another."""
+    """Offset of each row among the counters of a cause, different for consecutive rows."""
     count = len(rows)
     most = max(count, min(1 << count.bit_length(), CHUNK_ROWS))
     return _lane_table(rows.device, plan.trash // 2 + cause * PAIRS, most)[:count]
@@ -282,7 +282,7 @@ def _wide(probs: Tensor) -> Tensor:
 
 
 def _score(probs: Tensor, target: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
-    """What is asked about each row, the largest entry or that of an event, and whether it is the label's."""
+    """Score and outcome of each row: the largest entry or that of the event, and whether it belongs to the label."""
     if plan.classes is None or plan.event:
         return _wide(probs[:, -1].reshape(-1)).contiguous(), target == 1
     if _pools(probs):
@@ -293,7 +293,7 @@ def _score(probs: Tensor, target: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
 
 
 def _totals(probs: Tensor) -> tuple[Tensor, Tensor]:
-    """The sum of each row, and whether an entry is below 0 (or not a number)."""
+    """The sum of each row, and whether an entry is negative or NaN."""
     classes = probs.shape[1]
     if _pools(probs):
         whole = _wide(probs)
@@ -305,14 +305,14 @@ def _totals(probs: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def tolerance_of(plan: Plan, dtype: torch.dtype) -> float:
-    """How far from 1 a row may sum, as everywhere in the library."""
+    """Largest deviation of a row sum from 1, as elsewhere in the library."""
     if plan.tolerance is not None:
         return plan.tolerance
     return {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 1e-2)
 
 
 def _causes(probs: Tensor, score: Tensor, target: Tensor, groups: Tensor | None, plan: Plan) -> Tensor:
-    """Why each row does not count, or below 0 that it does."""
+    """Cause for which each row is invalid, or a negative code for valid rows."""
     device, most = target.device, probs.amax(dim=1).reshape(-1) if plan.event else score
     if plan.spreads:
         cause = torch.where(score == 1, _code(device, CERTAIN, torch.int8), _code(device, COUNTS, torch.int8))
@@ -335,7 +335,7 @@ def _causes(probs: Tensor, score: Tensor, target: Tensor, groups: Tensor | None,
 
 
 def _note_first(first_fault: Tensor, cause: Tensor, start: int) -> None:
-    """Keep the number of the first row that should have counted."""
+    """Keep the index of the first invalid row."""
     some, row = (cause > IGNORED).max(dim=0)
     never = _code(cause.device, NEVER, torch.int64)
     torch.minimum(first_fault, torch.where(some, row + start, never), out=first_fault)
@@ -343,7 +343,7 @@ def _note_first(first_fault: Tensor, cause: Tensor, start: int) -> None:
 
 @lru_cache(maxsize=32)
 def _ends(cells: Cells, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """Where cells end, in the precision of the scores: the last number that is in the cell."""
+    """Ends of the cells in the precision of the scores: the largest number in each cell."""
     edges = cells.edges[1:]
     if dtype == torch.float32:
         near = edges.astype(np.float32)
@@ -357,7 +357,7 @@ def _cell(score: Tensor, plan: Plan) -> Tensor:
 
 
 def _scatter(sums: Tensor, pair: Tensor, hit: Tensor, score: Tensor, counts: Tensor) -> None:
-    """Add rows, and their scores as whole numbers of 2^-62 in two parts; what is added to the scores of a fault is never read."""
+    """Add rows, and their scores as integer multiples of 2^-62 in two parts; scores of invalid rows are never read."""
     place = torch.add(hit, pair, alpha=2)
     fixed = (score * ONE).to(torch.int64)
     rows, high, low = sums.unbind()
@@ -367,7 +367,7 @@ def _scatter(sums: Tensor, pair: Tensor, hit: Tensor, score: Tensor, counts: Ten
 
 
 def _add_classes(sums: Tensor, probs: Tensor, target: Tensor, pair: Tensor | None, counts: Tensor, plan: Plan) -> None:
-    """Add every class against the rest; a row that does not count adds zeros."""
+    """Add every class against the rest; invalid rows add zeros."""
     own = torch.arange(probs.shape[1], device=probs.device).view(1, -1, 1)
     start = (own + int(plan.top_label)) * plan.cells.count
     lane = _lanes(plan, counts).view_as(target).unsqueeze(1)

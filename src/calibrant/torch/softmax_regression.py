@@ -1,4 +1,4 @@
-"""The least of a loss whose rows stay on their device: only parameters, sums and small matrices travel to the solvers of the library."""
+"""Minimization of losses whose rows stay on their device: only parameters, sums and small matrices are copied to the solvers."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def _likeliest_scale(logits: Tensor, labels: Tensor, weight: Tensor) -> float:
     moments = Moments(logits, labels, weight)
     if not bool(moments.own.any()) and bool(moments.z.any()):
         return MOST
-    # The same Newton steps inside a bracket as for arrays; what they ask of the loss is only its value at u.
+    # The same bracketed Newton method as for arrays; it needs only the value and derivatives at u.
     return newton(moments, 1.0, 1e-6)  # type: ignore[arg-type]
 
 
 def best_scale(rows: TrainingRows) -> float:
-    """u = 1/T of least negative log likelihood, within [0.001, 1000], with a warning where it lies at a bound."""
+    """u = 1/T of least negative log-likelihood in [0.001, 1000], with a warning at a bound."""
     given = rows.logits, rows.labels, rows.weight
     return bounded(_likeliest_scale(*given), lambda: Moments(*given))  # type: ignore[arg-type,return-value]
 
@@ -70,7 +70,7 @@ class DeviceSoftmax(LinearSoftmax):
         return DeviceSoftmax(self.z[kept], self.labels[kept], self.weight[kept])
 
     def likeliest_scale(self) -> float:
-        """u of least negative log likelihood of softmax(u z)."""
+        """u of least negative log-likelihood of softmax(u z)."""
         return _likeliest_scale(self.z, self.labels, self.weight)
 
     def _moved(self, matrix: Floats, bias: Floats) -> tuple[Tensor, Tensor]:
@@ -134,7 +134,7 @@ class DeviceSoftmax(LinearSoftmax):
 
 
 def chosen_penalty(linear: DeviceSoftmax) -> float:
-    """The penalty of a matrix with the least held-out loss, in five folds."""
+    """The penalty of a matrix with the least loss in five-fold cross-validation."""
     if linear.n < 2 * FOLDS:
         return 1.0
     fold = torch.as_tensor(np.random.default_rng(0).permutation(linear.n) % FOLDS, device=linear.z.device)

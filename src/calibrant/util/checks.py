@@ -31,14 +31,14 @@ def check_positive(value: Any, argument: str) -> float:
         or not isinstance(value, (int, float, np.integer, np.floating))
         or not 0 < value < math.inf
     ):
-        raise ArgumentError(argument, f"must be a finite number above 0; got {value!r}")
+        raise ArgumentError(argument, f"must be a positive finite number; got {value!r}")
     return float(value)
 
 
 def check_whole(value: Any, argument: str, low: int = 1) -> int:
     """A whole number from `low` up."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
-        raise ArgumentError(argument, f"must be a whole number from {low} up; got {value!r}")
+        raise ArgumentError(argument, f"must be an integer of at least {low}; got {value!r}")
     return int(value)
 
 

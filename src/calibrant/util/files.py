@@ -34,7 +34,9 @@ def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
             raise
         _sync_folder(target.parent)
     except FileNotFoundError as error:
-        raise FileError(str(path), "cannot be written (its folder does not exist)", "make the folder first") from error
+        raise FileError(
+            str(path), "cannot be written (its folder does not exist)", "create the folder first"
+        ) from error
     except OSError as error:
         raise FileError(str(path), f"cannot be written ({error.strerror or error})", "choose another place") from error
     return target
@@ -58,7 +60,7 @@ def check_writable(path: str | os.PathLike[str], *, folder: bool = False) -> Non
         while folder and not place.exists() and place != place.parent:
             place = place.parent
         if not place.exists():
-            raise FileError(str(path), "cannot be written (its folder does not exist)", "make the folder first")
+            raise FileError(str(path), "cannot be written (its folder does not exist)", "create the folder first")
         if not place.is_dir():
             raise FileError(str(path), f"cannot be written ({place} is not a folder)", "choose another place")
         with tempfile.TemporaryFile(dir=place, prefix=".calibrant-"):  # what permissions say is not all
@@ -75,7 +77,7 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        problem = f"cannot be made a folder ({error.strerror or error})"
+        problem = f"the folder cannot be created ({error.strerror or error})"
         raise FileError(str(path), problem, "choose another place") from error
     return folder
 
@@ -127,16 +129,16 @@ def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_NPZ_BYTES) -> di
             size = sum(member.file_size for member in members)
         if len(members) > MAX_NPZ_MEMBERS or size > max_bytes:
             raise FileError(
-                str(path), f"would unpack to {size:,} bytes in {len(members)} arrays, over the limit of {max_bytes:,}"
+                str(path), f"unpacks to {size:,} bytes in {len(members)} arrays, above the limit of {max_bytes:,}"
             )
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         for name, array in arrays.items():
             if not isinstance(array, np.ndarray):  # NumPy hands out the raw bytes of what is no array
-                raise ValueError(f"{name!r} is no array")
+                raise ValueError(f"{name!r} is not an array")
         return arrays
     except (zipfile.BadZipFile, ValueError, EOFError, KeyError, NotImplementedError) as error:
-        raise FileError(str(path), f"is no readable .npz file ({error})", "write it with numpy.savez") from error
+        raise FileError(str(path), f"is not a readable .npz file ({error})", "write it with numpy.savez") from error
     except FileError:
         raise
     except OSError as error:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import warn_caller
 
-__all__ = ["COUNT_UNIT", "LOW_BITS", "LOW_MASK", "compiled"]
+__all__ = ["COUNT_UNIT", "FEW_ROWS", "LOW_BITS", "LOW_MASK", "compiled", "loaded"]
 
 # Importing numba and loading the compiled loops takes about a second. Like a skier who buys skis once the rent paid comes near
 # their price, a process does it once it has gone over this many entries without.
@@ -27,7 +27,10 @@ LOW_MASK = (1 << LOW_BITS) - 1
 COUNT_UNIT = 1 << 40
 SCALE = float(1 << 62)
 
-_cache: dict[str, Any] = {}
+# Fewer rows than these do not count towards the import of numba; they take a compiled loop that is already loaded.
+FEW_ROWS = 1 << 11
+# The compiled loops by name, None where numba is absent.
+loaded: dict[str, Any] = {}
 _entries_seen = 0
 
 
@@ -35,12 +38,12 @@ def compiled(function: Callable[..., Any], entries: int) -> Callable[..., Any] |
     """The machine code of `function`, or None where numba is absent, broken, or does not pay yet."""
     global _entries_seen
     name = function.__name__
-    if name not in _cache:
+    if name not in loaded:
         _entries_seen += entries
         if _entries_seen < MIN_ENTRIES:
             return None
-        _cache[name] = _compile(function)
-    result: Callable[..., Any] | None = _cache[name]
+        loaded[name] = _compile(function)
+    result: Callable[..., Any] | None = loaded[name]
     return result
 
 
@@ -50,7 +53,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
     except ImportError:
         return None
     except Exception as error:  # a numba that does not fit this NumPy fails in many ways
-        warn_caller(f"numba is installed but cannot be used ({error}); the slower NumPy path is taken")
+        warn_caller(f"numba is installed but cannot be used ({error}); the slower NumPy code is used")
         return None
     # Only the check of row sums may be reordered; it is compared with a tolerance and never shown.
     fast = {"reassoc", "nsz"} if function is top_rows else False

@@ -123,7 +123,7 @@ def plain_value(value: Any) -> Any:
     if hasattr(value, "_asdict"):
         value = value._asdict()
     elif is_dataclass(value) and not isinstance(value, type):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
+        value = {field.name: getattr(value, field.name) for field in fields(value) if field.repr or field.compare}
     if isinstance(value, Mapping):
         return {str(name): plain_value(inner) for name, inner in value.items()}
     return [plain_value(inner) for inner in value] if isinstance(value, list | tuple) else value
@@ -145,7 +145,7 @@ def frame_of(columns: Mapping[str, Sequence[Any]]) -> Any:
             continue
         return nw.from_dict({key: list(values) for key, values in columns.items()}, backend=name).to_native()  # type: ignore[arg-type]
     raise MissingDependencyError(
-        "to_frame", "needs pandas, polars or pyarrow, and none is installed", "pip install pandas, or use to_dict()"
+        "to_frame", "requires pandas, polars or pyarrow", "run pip install pandas, or use to_dict()"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -20,12 +20,14 @@ __all__ = [
     "check_keywords",
     "checks_keywords",
     "documents_keywords",
+    "parameter_lines",
     "shared_entry",
     "unknown_keyword",
 ]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Table = Mapping[str, tuple[str, str]]
 
 VIEW_KEYWORDS = ("lens", "where", "combine", "class_weight")
 PREDICTION_KEYWORDS = tuple(Predictions.__init__.__kwdefaults__ or {})
@@ -109,23 +111,34 @@ prediction was correct). It is never inferred.""",
 }
 
 
-def shared_entry(name: str) -> list[str]:
+def shared_entry(name: str, table: Table = SHARED) -> list[str]:
     """The lines of a shared parameter in a docstring."""
-    kind, text = SHARED[name]
+    kind, text = table[name]
     return [f"{name} : {kind}", *(f"    {line}" for line in text.split("\n"))]
 
 
 def documents_keywords(
-    *, taken: Sequence[str] = PREDICTION_KEYWORDS, view: Sequence[str] = ()
+    *,
+    taken: Sequence[str] = PREDICTION_KEYWORDS,
+    view: Sequence[str] = (),
+    source: Callable[..., Any] | None = None,
+    table: Table | None = None,
+    sections: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make the signature and the docstring of a function show the keywords that it passes on.
+    """Make the signature and the docstring of a function or class show the keywords that it passes on.
 
     Parameters
     ----------
     taken : sequence of str
-        Keywords of `Predictions` that ``**keywords`` accepts.
+        Keywords of `Predictions`, or of `source`, that ``**keywords`` accepts.
     view : sequence of str
         Keywords of views that it accepts.
+    source : callable, optional
+        What the keywords in `taken` are passed on to; by default `Predictions`.
+    table : mapping of str to (str, str), optional
+        Further shared parameters, type and text by name; they take precedence over `SHARED`.
+    sections : mapping of str to str, optional
+        Sections such as ``"Returns"`` that are inserted after the parameters of a docstring without them.
 
     Returns
     -------
@@ -135,11 +148,12 @@ def documents_keywords(
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         inner = inspect.unwrap(function)
-        own = inspect.signature(inner)
+        called: Any = inner.__init__ if inspect.isclass(inner) else function
+        own = inspect.signature(inspect.unwrap(called))
         passed = [word for word in (*view, *taken) if word not in own.parameters]
         variable = [each for each in own.parameters.values() if each.kind is each.VAR_KEYWORD]
         if variable:
-            given = inspect.signature(Predictions.__init__).parameters
+            given = inspect.signature(source or Predictions.__init__).parameters
             more = [
                 given[word].replace(kind=inspect.Parameter.KEYWORD_ONLY)
                 if word in given
@@ -148,9 +162,11 @@ def documents_keywords(
             ]
             rest = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
             options = variable if _has_options(inner.__doc__, variable[0].name) else []
-            function.__signature__ = own.replace(parameters=[*rest, *more, *options])  # type: ignore[attr-defined]
+            called.__signature__ = own.replace(parameters=[*rest, *more, *options])
         if function.__doc__:
-            function.__doc__ = _filled(function.__doc__, variable[0].name if variable else "", passed)
+            entries = {**SHARED, **(table or {})}
+            doc = _filled(function.__doc__, variable[0].name if variable else "", passed, entries)
+            function.__doc__ = _with_sections(doc, sections or {})
         return function
 
     return decorate
@@ -163,19 +179,36 @@ def _has_options(doc: str | None, variable: str) -> bool:
     return 0 <= place < len(lines) - 1 and bool(lines[place + 1])
 
 
-def _filled(doc: str, variable: str, passed: Sequence[str]) -> str:
-    """A docstring in which bare names of shared parameters have their type and text."""
+def parameter_lines(doc: str) -> tuple[list[str], int, int]:
+    """The lines of a docstring, and where those of its section Parameters begin and end."""
     lines = inspect.cleandoc(doc).split("\n")
     if "Parameters" not in lines:
-        return doc
+        return lines, 0, 0
     start = lines.index("Parameters") + 2
     end = next((i - 1 for i in range(start, len(lines)) if lines[i] and set(lines[i]) == {"-"}), len(lines))
+    return lines, start, end
+
+
+def _with_sections(doc: str, sections: Mapping[str, str]) -> str:
+    lines, _, end = parameter_lines(doc)
+    missing = [(heading, text) for heading, text in sections.items() if heading not in lines]
+    if not end or not missing:
+        return doc
+    added = [line for heading, text in missing for line in (heading, "-" * len(heading), *text.split("\n"), "")]
+    return "\n".join([*lines[:end], *added, *lines[end:]])
+
+
+def _filled(doc: str, variable: str, passed: Sequence[str], table: Table = SHARED) -> str:
+    """A docstring in which bare names of shared parameters have their type and text."""
+    lines, start, end = parameter_lines(doc)
+    if not end:
+        return doc
     filled: list[str] = []
     for line in lines[start:end]:
-        if line in SHARED:
-            filled += shared_entry(line)
+        if line in table:
+            filled += shared_entry(line, table)
         elif variable and line == f"**{variable}":
-            filled += [each for word in passed for each in shared_entry(word)]
+            filled += [each for word in passed for each in shared_entry(word, table)]
             if _has_options(doc, variable):
                 filled.append(line)
         else:
@@ -184,7 +217,7 @@ def _filled(doc: str, variable: str, passed: Sequence[str]) -> str:
 
 
 # What users of other packages type, and the word here.
-FOREIGN = {
+OTHER_SPELLINGS = {
     "n_bins": "bins",
     "num_bins": "bins",
     "nbins": "bins",
@@ -208,7 +241,7 @@ FOREIGN = {
     "from_logits": 'input="logit"',
     "logits": 'input="logit"',
     "average": "combine",
-    "num_classes": "nothing: the number of classes is read from y_prob",
+    "num_classes": "drop it; the number of classes is inferred from y_prob",
     "seed": "rng",
     "cv": "folds",
     "n_splits": "folds",
@@ -228,17 +261,19 @@ def unknown_keyword(owner: str, word: str, value: Any, known: Sequence[str]) -> 
     near = get_close_matches(word, known, 1)
     level = next((other for other in LEVELS if word in LEVELS and other in known), "")
     if level:
-        hint = f"here it is {level}" + (f" = 1 - {word}" if "alpha" in (word, level) else "")
-    elif word in FOREIGN and (FOREIGN[word].split()[0] in known or " " in FOREIGN[word] or "=" in FOREIGN[word]):
-        hint = f"here it is {FOREIGN[word]}"
+        hint = f"use {level}" + (f" = 1 - {word}" if "alpha" in (word, level) else "")
+    elif word in OTHER_SPELLINGS and (
+        OTHER_SPELLINGS[word].split()[0] in known or " " in OTHER_SPELLINGS[word] or "=" in OTHER_SPELLINGS[word]
+    ):
+        hint = OTHER_SPELLINGS[word] if OTHER_SPELLINGS[word].startswith("drop it") else f"use {OTHER_SPELLINGS[word]}"
         swaps = {"uniform": "'equal_width'", "quantile": "'equal_mass'", "equal-mass": "'equal_mass'"}
-        if FOREIGN[word] == "binning" and value in swaps:
-            hint = f"here it is binning={swaps[value]}"
+        if OTHER_SPELLINGS[word] == "binning" and value in swaps:
+            hint = f"use binning={swaps[value]}"
     elif near:
         hint = f"did you mean {near[0]!r}?"
     else:
-        hint = f"{owner} takes {', '.join(known)}"
-    return UnknownArgumentError(word, f"is no argument of {owner}", hint)
+        hint = f"{owner} accepts {', '.join(known)}"
+    return UnknownArgumentError(word, f"unexpected keyword of {owner}", hint)
 
 
 def checks_keywords(
@@ -247,16 +282,19 @@ def checks_keywords(
     *,
     taken: Sequence[str] = PREDICTION_KEYWORDS,
     view: Sequence[str] = VIEW_KEYWORDS,
+    unlisted: Collection[str] = (),
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Make a function answer an unknown keyword by naming those that it takes: its own, those of predictions, options of its metrics.
 
-    Its metrics are given by its keyword `argument`, as entries of `table`; with their options they take those in `view`.
+    Its metrics are given by its keyword `argument`, as entries of `table`; with their options they take those in `view`. Keywords in
+    `unlisted` are passed on, for the function to raise its own error, and are neither documented nor suggested.
     """
+    taken = tuple(word for word in taken if word not in unlisted)
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         code = function.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        known = {*names, *taken}
+        known = {*names, *taken, *unlisted}
 
         @wraps(function)
         def call(*args: P.args, **keywords: P.kwargs) -> T:
@@ -272,7 +310,8 @@ def checks_keywords(
                     if not (isinstance(given, str) or callable(given)):
                         keywords[argument] = given = list(given)
                     metrics = [table[m] for m in (given if isinstance(given, list) else [given])]
-                check_keywords(function, keywords, *metrics, taken=taken, view=view)
+                listed = {word: value for word, value in keywords.items() if word not in unlisted}
+                check_keywords(function, listed, *metrics, taken=taken, view=view)
             return function(*args, **keywords)
 
         return documents_keywords(taken=taken, view=view if table is not None else ())(call)

@@ -137,7 +137,7 @@ def test_the_header_of_two_columns_has_shares(tmp_path: Path) -> None:
     for lenses in (None, ["top_label", "classwise"]):
         header = cal.evaluate(cal.scan(file, lenses=lenses), metrics=["nll"]).header
         assert header.prevalence == pytest.approx(whole.prevalence)
-        assert header.event_says == pytest.approx(whole.event_says)
+        assert header.event_mean_score == pytest.approx(whole.event_mean_score)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

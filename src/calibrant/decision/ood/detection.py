@@ -364,7 +364,7 @@ class OodDetector:
             Probability of being out-of-distribution, at the share of such rows in training.
         """
         if not hasattr(self, "fitted_"):
-            raise NotFittedError("OodDetector", "is used before it was fitted", "call fit(inside, outside) first")
+            raise NotFittedError("OodDetector", "is not fitted", "call fit(inside, outside) first")
         x = finite_matrix(features, "features", self.columns_)
         return self.calibration_.probability(_raw(self.fitted_, x)[:, None])
 
@@ -403,11 +403,13 @@ class OodDetector:
         far = finite_matrix(outside, "outside")
         if near.shape[1] != far.shape[1]:
             raise ShapeError(
-                "outside", f"has {far.shape[1]} columns and inside has {near.shape[1]}", "pass the same features"
+                "outside",
+                f"has {far.shape[1]} columns, and the in-distribution data have {near.shape[1]}",
+                "pass the same features",
             )
         if min(len(near), len(far)) < self.folds:
             raise UndefinedMetricError(
-                "OodDetector", f"each of {self.folds} folds needs a row of both kinds", "use fewer folds"
+                "OodDetector", f"each of {self.folds} folds requires rows of both kinds", "use fewer folds"
             )
         return np.concatenate([near, far]), np.repeat([0.0, 1.0], [len(near), len(far)])
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError, NotFittedError, ShapeError, UndefinedMetricError
+from ...errors import InputError, NotFittedError, ShapeError, UndefinedMetricError, Use
 from ...input.convert import column, numbers
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_choice, check_positive, check_whole
@@ -254,9 +254,7 @@ def _logits(values: Any) -> Floats:
         raise ShapeError("logits", "must have a column for each of several classes")
     # These scores depend on the constant of each row of logits, which log-probabilities have lost: every row would score 0.
     if np.allclose(np.logaddexp.reduce(logits, axis=1), 0, atol=1e-6):
-        raise InputError(
-            "logits", "are logarithms of probabilities, which have lost what is scored", "pass the model's own logits"
-        )
+        raise InputError("logits", "are log-probabilities, which are normalized", "pass the model's own logits")
     if (logits >= 0).all() and np.allclose(logits.sum(axis=1), 1, atol=1e-6):
         raise InputError("logits", "are probabilities", "pass the model's own logits, or use ood_msp or ood_entropy")
     return logits
@@ -265,9 +263,9 @@ def _logits(values: Any) -> Floats:
 def _members(members: Any, input: str, who: str) -> Floats:
     stack = [_probabilities(who, member, {"input": input}) for member in members]
     if len(stack) < 2:
-        raise UndefinedMetricError(who, "needs at least two members")
+        raise UndefinedMetricError(who, "requires at least two members")
     if len({member.shape for member in stack}) > 1:
-        raise ShapeError("members", "differ in shape", "give the same rows and classes for each member")
+        raise ShapeError("members", "the members differ in shape", "pass the same rows and classes for each member")
     return np.stack(stack)
 
 
@@ -276,13 +274,13 @@ def finite_matrix(values: Any, argument: str, columns: int | None = None) -> Flo
     matrix = numbers(column(values, argument).array, argument).astype(np.float64)
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     if matrix.ndim != 2 or not matrix.size:
-        raise ShapeError(argument, f"must have rows and columns; its shape is {matrix.shape}")
+        raise ShapeError(argument, f"must have two dimensions; got shape {matrix.shape}")
     if columns is not None and matrix.shape[1] != columns:
-        raise ShapeError(argument, f"has {matrix.shape[1]} columns, and {columns} were fitted")
+        raise ShapeError(argument, f"has {matrix.shape[1]} columns; expected {columns}, as in fit")
     bad = ~np.isfinite(matrix).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(argument, f"row {row} holds a value that is not finite", "drop or fill it", row=row)
+        raise InputError(argument, "values must be finite", "drop or fill the row", row=row)
     return matrix
 
 
@@ -353,7 +351,7 @@ class OodMahalanobis:
         """
         f, labels = self._matrix(features), self._labels(y)
         if labels.ndim != 1 or len(labels) != len(f):
-            raise ShapeError("y", f"must hold one class for each of the {len(f)} rows")
+            raise ShapeError("y", f"expected one class for each of {len(f)} rows")
         self._learn(f, labels)
         return self
 
@@ -371,7 +369,7 @@ class OodMahalanobis:
             Score; higher is more likely out-of-distribution.
         """
         if not hasattr(self, "means_"):
-            raise NotFittedError("OodMahalanobis", "is used before it was fitted", "call fit(features, y) first")
+            raise NotFittedError("OodMahalanobis", "is not fitted", "call fit(features, y) first")
         return self._distances(self._matrix(features, self.means_.shape[1]))
 
     def __repr__(self) -> str:
@@ -416,7 +414,9 @@ def _factor(off: Floats, shrinkage: str) -> Floats:
 
 def singular_covariance() -> UndefinedMetricError:
     """The error for features some of whose combinations do not vary."""
-    return UndefinedMetricError("OodMahalanobis", "the covariance of the features is singular", "use shrinkage='auto'")
+    return UndefinedMetricError(
+        "OodMahalanobis", "the covariance of the features is singular", Use("shrinkage", "auto")
+    )
 
 
 def shrunk_covariance(xp: Any, spread: Any, fourth: float, n: int, shrinkage: str) -> Any:
@@ -427,7 +427,7 @@ def shrunk_covariance(xp: Any, spread: Any, fourth: float, n: int, shrinkage: st
     d = len(spread)
     scale = float(xp.trace(spread)) / d
     if scale == 0:
-        raise UndefinedMetricError("OodMahalanobis", "the features do not vary around their means")
+        raise UndefinedMetricError("OodMahalanobis", "the features are constant within classes")
     if shrinkage == "auto":
         least = float(xp.linalg.eigvalsh(spread)[0])
         shrinkage = "ledoit_wolf" if n < 10 * d or least <= 1e-12 * scale else "none"
@@ -507,11 +507,11 @@ class OodKnn:
             Score; higher is more likely out-of-distribution.
         """
         if not hasattr(self, "features_"):
-            raise NotFittedError("OodKnn", "is used before it was fitted", "call fit(features) first")
+            raise NotFittedError("OodKnn", "is not fitted", "call fit(features) first")
         f = self._read(features, self.features_.shape[1])
         most = len(self.features_) - (1 if exclude_self else 0)
         if most < 1:
-            raise UndefinedMetricError("OodKnn", "a single training row has no neighbour but itself")
+            raise UndefinedMetricError("OodKnn", "a single training row has no neighbours")
         return self._kth_distance(f, min(self.k, most) + (1 if exclude_self else 0))
 
     def __repr__(self) -> str:
@@ -524,9 +524,7 @@ class OodKnn:
         length = np.linalg.norm(f, axis=1)
         if (length == 0).any():
             row = int(np.argmax(length == 0))
-            raise InputError(
-                "features", f"row {row} has length 0 and cannot be normalised", "use normalise=False", row=row
-            )
+            raise InputError("features", "a vector of length 0 cannot be normalised", Use("normalise", False), row=row)
         return np.asarray(f / length[:, None])
 
     def _kth_distance(self, f: Any, k: int) -> Any:

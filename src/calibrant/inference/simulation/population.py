@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, InPython
 from .warps import Beta, Warp, sign_changes
 
 __all__ = ["Population"]
@@ -63,7 +63,9 @@ class Population:
             if last is not None and np.abs(found - last).max() < TOLERANCE:
                 return found
             last, count = found, 2 * count
-        raise ArgumentError("warp", "is too rough to integrate", "name where it bends: function(curve, bends=(0.5,))")
+        raise ArgumentError(
+            "warp", "is not smooth enough to integrate", InPython("give its kinks: function(curve, bends=(0.5,))")
+        )
 
     def mean(self, integrand: Integrand) -> float:
         """The mean over the distribution."""

@@ -327,7 +327,9 @@ def true_value(warp: Any, distribution: Distribution = (1, 1), metric: str = "ec
     """
     forms = true_values()
     if metric not in forms:
-        raise ArgumentError("metric", f"{metric!r} has no known limit here", f"one of {', '.join(forms)}")
+        raise ArgumentError(
+            "metric", f"the population value of {metric!r} is unknown", f"choose one of {', '.join(forms)}"
+        )
     return forms[metric](_population(warp, distribution))
 
 
@@ -335,7 +337,7 @@ def _population(warp: Any, distribution: Distribution) -> Population:
     a, *rest = _distribution(distribution)
     if len(rest) > 1:
         raise ArgumentError(
-            "distribution", f"has {len(rest) + 1} classes, and the integral is over one score", "simulate instead"
+            "distribution", f"the integral is over one score; got {len(rest) + 1} classes", "simulate instead"
         )
     return Population(as_warp(warp), (a, rest[0]))
 
@@ -355,7 +357,7 @@ def _distribution(distribution: Any, classes: int = 2) -> tuple[float, ...]:
         return (1.0,) * classes
     if classes not in (2, len(values)):
         raise ArgumentError(
-            "distribution", f"has {len(values)} numbers, and there are {classes} classes", "give one per class"
+            "distribution", f"has {len(values)} numbers for {classes} classes", "give one number per class"
         )
     return values
 

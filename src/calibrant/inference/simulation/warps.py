@@ -103,7 +103,7 @@ class Warp:
             True probabilities given the prediction.
         """
         raise ArgumentError(
-            "warp", f"{self!r} is for two classes", "use temperature, softmax_map, label_noise, confusion"
+            "warp", f"{self!r} is defined for two classes only", "use temperature, softmax_map, label_noise, confusion"
         )
 
 
@@ -283,8 +283,7 @@ class prior_shift(Warp):
         if abs(mean - self.before) > 1e-9:
             raise ArgumentError(
                 "before",
-                f"is {self.before:g}, and scores of this distribution have mean {mean:.6g}",
-                "they must be the same",
+                f"must be the mean of the scores, {mean:.6g}; got {self.before:g}",
             )
         # f(s) [s after / before + (1 - s) (1 - after) / (1 - before)] is the mix of the scores of the two classes.
         return [(self.after, a + 1, b), (1 - self.after, a, b + 1)]

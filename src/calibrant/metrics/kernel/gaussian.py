@@ -193,7 +193,7 @@ def check_company(view: Any, least: int = 2) -> None:
     """Leaving rows out needs others to stay."""
     rows = view.n if view.weight_kind == "importance" else view.total
     if rows < least:
-        raise UndefinedMetricError("leave-one-out", f"needs at least {least} rows, and here are {rows:g}")
+        raise UndefinedMetricError("leave-one-out", f"requires at least {least} rows; got {rows:g}")
 
 
 def gaussian_width(view: View, score: Floats, ties: Ties, rule: Any, exact: bool) -> float:

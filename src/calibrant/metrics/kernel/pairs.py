@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, Use
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
 from ...views.view import VectorView
@@ -178,7 +178,7 @@ def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any
         raise ArgumentError(
             "distance",
             "'tv' in a gaussian kernel is not positive definite",
-            "use distance='l2' or kernel='exponential'",
+            (Use("distance", "l2"), Use("kernel", "exponential")),
         )
     two = cloud.points.shape[1] == 1
     # Of two classes both columns differ by the same.
@@ -186,7 +186,7 @@ def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any
     scale = (1.0 if two else 0.5) if distance == "tv" else (math.sqrt(2) if two else 1.0)
     if isinstance(bandwidth, str):
         if bandwidth != "median":
-            raise ArgumentError("bandwidth", f"must be 'median' or a number above 0; got {bandwidth!r}")
+            raise ArgumentError("bandwidth", f"must be 'median' or a positive number; got {bandwidth!r}")
         return Kernel(shape, metric, scale, _median_distance(cloud, metric, scale))
     return Kernel(shape, metric, scale, check_positive(bandwidth, "bandwidth"))
 

@@ -1,8 +1,8 @@
-"""Losses for training: those that stand in place of cross-entropy, and terms to add to it.
+"""Training losses for calibrated networks: replacements for cross-entropy, and terms that are added to it.
 
-In place of cross-entropy: label smoothing, margin label smoothing, the focal losses, logit normalisation, confidence
-penalty, maximum entropy, and mixed batches. To add to it: MMCE, DCA, MDCA, soft-binned ECE, DECE, SECE, KDE-ECE, ECD
-and AvUC, as in ``loss = ce(logits, y) + beta * mmce(logits, y)``.
+Replacements: label smoothing, margin-based label smoothing, the focal losses, logit normalization, the confidence
+penalty, maximum entropy, and losses of mixed batches. Terms to add: MMCE, DCA, MDCA, soft-binned ECE, DECE, SECE,
+KDE-ECE, ECD and AvUC, as in ``loss = ce(logits, y) + beta * mmce(logits, y)``. Each loss is a function and a module.
 """
 
 from ...util.namespace import namespace

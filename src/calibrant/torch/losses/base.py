@@ -1,4 +1,4 @@
-"""What losses share: logits and targets checked once and laid out as rows, class weights, reduction, and the module form."""
+"""What the losses share: checks, logits and targets as rows, class weights, reduction, documentation, and the module form."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from ...errors import (
     ArgumentError,
+    Drop,
     InputTypeError,
     LabelError,
     LensError,
@@ -24,64 +25,128 @@ from ...errors import (
     WeightError,
 )
 from ...util.checks import check_choice
+from ...views.keywords import documents_keywords, parameter_lines
 
 __all__ = [
     "LEAST_LOG",
     "LossModule",
     "Rows",
     "check_number",
+    "documents_batch_loss",
+    "documents_loss",
     "gather_rows",
     "in_full_precision",
     "lowest",
     "safe_power",
 ]
 
-REDUCTIONS = ("none", "mean", "sum")
 LEAST_LOG = -1e4
-# What a reading of the values may find.
+# Parameters that the losses share, for their docstrings; with them the sections that all losses have.
+PARAMETERS = {
+    "input": ("torch.Tensor of shape (N, K) or (N, K, d1, ...)", "Logits of K classes, at least two."),
+    "target": (
+        "torch.Tensor of shape (N,) or (N, d1, ...), or of the shape of `input`",
+        "Class indices, or class probabilities in floating point (soft targets).",
+    ),
+    "lens": (
+        '{"auto", "top_label", "binary"}, default "auto"',
+        """Event whose probability is used: ``"top_label"``, that the predicted class is correct; ``"binary"``, the second of two
+classes. ``"auto"`` takes ``"binary"`` for two classes and ``"top_label"`` for more.""",
+    ),
+    "weight": (
+        "torch.Tensor of shape (K,), optional",
+        "Non-negative weight of each class; rows of a class with weight 0 are left out.",
+    ),
+    "ignore_index": (
+        "int, default -100",
+        "Class index that marks rows to leave out; not used with soft targets.",
+    ),
+    "reduction": (
+        '{"mean", "sum", "none"}, default "mean"',
+        """As in `torch.nn.functional.cross_entropy`: ``"mean"`` divides the sum by the total weight of the rows, for soft targets
+by their number; ``"none"`` returns one value per row, 0 where a row is left out.""",
+    ),
+}
+# Terms that compare means over the batch have no value for a single row.
+BATCH_PARAMETERS = {
+    **PARAMETERS,
+    "reduction": (
+        '{"mean", "sum"}, default "mean"',
+        """``"mean"`` returns the value of the batch, ``"sum"`` that value times the total weight of the rows. There is no value per
+row.""",
+    ),
+}
+SECTIONS = {
+    "Returns": """torch.Tensor
+    The loss, a scalar, or with ``reduction="none"`` one value per row; at least in single precision.""",
+    "Raises": """InputTypeError
+    If `input` or `target` is not a tensor of the right type.
+ShapeError
+    If the shapes of `input` and `target` do not match.
+LabelError
+    If a class index is out of range.
+ProbabilityError
+    If a soft target is not a probability distribution.
+WeightError
+    If `weight` is not one non-negative number per class.
+ArgumentError
+    If an option is out of range.""",
+}
+BATCH_SECTIONS = {
+    **SECTIONS,
+    "Returns": """torch.Tensor
+    The loss, a scalar, at least in single precision.""",
+}
+# Bits of the result of one synchronizing read of the values.
 WRONG_TARGET, WRONG_WEIGHT, LEFT_OUT = 1, 2, 4
-# How far the shares of a soft target may be from 1 in sum, by the precision they came in.
+# Tolerance of the sums of soft targets, by their precision.
 SLACK = {torch.float64: 1e-6, torch.float32: 1e-4}
 HALF_SLACK = 1e-2
 
+documents_loss = documents_keywords(table=PARAMETERS, sections=SECTIONS)
+documents_batch_loss = documents_keywords(table=BATCH_PARAMETERS, sections=BATCH_SECTIONS)
+
 
 def _once(compute: Callable[[Rows], Tensor]) -> Callable[[Rows], Tensor]:
-    """Computed when first asked for; unlike functools.cached_property, torch.compile can follow it."""
+    """Cache the result on the rows; unlike functools.cached_property, torch.compile can trace it."""
     name = compute.__name__
 
     @wraps(compute)
-    def found(rows: Rows) -> Tensor:
-        if name not in rows.known:
-            rows.known[name] = compute(rows)
-        return rows.known[name]
+    def cached(rows: Rows) -> Tensor:
+        if name not in rows.cache:
+            rows.cache[name] = compute(rows)
+        return rows.cache[name]
 
-    return found
+    return cached
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows that count, (M, K): neither ignored nor of a class without weight; where values are hidden, all rows."""
+    """The rows that are used, (M, K): neither ignored nor of a class of weight 0.
+
+    Under torch.compile and vmap, where values cannot be read, all rows are kept, and `counted` marks those that are used.
+    """
 
     logits: Tensor
-    """At least in single precision, none more than 10,000 below the largest of its row."""
+    """In single precision or better; clipped from below to 10,000 less than the largest of the row."""
     labels: Tensor | None
     """Class indices, or None for soft targets."""
     shares: Tensor | None
     """Soft targets, or None."""
     class_weight: Tensor | None
     kept: Tensor | None
-    """Which of the flattened rows these are; None for all."""
+    """Mask of these rows among the flattened rows of the input; None for all."""
     counted: Tensor | None
-    """Where values are hidden, which of these rows count; None for all. The logits of the others are 0."""
+    """Mask of the rows that are used, where values cannot be read; None for all. The logits of the others are 0."""
     shape: torch.Size
-    """Shape of one value per row, as it came."""
+    """Shape of the result with one value per row."""
     reduction: str
-    known: dict[str, Tensor] = field(default_factory=dict, repr=False)
+    cache: dict[str, Tensor] = field(default_factory=dict, repr=False)
 
     @property
     @_once
     def shut(self) -> Tensor:
-        """(M, K): classes that lie as far below the largest logit as any can; nothing is spread or paid for them."""
+        """(M, K): masked classes, those with a logit at the lower clip; they get no smoothing and no penalty."""
         return self.logits <= lowest(self.logits)
 
     @property
@@ -97,7 +162,7 @@ class Rows:
     @property
     @_once
     def targets(self) -> Tensor:
-        """(M, K): one-hot rows, or shares."""
+        """(M, K): one-hot rows, or soft targets."""
         if self.shares is not None:
             return self.shares
         assert self.labels is not None
@@ -115,7 +180,7 @@ class Rows:
     @property
     @_once
     def number(self) -> Tensor:
-        """How many rows count."""
+        """Number of rows that are used."""
         return self.logits.new_tensor(len(self.logits)) if self.counted is None else self.counted.sum()
 
     @property
@@ -126,7 +191,7 @@ class Rows:
     @property
     @_once
     def share(self) -> Tensor:
-        """Weight of each row; they sum to 1, or there are none."""
+        """Weight of each row, normalized to sum 1; 0 where no row has weight."""
         return self.row_weight / torch.where(self.total > 0, self.total, 1.0)
 
     @property
@@ -137,7 +202,7 @@ class Rows:
     @property
     @_once
     def log_others(self) -> Tensor:
-        """(M, K): ln(1 - p), exact also where p is nearly 1: the largest class by the sum over the others."""
+        """(M, K): ln(1 - p), accurate also where p is close to 1: for the largest class by summing the others."""
         top = self._marked(self.logits.argmax(1))
         others = self.log_probs.masked_fill(top, -math.inf).logsumexp(1, keepdim=True)
         plain = torch.log1p(-self.probs.masked_fill(top, 0.0))
@@ -154,19 +219,19 @@ class Rows:
         return (self.targets * values).sum(1)
 
     def seen(self, lens: str) -> tuple[Tensor, Tensor]:
-        """Score and outcome of each row: for `binary` of the second class, for `top_label` of the likeliest one."""
+        """Score and outcome of each row: of the second class for `binary`, of the predicted class for `top_label`."""
         classes = self.logits.shape[1]
         if lens not in ("auto", "binary", "top_label"):
             raise LensError("lens", f"must be 'auto', 'binary' or 'top_label'; got {lens!r}")
         if lens == "binary" and classes != 2:
-            raise LensError("lens", f"'binary' needs two classes, and input has {classes}", "use lens='top_label'")
+            raise LensError("lens", f"'binary' requires two classes; got {classes}", "use 'top_label'")
         if classes == 2 and lens != "top_label":
             return self.probs[:, 1], self.targets[:, 1]
         top = self.logits.argmax(1, keepdim=True)
         return self.probs.gather(1, top)[:, 0], self.targets.gather(1, top)[:, 0]
 
     def right_labels(self, needed_by: str) -> Tensor:
-        """The class indices; soft targets have none."""
+        """The class indices; raises for soft targets."""
         if self.labels is None:
             raise InputTypeError(
                 "target", f"must be class indices: {needed_by} is not defined for soft targets", "pass target.argmax(1)"
@@ -174,7 +239,7 @@ class Rows:
         return self.labels
 
     def cross_entropy(self, logits: Tensor | None = None, smoothing: float = 0.0) -> Tensor:
-        """Weighted cross-entropy of each row, as torch has it."""
+        """Weighted cross-entropy of each row, as in torch."""
         return F.cross_entropy(
             self.logits if logits is None else logits,
             self.targets if self.labels is None else self.labels,
@@ -184,7 +249,7 @@ class Rows:
         )
 
     def reduce(self, values: Tensor) -> Tensor:
-        """Values that carry their weight already: the mean divides as torch does, by weights, or by rows for soft targets."""
+        """Reduce values that include their weight; the mean divides by the weights, for soft targets by the number of rows."""
         if self.counted is not None:
             values = torch.where(self.counted, values, 0.0)
         if self.reduction == "none":
@@ -196,16 +261,16 @@ class Rows:
         return values.sum() / torch.where(self.total > 0, self.total, 1.0)
 
     def average(self, values: Tensor) -> Tensor:
-        """Values without their weight: the weighted mean, the weighted sum, or each times its weight."""
+        """Reduce values that do not include their weight: weighted mean, weighted sum, or each times its weight."""
         if self.reduction == "mean":
             return (self.share * values).sum()
         return self.reduce(self.row_weight * values)
 
     def whole(self, value: Tensor, name: str) -> Tensor:
-        """One value for the whole batch; its sum is the value times the weight of the batch."""
+        """Reduce one value of the whole batch; the sum is the value times the total weight."""
         if self.reduction == "none":
             raise ArgumentError(
-                "reduction", f"must be 'mean' or 'sum': {name} has one value for the batch, and none for a row"
+                "reduction", f"must be 'mean' or 'sum': {name} is defined for the batch, not for single rows"
             )
         return value * self.total if self.reduction == "sum" else value
 
@@ -219,11 +284,11 @@ Arguments = ParamSpec("Arguments")
 
 
 def in_full_precision(loss: Callable[Arguments, Tensor]) -> Callable[Arguments, Tensor]:
-    """Without autocast, which would take the products inside a loss back to half precision."""
+    """Disable autocast inside a loss, whose matrix products would otherwise run in half precision."""
 
     @wraps(loss)
     def careful(*args: Arguments.args, **options: Arguments.kwargs) -> Tensor:
-        # The logits, where they are what they should be, come first.
+        # The device of the first tensor, the logits.
         kind = next((one.device.type for one in (*args, *options.values()) if isinstance(one, Tensor)), "cpu")
         with torch.autocast(device_type=kind, enabled=False):
             return loss(*args, **options)
@@ -239,14 +304,14 @@ def gather_rows(
     reduction: str,
     dtype: torch.dtype | None = None,
 ) -> Rows:
-    """Check the arguments that all losses share, and lay them out as rows."""
+    """Check the arguments that all losses share, and flatten them to rows."""
     check_input(input)
     check_choice(reduction, "reduction", ("none", "mean", "sum"))
     ignored, classes = check_ignored(ignore_index), input.shape[1]
     soft = check_form(input, target, ignored)
     kind = dtype or (torch.float64 if input.dtype == torch.float64 else torch.float32)
     logits = input.movedim(1, -1).reshape(-1, classes).to(kind)
-    # Raised, so that a class shut out by a logit of -inf is 0 times something finite, and so is its gradient.
+    # Clipped, so that the terms of a class masked by a logit of -inf, and their gradients, are 0 times a finite number.
     logits = torch.maximum(logits, lowest(logits))
     shape = input.shape[:1] + input.shape[2:]
     factor = check_weight(weight, classes)
@@ -273,7 +338,7 @@ def gather_rows(
 
 
 def _classes_of(target: Tensor, classes: int, ignored: int, factor: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """(M,) each: class indices, 0 where there is none; which rows have a wrong one; which rows count."""
+    """(M,) each: class indices, 0 where invalid or ignored; mask of invalid ones; mask of the rows that are used."""
     labels = target.reshape(-1).long()
     counted = labels != ignored
     wrong = counted & ((labels < 0) | (labels >= classes))
@@ -284,7 +349,7 @@ def _classes_of(target: Tensor, classes: int, ignored: int, factor: Tensor | Non
 def _unread(
     logits: Tensor, wrong: Tensor, factor: Tensor | None, counted: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
-    """Logits and which rows count, where nothing can be raised: what is wrong makes the loss NaN."""
+    """Logits and mask of the rows used where values cannot be read, so nothing can be raised: invalid input makes the loss NaN."""
     if factor is not None:
         wrong = wrong | ~_fine(factor).all()
     if counted is not None:
@@ -298,7 +363,7 @@ def _fine(factor: Tensor) -> Tensor:
 
 
 def _read(wrong: Tensor, factor: Tensor | None, counted: Tensor | None) -> int | None:
-    """What was found, in one reading of values; None where they are hidden, by torch.compile or vmap."""
+    """The problems found, as bits, in one read of the values; None under torch.compile and vmap, where they cannot be read."""
     if torch.compiler.is_compiling():
         return None
     found = wrong.any() * WRONG_TARGET
@@ -315,98 +380,100 @@ def _read(wrong: Tensor, factor: Tensor | None, counted: Tensor | None) -> int |
 
 
 def lowest(logits: Tensor) -> Tensor:
-    """(M, 1): the lowest that a logit of each row counts; no gradient goes through it."""
+    """(M, 1): the value to which the logits of each row are clipped from below; detached from the gradient."""
     top = logits.detach().amax(1, keepdim=True)
-    # Next to a huge logit 10,000 is less than a step of its precision.
+    # Beside a huge logit 10,000 is below its floating-point spacing.
     return top - (top.abs() * torch.finfo(top.dtype).eps).clamp(min=-LEAST_LOG)
 
 
 def safe_power(value: Tensor, exponent: float) -> Tensor:
-    """A power below 1 of something not negative, with gradient 0 at 0, where the true one is infinite; NaN stays NaN."""
+    """A power below 1 of a non-negative value, with gradient 0 at 0 instead of infinity; NaN stays NaN."""
     zero = value <= 0
     return torch.where(zero, 0.0, torch.where(zero, 1.0, value) ** exponent)
 
 
 def check_input(input: Tensor) -> None:
-    """Whether there are logits of at least two classes."""
+    """Check that the input holds logits of at least two classes."""
     if not isinstance(input, Tensor):
         raise InputTypeError("input", f"must be a tensor of logits; got {type(input).__name__}")
     if not input.is_floating_point():
         raise InputTypeError(
             "input",
-            f"must hold logits in floating point; got {_kind(input)}",
-            "logits come first and targets second; or call .float()",
+            f"must be logits in floating point; got {_kind(input)}",
+            "pass logits first and targets second, or call .float()",
         )
     if input.ndim < 2 or input.shape[1] < 2:
         raise ShapeError(
             "input",
             f"must have shape (N, classes) or (N, classes, d1, ...) with at least two classes; got {tuple(input.shape)}",
-            "for one logit z per row pass torch.stack([torch.zeros_like(z), z], dim=1)",
+            "for one logit z per row, pass torch.stack([torch.zeros_like(z), z], dim=1)",
         )
 
 
 def check_ignored(ignore_index: Any) -> int:
-    """A whole number."""
+    """Check that the index is an integer of 64 bits."""
     if isinstance(ignore_index, bool) or not isinstance(ignore_index, Integral) or abs(int(ignore_index)) >= 2**63:
-        raise ArgumentError("ignore_index", f"must be a whole number of 64 bits; got {ignore_index!r}")
+        raise ArgumentError("ignore_index", f"must be a 64-bit integer; got {ignore_index!r}")
     return int(ignore_index)
 
 
 def check_form(input: Tensor, target: Tensor, ignore_index: int) -> bool:
-    """Type and shape of the target; whether it is soft."""
+    """Check type and shape of the target; return whether it is soft."""
     if not isinstance(target, Tensor) or target.dtype == torch.bool or target.is_complex():
         got = f"a {_kind(target)} tensor" if isinstance(target, Tensor) else type(target).__name__
-        raise InputTypeError("target", f"must be a tensor of class indices or of shares; got {got}", "call .long()")
+        raise InputTypeError(
+            "target", f"must be a tensor of class indices or class probabilities; got {got}", "call .long()"
+        )
     if target.is_floating_point():
         if target.shape != input.shape:
             raise ShapeError(
                 "target",
-                f"holds shares, and must have the shape of input, {tuple(input.shape)}; got {tuple(target.shape)}",
-                "class indices must be integers: call .long()",
+                f"class probabilities must have the shape of input, {tuple(input.shape)}; got {tuple(target.shape)}",
+                "for class indices, call .long()",
             )
         if ignore_index >= 0:
-            raise ArgumentError("ignore_index", "has no meaning for soft targets", "leave it out")
+            raise ArgumentError("ignore_index", "is not supported for soft targets", Drop("ignore_index"))
         return True
     expected = input.shape[:1] + input.shape[2:]
     if target.shape != expected:
         raise ShapeError(
             "target",
             f"must have one class for each row of input, shape {tuple(expected)}; got {tuple(target.shape)}",
-            "for shares of the classes call .float()" if target.shape == input.shape else "",
+            "for class probabilities, call .float()" if target.shape == input.shape else "",
         )
     return False
 
 
 def label_error(target: Tensor, wrong: Tensor, classes: int, ignore_index: int) -> LabelError:
-    """The first of the rows whose class is none."""
+    """The error for the first row whose class index is out of range."""
     place = _first(wrong.reshape(target.shape))
     return LabelError(
         "target",
-        f"must lie from 0 to {classes - 1}; got {int(target[tuple(place)])} at {_named(place)}",
-        f"classes are counted from 0, and only ignore_index={ignore_index} is left out",
+        f"must be from 0 to {classes - 1}; got {int(target[tuple(place)])}{_position(place)}",
+        f"classes are counted from 0, and only the ignored index {ignore_index} is excluded",
         row=place[0],
     )
 
 
 def wrong_shares(target: Tensor) -> Tensor:
-    """(N, d1, ...): rows that are no distribution, within the precision they came in."""
+    """(N, d1, ...): mask of soft targets that are not distributions, within the tolerance of their precision."""
     slack = SLACK.get(target.dtype, HALF_SLACK)
     return ~((target >= 0) & (target <= 1 + slack)).all(1) | ~((_sums(target) - 1).abs() <= slack)
 
 
 def share_error(target: Tensor, wrong: Tensor) -> ProbabilityError:
-    """The first of the rows that are no distribution."""
+    """The error for the first soft target that is not a distribution."""
     place = _first(wrong)
     total = float(_sums(target)[tuple(place)])
     return ProbabilityError(
         "target",
-        f"soft targets must lie in [0, 1] and sum to 1 over classes; {_named(place)} does not (sum {total:.6g})",
+        f"soft targets must be in [0, 1] and sum to 1 over classes; got a sum of {total:.6g}{_position(place)}",
         row=place[0],
     )
 
 
 def check_weight(weight: Tensor | None, classes: int) -> Tensor | None:
-    """Whether there is one weight for each class; their values are read with those of the target."""
+    """Check that there is one weight per class; the values are checked together with those of the target."""
     if weight is None:
         return None
     if not isinstance(weight, Tensor) or weight.shape != (classes,):
@@ -416,13 +483,13 @@ def check_weight(weight: Tensor | None, classes: int) -> Tensor | None:
 
 
 def weight_error(weight: Tensor | None) -> WeightError:
-    """Class weights that are not finite, or negative."""
+    """The error for class weights that are negative or not finite."""
     got = None if weight is None else weight.tolist()
     return WeightError("weight", f"must be finite and not negative in the precision of the logits; got {got}")
 
 
 def check_number(value: Any, argument: str, *, low: float = 0.0, high: float = math.inf, above: bool = False) -> float:
-    """A finite number from `low` to `high`; above `low` where `above` says so."""
+    """Check a finite number in [low, high], or in (low, high] with `above`."""
     try:
         number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     except OverflowError:
@@ -444,8 +511,9 @@ def _first(wrong: Tensor) -> list[int]:
     return [int(index) for index in wrong.nonzero()[0]]
 
 
-def _named(place: list[int]) -> str:
-    return f"row {place[0]}" if len(place) == 1 else f"position {place}"
+def _position(place: list[int]) -> str:
+    """The position within a row of dense predictions, in words."""
+    return "" if len(place) == 1 else f" at position {place}"
 
 
 def _kind(tensor: Tensor) -> str:
@@ -453,11 +521,11 @@ def _kind(tensor: Tensor) -> str:
 
 
 class LossModule(nn.Module):
-    """A loss with its options, called with logits and targets: the module form of the function that a subclass names as its `loss`."""
+    """Base class of the losses as modules: a subclass names its function `loss`; its options become those of the constructor."""
 
     loss: ClassVar[Callable[..., Tensor]]
     least_classes: ClassVar[int] = 2
-    """How many classes the row has on which options are tried, where no class weights say it."""
+    """Number of classes of the row on which the options are checked, unless class weights give it."""
     weight: Tensor | None
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -465,6 +533,7 @@ class LossModule(nn.Module):
         called = inspect.signature(cls.loss)
         # The options of the function, without input and target.
         cls.__signature__ = called.replace(parameters=list(called.parameters.values())[2:], return_annotation=None)  # type: ignore[attr-defined]
+        cls.__doc__ = _module_doc(cls.__doc__ or "", cls.loss.__doc__ or "")
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
@@ -474,7 +543,7 @@ class LossModule(nn.Module):
                 raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument {name!r}")
         given = {name: options.get(name, parameter.default) for name, parameter in known.items()}
         weight = given.pop("weight")
-        # A wrong option is reported where it was given, not at the first batch; on the host, whatever device models are built on.
+        # Options are checked here rather than at the first batch; on the CPU, whatever the default device.
         host = _on_host(weight)
         count = self._classes(given) if host is None else len(host)
         row = torch.zeros(1, count, device="cpu"), torch.zeros(1, dtype=torch.int64, device="cpu")
@@ -484,7 +553,7 @@ class LossModule(nn.Module):
         self._options = given
 
     def _classes(self, options: dict[str, Any]) -> int:
-        """How many classes the row has on which the options are tried."""
+        """Number of classes of the row on which the options are checked."""
         return self.least_classes
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -502,8 +571,19 @@ class LossModule(nn.Module):
         return ", ".join(f"{name}={value!r}" for name, value in shown.items())
 
 
+def _module_doc(doc: str, function_doc: str) -> str:
+    """The docstring of a module with the parameters of its function, without `input` and `target`, before its first section."""
+    lines, start, end = parameter_lines(function_doc)
+    own, _, has_parameters = parameter_lines(doc)
+    if not end or has_parameters:
+        return doc
+    entries = [i for i in range(start, end) if lines[i] and not lines[i].startswith(" ")]
+    first = next((i - 1 for i, line in enumerate(own) if line and set(line) == {"-"}), len(own))
+    return "\n".join([*own[:first], *lines[start - 2 : start], *lines[entries[2] : end], *own[first:]])
+
+
 def _on_host(weight: Tensor | None) -> Tensor | None:
-    """Class weights where their values can be read; ones for those that have no values yet."""
+    """Class weights on the CPU, where their values can be read; ones for tensors on the meta device."""
     if weight is None:
         return None
     if not isinstance(weight, Tensor) or weight.ndim != 1 or len(weight) < 2:

@@ -1,4 +1,4 @@
-"""Expected calibration error with soft bins, to be added to cross-entropy."""
+"""Expected calibration error with soft bins, a term to add to cross-entropy."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import torch
 from torch import Tensor
 
 from ...util.checks import check_choice, check_whole
-from .base import LossModule, Rows, check_number, gather_rows, in_full_precision, safe_power
+from .base import LossModule, Rows, check_number, documents_batch_loss, gather_rows, in_full_precision, safe_power
 
 __all__ = ["DECELoss", "SoftBinnedECELoss", "dece_loss", "soft_binned_ece_loss"]
 
-# A bin with less than this share of a row has no mean worth a gradient, and no part in the value.
+# Bins with less mass than this are treated as empty.
 EMPTY = 1e-20
 
 
+@documents_batch_loss
 @in_full_precision
 def soft_binned_ece_loss(
     input: Tensor,
@@ -30,34 +31,48 @@ def soft_binned_ece_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Gap between confidence and accuracy over bins to which rows belong by a softmax of their distance (SB-ECE).
+    r"""Compute the expected calibration error with soft bins (SB-ECE).
 
-    Add it to cross-entropy; the paper tunes beta, from 0.01 to 10. It helps against errors that differ over the range
-    of confidence, and moves no row in jumps. It costs rows times bins. On rows the network already fits it asks for
-    confidence 1, so the paper takes this term on other rows than those of the cross-entropy.
-
-    It equals `calibrant.sbece` at the same options, class weights as `sample_weight` of the rows.
+    Add it to cross-entropy; the paper tunes beta between 0.01 and 10. It helps against miscalibration that differs
+    over the range of confidence, and is differentiable, unlike the error with hard bins. On rows that the network
+    already fits its minimum is at confidence 1, so the paper evaluates this term on other rows than the cross-entropy.
+    The cost is rows times bins.
 
     Parameters
     ----------
-    input, target, weight, ignore_index
-        As in `torch.nn.functional.cross_entropy`.
-    bins : int
-        How many soft bins.
-    temperature : float
-        Width of the memberships: towards 0 they become hard bins, which have no useful gradient.
-    norm : float
-        Exponent of the gap, from 1 up; 2 in the paper.
-    form : {'soft', 'label_binned'}
-        Mean score against rate of each soft bin, or each score against the soft bins' rates.
-    lens : {'auto', 'top_label', 'binary'}
-        Which confidence; ``'auto'`` is ``'binary'`` for two classes and ``'top_label'`` for more.
-    reduction : {'mean', 'sum'}
-        ``'sum'`` is the value times the weight of the batch.
+    input
+    target
+    bins : int, default 15
+        Number of soft bins.
+    temperature : float, default 0.01
+        Width of the memberships; towards 0 the bins become hard and the gradient vanishes.
+    norm : float, default 2.0
+        Exponent of the calibration gap, at least 1; 2 in the paper.
+    form : {"soft", "label_binned"}, default "soft"
+        Compare the mean score with the observed rate of each bin, or each score with the observed rates of the bins.
+    lens
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    dece_loss : With a differentiable accuracy.
+    sece_loss : With kernels instead of bins.
+
+    Notes
+    -----
+    Scores :math:`s_i` belong to the bins with centres :math:`c_m` by :math:`u_{im} = \mathrm{softmax}_m(-(s_i - c_m)^2
+    / T)`. With normalized weights :math:`\omega_i` and outcomes :math:`o_i`,
+
+    .. math:: L = \left(\sum_m U_m \left|\frac{\sum_i \omega_i u_{im} (s_i - o_i)}{U_m}\right|^q\right)^{1/q},
+       \qquad U_m = \sum_i \omega_i u_{im}.
+
+    It equals `calibrant.sbece` with the same options, class weights becoming the `sample_weight` of the rows.
 
     References
     ----------
-    Karandikar et al. (2021): Soft calibration objectives for neural networks. NeurIPS. arXiv:2108.00106
+    .. [1] Karandikar et al. (2021): Soft calibration objectives for neural networks. NeurIPS. arXiv:2108.00106
 
     Examples
     --------
@@ -83,7 +98,7 @@ def soft_binned_ece_loss(
 
 
 def _member(score: Tensor, count: int, width: float) -> Tensor:
-    """(M, bins): how much each score belongs to each bin, by its distance from their centres."""
+    """(M, bins): membership of each score in each bin, by the distance from its centre."""
     centres = (torch.arange(count, device=score.device, dtype=score.dtype) + 0.5) / count
     return torch.softmax(-((score[:, None] - centres) ** 2) / width, 1)
 
@@ -94,7 +109,13 @@ def _divided(sums: Tensor, mass: Tensor) -> Tensor:
 
 
 class SoftBinnedECELoss(LossModule):
-    """Expected calibration error with soft bins, to be added to cross-entropy; see `soft_binned_ece_loss`.
+    """Expected calibration error with soft bins, a term to add to cross-entropy.
+
+    The module form of `soft_binned_ece_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    soft_binned_ece_loss
 
     Examples
     --------
@@ -107,6 +128,7 @@ class SoftBinnedECELoss(LossModule):
     loss = staticmethod(soft_binned_ece_loss)
 
 
+@documents_batch_loss
 @in_full_precision
 def dece_loss(
     input: Tensor,
@@ -119,33 +141,44 @@ def dece_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Expected calibration error with soft bins and a soft accuracy (DECE).
+    r"""Compute the expected calibration error with soft bins and a soft accuracy (DECE).
 
     Add it to cross-entropy, with beta from 0.1 to 1. It helps as the soft-binned error does, and its gradient also
-    reaches the accuracy: a row that is nearly right is drawn to be right. It costs rows times bins and classes. The
-    paper uses it on validation rows, to tune label smoothing and weight decay as the network trains, not on the
-    training rows.
-
-    It equals `calibrant.dece` at the same options, class weights as `sample_weight` of the rows. It needs class
-    indices.
+    acts on the accuracy: it pushes almost correct rows towards the correct class. The paper evaluates it on validation
+    data, to tune label smoothing and weight decay during training, not on the training data. It needs class indices.
+    The cost is rows times bins plus rows times classes.
 
     Parameters
     ----------
-    input, target, weight, ignore_index
-        As in `torch.nn.functional.cross_entropy`.
-    bins : int
-        How many soft bins.
-    rank_sharpness : float
-        How sharply the rank of the true class is counted (tau_a of the paper).
-    bin_temperature : float
+    input
+    target
+    bins : int, default 15
+        Number of soft bins.
+    rank_sharpness : float, default 100.0
+        Slope of the sigmoid that approximates the rank of the true class (tau_a of the paper).
+    bin_temperature : float, default 0.01
         Width of the memberships (tau_b of the paper).
-    reduction : {'mean', 'sum'}
-        ``'sum'`` is the value times the weight of the batch.
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    soft_binned_ece_loss : With the hard accuracy.
+
+    Notes
+    -----
+    With soft memberships :math:`u_{im}` of the confidence :math:`s_i` and normalized weights :math:`\omega_i`,
+
+    .. math:: L = \sum_m \left|\sum_i \omega_i u_{im} (a_i - s_i)\right|, \qquad
+       a_i = \max\Bigl(0, 1 - \sum_{k \ne y_i} \sigma\bigl(\tau_a (p_{ik} - p_{i y_i})\bigr)\Bigr).
+
+    It equals `calibrant.dece` with the same options, class weights becoming the `sample_weight` of the rows.
 
     References
     ----------
-    Bohdal, Yang and Hospedales (2023): Meta-calibration: learning of model calibration using differentiable expected
-    calibration error. TMLR. arXiv:2106.09613
+    .. [1] Bohdal, Yang and Hospedales (2023): Meta-calibration: learning of model calibration using differentiable
+       expected calibration error. TMLR. arXiv:2106.09613
 
     Examples
     --------
@@ -161,20 +194,26 @@ def dece_loss(
     rows = gather_rows(input, target, weight, ignore_index, reduction)
     right = _soft_accuracy(rows, sharp)
     score = rows.probs.gather(1, rows.logits.argmax(1, keepdim=True))[:, 0]
-    # The paper's logits, (j p - j (j - 1) / 2M) / tau, with the square completed: small numbers, exact in single precision.
+    # The paper's logits, (j p - j (j - 1) / 2M) / tau, with the square completed, which is accurate in single precision.
     member = _member(score, count, 2 * width / count) * rows.share[:, None]
     return rows.whole(((right - score) @ member).abs().sum(), "dece_loss")
 
 
 def _soft_accuracy(rows: Rows, sharp: float) -> Tensor:
-    """2 minus the soft rank of the true class, not below 0; a class counts by a sigmoid of how far it is ahead."""
+    """2 minus the soft rank of the true class, at least 0; other classes count by a sigmoid of their lead."""
     own = rows.probs.gather(1, rows.right_labels("dece_loss")[:, None])
     ahead = torch.sigmoid(sharp * (rows.probs - own)).sum(1)
     return torch.relu(1.5 - ahead)
 
 
 class DECELoss(LossModule):
-    """Expected calibration error with soft bins and a soft accuracy, to be added to cross-entropy; see `dece_loss`.
+    """Expected calibration error with soft bins and a soft accuracy, a term to add to cross-entropy.
+
+    The module form of `dece_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    dece_loss
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""Losses that act on confidence itself: its entropy, the length of the logits, and certainty against accuracy."""
+"""Losses that regularize confidence: the entropy penalty, logit normalization, and accuracy versus uncertainty."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from .base import LossModule, check_number, gather_rows, in_full_precision, lowest
+from .base import LossModule, check_number, documents_batch_loss, documents_loss, gather_rows, in_full_precision, lowest
 
 __all__ = [
     "AvUCLoss",
@@ -16,10 +16,11 @@ __all__ = [
     "logit_norm_loss",
 ]
 
-# Added to soft counts, so that a batch without certain right or uncertain wrong rows has a finite value.
+# Added to the denominator, so that the value is finite for every batch.
 COUNT = 1e-10
 
 
+@documents_loss
 @in_full_precision
 def confidence_penalty_loss(
     input: Tensor,
@@ -31,25 +32,40 @@ def confidence_penalty_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Cross-entropy minus a share of the entropy of the forecasts.
+    r"""Compute cross-entropy minus a multiple of the entropy of the predicted probabilities.
 
-    Use it in place of cross-entropy. It helps networks that fit their training rows perfectly. It costs nothing to
-    compute. It does not know whether confidence is earned: it lowers it everywhere, and too large a beta makes a
-    model underconfident. The value can be negative.
+    Use it in place of cross-entropy. It helps networks that fit their training data perfectly. It lowers confidence
+    everywhere, whether it is justified or not, so a large beta makes a network underconfident. The value can be
+    negative. The cost is negligible.
 
     Parameters
     ----------
-    input, target, weight, ignore_index, reduction
-        As in `torch.nn.functional.cross_entropy`.
-    beta : float
-        Share of the entropy, from 0 up; 0.1 in the paper for images.
+    input
+    target
+    beta : float, default 0.1
+        Weight of the entropy, at least 0; 0.1 in the paper for images.
     threshold : float, optional
-        Entropy in nats from which on nothing is gained: the term is ``beta * max(0, threshold - entropy)``.
+        Entropy in nats above which there is no reward; by default the reward is not bounded.
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    label_smoothing_loss : Penalizes the divergence in the other direction.
+
+    Notes
+    -----
+    With the entropy :math:`H(p) = -\sum_k p_k \ln p_k`,
+
+    .. math:: L = w_y \left(-\ln p_y - \beta H(p)\right),
+
+    and with the threshold :math:`\Gamma` the term is :math:`+\beta \max(0, \Gamma - H(p))`.
 
     References
     ----------
-    Pereyra, Tucker, Chorowski, Kaiser and Hinton (2017): Regularizing neural networks by penalizing confident output
-    distributions. ICLR workshop. arXiv:1701.06548
+    .. [1] Pereyra, Tucker, Chorowski, Kaiser and Hinton (2017): Regularizing neural networks by penalizing confident
+       output distributions. ICLR workshop. arXiv:1701.06548
 
     Examples
     --------
@@ -66,7 +82,13 @@ def confidence_penalty_loss(
 
 
 class ConfidencePenaltyLoss(LossModule):
-    """Cross-entropy minus a share of the entropy of the forecasts; see `confidence_penalty_loss`.
+    """Cross-entropy minus a multiple of the entropy of the predicted probabilities.
+
+    The module form of `confidence_penalty_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    confidence_penalty_loss
 
     Examples
     --------
@@ -79,6 +101,7 @@ class ConfidencePenaltyLoss(LossModule):
     loss = staticmethod(confidence_penalty_loss)
 
 
+@documents_loss
 @in_full_precision
 def logit_norm_loss(
     input: Tensor,
@@ -89,23 +112,36 @@ def logit_norm_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Cross-entropy of logits divided by their length and a temperature.
+    r"""Compute the cross-entropy of logits divided by their Euclidean norm and a temperature.
 
-    Use it in place of cross-entropy. It helps to tell rows of another distribution apart: the network cannot lower
-    the loss by growing its logits. It costs one norm per row. At test time the paper takes the plain logits; their
-    softmax is then not what was trained, so fit a temperature on held-out rows before reading it as a probability.
+    Use it in place of cross-entropy. It helps to detect out-of-distribution rows: the network cannot lower the loss by
+    making its logits larger. At test time the paper uses the unnormalized logits; their softmax is not what was
+    trained, so fit a temperature on held-out data before using it as a probability. The cost is one norm per row.
 
     Parameters
     ----------
-    input, target, weight, ignore_index, reduction
-        As in `torch.nn.functional.cross_entropy`.
-    temperature : float
-        Above 0; 0.04 in the paper. Logits reach 1 / temperature.
+    input
+    target
+    temperature : float, default 0.04
+        Temperature above 0; normalized logits lie within 1 / temperature of 0. 0.04 in the paper.
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    calibrant.torch.TemperatureModule : Temperature scaling after training.
+
+    Notes
+    -----
+    For logits :math:`z` and temperature :math:`\tau` the loss is the cross-entropy of :math:`z / (\tau \lVert z
+    \rVert_2)`. Classes masked by a logit of -inf, or by one 10,000 below the largest, do not enter the norm and stay
+    masked.
 
     References
     ----------
-    Wei, Xie, Cheng, Feng, An and Li (2022): Mitigating neural network overconfidence with logit normalization. ICML.
-    arXiv:2205.09310
+    .. [1] Wei, Xie, Cheng, Feng, An and Li (2022): Mitigating neural network overconfidence with logit normalization.
+       ICML. arXiv:2205.09310
 
     Examples
     --------
@@ -117,16 +153,22 @@ def logit_norm_loss(
     """
     warmth = check_number(temperature, "temperature", above=True)
     rows = gather_rows(input, target, weight, ignore_index, reduction)
-    # A length below the precision of the logits is noise; dividing by it would overflow half precision.
+    # A norm below the precision of the logits is rounding error; dividing by it would overflow half precision.
     least = max(1e-7, torch.finfo(input.dtype).eps)
-    # A class that is shut out has no length, and stays as far below the others as it was.
+    # Masked classes do not enter the norm, and stay masked.
     length = torch.linalg.vector_norm(rows.logits.masked_fill(rows.shut, 0.0), dim=1, keepdim=True).clamp(min=least)
     scaled = rows.logits / (length * warmth)
     return rows.reduce(rows.cross_entropy(torch.where(rows.shut, lowest(scaled), scaled)))
 
 
 class LogitNormLoss(LossModule):
-    """Cross-entropy of logits of equal length; see `logit_norm_loss`.
+    """Cross-entropy of logits of equal norm.
+
+    The module form of `logit_norm_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    logit_norm_loss
 
     Examples
     --------
@@ -139,6 +181,7 @@ class LogitNormLoss(LossModule):
     loss = staticmethod(logit_norm_loss)
 
 
+@documents_batch_loss
 @in_full_precision
 def avuc_loss(
     input: Tensor,
@@ -149,29 +192,36 @@ def avuc_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Logarithm of 1 + (right but uncertain + wrong but certain) / (right and certain + wrong and uncertain), soft counts (AvUC).
+    r"""Compute the accuracy versus uncertainty loss of the batch (AvUC).
 
     Add it to cross-entropy, with beta 3 as in the paper, after some epochs without it. It helps to make wrong rows
-    uncertain and right ones certain, which serves abstention more than calibration. It costs nothing to compute. It
-    jumps where an entropy crosses the threshold, and has no gradient for a batch that is all right and all certain.
-
-    Rows count by their confidence c and entropy u: right and certain c (1 - tanh u), right and uncertain c tanh u,
-    wrong and certain (1 - c)(1 - tanh u), wrong and uncertain (1 - c) tanh u. It needs class indices.
+    uncertain and correct rows certain, which serves abstention more than calibration. It is discontinuous where an
+    entropy crosses the threshold, and has no gradient for a batch in which all rows are correct and certain. It needs
+    class indices. The cost is negligible.
 
     Parameters
     ----------
-    input, target, weight, ignore_index
-        As in `torch.nn.functional.cross_entropy`.
+    input
+    target
     threshold : float, optional
-        Entropy in nats above which a row is uncertain; fix it after the first epochs as the paper does. None takes
-        the mean of the mean entropies of right and of wrong rows of this batch.
-    reduction : {'mean', 'sum'}
-        ``'sum'`` is the value times the weight of the batch.
+        Entropy in nats above which a row is uncertain; the paper fixes it after the first epochs. By default the mean
+        of the mean entropies of the correct and of the wrong rows of the batch.
+    weight
+    ignore_index
+    reduction
+
+    Notes
+    -----
+    With confidence :math:`c`, entropy :math:`u` and :math:`t = \tanh u`, rows count as accurate and certain with
+    :math:`c (1 - t)`, accurate and uncertain with :math:`c\,t`, inaccurate and certain with :math:`(1 - c)(1 - t)`,
+    inaccurate and uncertain with :math:`(1 - c)\,t`. Of their weighted sums,
+
+    .. math:: L = \ln\left(1 + \frac{n_{AU} + n_{IC}}{n_{AC} + n_{IU}}\right).
 
     References
     ----------
-    Krishnan and Tickoo (2020): Improving model calibration with accuracy versus uncertainty optimization. NeurIPS.
-    arXiv:2012.07923
+    .. [1] Krishnan and Tickoo (2020): Improving model calibration with accuracy versus uncertainty optimization.
+       NeurIPS. arXiv:2012.07923
 
     Examples
     --------
@@ -187,7 +237,7 @@ def avuc_loss(
     entropy = rows.entropy.detach()
     certain = entropy <= (_middle(entropy, right, rows.share) if given is None else given)
     confidence = rows.probs.amax(1)
-    # 1 - confidence of a sure row is lost to rounding; the largest class has the least for the others.
+    # 1 - confidence from the sum of the other probabilities: the direct difference loses precision near confidence 1.
     rest = rows.log_others.amin(1).exp()
     doubt = torch.tanh(rows.entropy)
     count = rows.row_weight * torch.where(right, confidence, rest) * torch.where(certain, 1 - doubt, doubt)
@@ -196,7 +246,7 @@ def avuc_loss(
 
 
 def _middle(values: Tensor, right: Tensor, share: Tensor) -> Tensor:
-    """Halfway between the means over right and over wrong rows; the mean of all where one kind is missing."""
+    """Midpoint of the means over correct and over wrong rows; the overall mean where one kind is missing."""
     weights = [share * right, share * ~right]
     totals = [part.sum() for part in weights]
     means = [(part * values).sum() / total.clamp(min=COUNT) for part, total in zip(weights, totals, strict=True)]
@@ -205,7 +255,13 @@ def _middle(values: Tensor, right: Tensor, share: Tensor) -> Tensor:
 
 
 class AvUCLoss(LossModule):
-    """Accuracy against uncertainty, to be added to cross-entropy; see `avuc_loss`.
+    """Accuracy versus uncertainty, a term to add to cross-entropy.
+
+    The module form of `avuc_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    avuc_loss
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Terms that compare means over the batch, to be added to cross-entropy: DCA, MDCA and the entropic difference."""
+"""Terms that compare means over the batch, to add to cross-entropy: DCA, MDCA and the entropic calibration difference."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 
 from ...util.checks import check_choice
-from .base import LossModule, gather_rows, in_full_precision
+from .base import LossModule, documents_batch_loss, documents_loss, gather_rows, in_full_precision
 
 __all__ = ["DCALoss", "ECDLoss", "MDCALoss", "dca_loss", "ecd_loss", "mdca_loss"]
 
 
+@documents_batch_loss
 @in_full_precision
 def dca_loss(
     input: Tensor,
@@ -23,28 +24,39 @@ def dca_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Distance between the mean confidence of the batch and its accuracy (DCA).
+    r"""Compute the absolute difference between the mean confidence and the accuracy of the batch (DCA).
 
     Add it to cross-entropy: ``ce(logits, y) + beta * dca(logits, y)``, with beta from 1 to 10. It helps against
-    confidence that is too high or too low on the whole; errors of opposite sign cancel. It costs nothing to compute.
-    Once the network gets all its training rows right it asks for confidence 1, as cross-entropy does.
-
-    It equals `calibrant.ece` with ``bins=1, lens="top_label"``, class weights as `sample_weight` of the rows.
+    overall over- or underconfidence; errors of opposite sign cancel. Once the network classifies all its training rows
+    correctly its minimum is at confidence 1, as for cross-entropy. The cost is negligible.
 
     Parameters
     ----------
-    input, target, weight, ignore_index
-        As in `torch.nn.functional.cross_entropy`.
-    lens : {'top_label', 'binary', 'auto'}
-        Which confidence: of the likeliest class, of the second of two classes, or ``'binary'`` for two classes and
-        ``'top_label'`` for more.
-    reduction : {'mean', 'sum'}
-        ``'sum'`` is the value times the weight of the batch.
+    input
+    target
+    lens : {"top_label", "binary", "auto"}, default "top_label"
+        Event whose probability is used: ``"top_label"``, that the predicted class is correct; ``"binary"``, the second
+        of two classes. ``"auto"`` takes ``"binary"`` for two classes and ``"top_label"`` for more.
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    mdca_loss : The same for every class.
+
+    Notes
+    -----
+    With score :math:`s_i`, outcome :math:`o_i` and weight :math:`\omega_i` of each row, :math:`\sum_i \omega_i = 1`,
+
+    .. math:: L = \left|\sum_i \omega_i (s_i - o_i)\right|.
+
+    It equals `calibrant.ece` with ``bins=1, lens="top_label"``, class weights becoming the `sample_weight` of the rows.
 
     References
     ----------
-    Liang, Zhang, Wang and Jacobs (2020): Improved trainable calibration method for neural networks on medical imaging
-    classification. BMVC. arXiv:2009.04057
+    .. [1] Liang, Zhang, Wang and Jacobs (2020): Improved trainable calibration method for neural networks on medical
+       imaging classification. BMVC. arXiv:2009.04057
 
     Examples
     --------
@@ -60,7 +72,13 @@ def dca_loss(
 
 
 class DCALoss(LossModule):
-    """Distance between mean confidence and accuracy, to be added to cross-entropy; see `dca_loss`.
+    """Difference between mean confidence and accuracy, a term to add to cross-entropy.
+
+    The module form of `dca_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    dca_loss
 
     Examples
     --------
@@ -73,6 +91,7 @@ class DCALoss(LossModule):
     loss = staticmethod(dca_loss)
 
 
+@documents_batch_loss
 @in_full_precision
 def mdca_loss(
     input: Tensor,
@@ -82,26 +101,37 @@ def mdca_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Mean over classes of the distance between the mean probability and the frequency of the class (MDCA).
+    r"""Compute the mean over classes of the difference between mean predicted probability and class frequency (MDCA).
 
-    Add it to cross-entropy or to the focal loss (the paper's best is with focal, gamma 1), with beta 1 to start with.
-    It helps where some classes get too much and others too little. It costs nothing to compute. Errors of opposite
-    sign within a class cancel, and a batch must be large enough for frequencies to mean something: several rows per
-    class.
-
-    It equals `calibrant.mdca`, class weights as `sample_weight` of the rows.
+    Add it to cross-entropy or to the focal loss (the paper's best results use the focal loss with gamma 1), starting
+    with beta 1. It helps where some classes are overestimated and others underestimated. Errors of opposite sign
+    within a class cancel, and batches must be large enough to estimate frequencies: several rows per class. The cost
+    is negligible.
 
     Parameters
     ----------
-    input, target, weight, ignore_index
-        As in `torch.nn.functional.cross_entropy`.
-    reduction : {'mean', 'sum'}
-        ``'sum'`` is the value times the weight of the batch.
+    input
+    target
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    dca_loss : For the predicted class only.
+
+    Notes
+    -----
+    With probabilities :math:`p_{ik}`, targets :math:`q_{ik}` and normalized weights :math:`\omega_i`,
+
+    .. math:: L = \frac{1}{K} \sum_k \left|\sum_i \omega_i (p_{ik} - q_{ik})\right|.
+
+    It equals `calibrant.mdca`, class weights becoming the `sample_weight` of the rows.
 
     References
     ----------
-    Hebbalaguppe, Prakash, Madan and Arora (2022): A stitch in time saves nine: a train-time
-    regularizing loss for improved neural network calibration. CVPR. arXiv:2203.13834
+    .. [1] Hebbalaguppe, Prakash, Madan and Arora (2022): A stitch in time saves nine: a train-time regularizing loss
+       for improved neural network calibration. CVPR. arXiv:2203.13834
 
     Examples
     --------
@@ -116,7 +146,13 @@ def mdca_loss(
 
 
 class MDCALoss(LossModule):
-    """Gap between mean probability and frequency of each class, to be added to cross-entropy; see `mdca_loss`.
+    """Difference between mean probability and frequency of each class, a term to add to cross-entropy.
+
+    The module form of `mdca_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    mdca_loss
 
     Examples
     --------
@@ -129,6 +165,7 @@ class MDCALoss(LossModule):
     loss = staticmethod(mdca_loss)
 
 
+@documents_loss
 @in_full_precision
 def ecd_loss(
     input: Tensor,
@@ -140,33 +177,45 @@ def ecd_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Entropic calibration difference of the batch as an objective: by default its absolute value.
+    r"""Compute an objective from the entropic calibration difference (ECD) of the batch.
 
-    Add it to cross-entropy, with beta 1 to start with; never minimise it alone, for a uniform forecast has
-    difference 0. It helps against confident mistakes, most on rows that cross-entropy does not see. It costs as much
-    as cross-entropy. The paper proposes the metric and names the objective as future work; the forms here are
-    calibrant's. ``form='over'`` leaves an underconfident batch alone; being a square, it hardly pushes once the
-    difference is small, and did not help in our experiment.
-
-    ``form='signed'`` equals `calibrant.ecd`, class weights as `sample_weight` of the rows; it is not bounded usefully
-    from below as an objective, and is here for watching.
+    Add it to cross-entropy, starting with beta 1; never minimize it alone, because uniform probabilities have ECD 0.
+    It helps against confident mistakes. The paper proposes the metric and leaves the objective to future work; the
+    forms here are calibrant's own. ``form="over"`` does not penalize an underconfident batch; being a square it has
+    little gradient once the difference is small, and it did not help in our experiment. ``form="signed"`` is unsuited
+    as an objective and meant for logging. The cost is that of cross-entropy.
 
     Parameters
     ----------
-    input, target, weight, ignore_index
-        As in `torch.nn.functional.cross_entropy`.
-    form : {'absolute', 'over', 'signed'}
+    input
+    target
+    form : {"absolute", "over", "signed"}, default "absolute"
         ``|ECD|``, ``max(0, ECD)**2``, or the difference itself.
-    multiclass : {'full', 'true_vs_rest'}
-        The whole distribution (equation 11), or the true class against all others (equation 15), which is not centred
-        at 0 for more than two classes.
-    reduction : {'mean', 'sum', 'none'}
-        ``'sum'`` is the value times the weight of the batch; ``'none'`` only for the signed form.
+    multiclass : {"full", "true_vs_rest"}, default "full"
+        The whole distribution (equation 11 of [1]_), or the true class against all others (equation 15), which is not
+        centred at 0 for more than two classes.
+    weight
+    ignore_index
+    reduction : {"mean", "sum", "none"}, default "mean"
+        ``"sum"`` is the value times the total weight of the rows; ``"none"`` is supported by ``form="signed"`` only.
+
+    See Also
+    --------
+    confidence_penalty_loss : Rewards entropy regardless of the labels.
+
+    Notes
+    -----
+    With normalized weights :math:`\omega_i` and entropies :math:`H(p_i)`,
+
+    .. math:: \mathrm{ECD} = \sum_i \omega_i \left(-\ln p_{i y_i} - H(p_i)\right),
+
+    and with ``multiclass="true_vs_rest"`` the terms are :math:`(1 - p) (\ln(1 - p) - \ln p)` with :math:`p = p_{i
+    y_i}`. ``form="signed"`` equals `calibrant.ecd`, class weights becoming the `sample_weight` of the rows.
 
     References
     ----------
-    Sumler, Devlin, Maskell and Lane (2025): An entropic metric for measuring calibration of machine learning models.
-    TRUST-AI at ECAI, CEUR Workshop Proceedings 4132.
+    .. [1] Sumler, Devlin, Maskell and Lane (2025): An entropic metric for measuring calibration of machine learning
+       models. TRUST-AI at ECAI, CEUR Workshop Proceedings 4132.
 
     Examples
     --------
@@ -190,7 +239,13 @@ def ecd_loss(
 
 
 class ECDLoss(LossModule):
-    """Entropic calibration difference as an objective, to be added to cross-entropy; see `ecd_loss`.
+    """Entropic calibration difference as an objective, a term to add to cross-entropy.
+
+    The module form of `ecd_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    ecd_loss
 
     Examples
     --------

@@ -1,15 +1,15 @@
-"""Cross-entropy that looks away from rows that are sure and right: the focal losses."""
+"""Focal losses: cross-entropy that gives less weight to rows whose true class already has a high probability."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from .base import LossModule, Rows, check_number, gather_rows, in_full_precision
+from .base import LossModule, Rows, check_number, documents_loss, gather_rows, in_full_precision
 
 __all__ = ["DualFocalLoss", "FLSDLoss", "FocalLoss", "dual_focal_loss", "flsd_loss", "focal_loss"]
 
-# FLSD-53: the exponent for true classes below the cut, and from it on.
+# FLSD-53: the cut, and the exponents below it and from it on.
 CUT, LOW, HIGH = 0.2, 5.0, 3.0
 
 
@@ -21,6 +21,7 @@ def _focal(rows: Rows, gamma: Tensor | float) -> Tensor:
     return rows.expect(terms)
 
 
+@documents_loss
 @in_full_precision
 def focal_loss(
     input: Tensor,
@@ -31,25 +32,43 @@ def focal_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Cross-entropy, each row multiplied by (1 - probability of the true class) to the power gamma.
+    r"""Compute the focal loss: cross-entropy times a power of one minus the probability of the true class.
 
-    Use it in place of cross-entropy. It helps networks that go on growing surer of rows they have long got right. It
-    costs nothing to compute. It is not proper: it pulls the best forecast away from the truth. Of two classes it is less
-    sure (gamma 2: 0.58 where the truth is 0.7), so it can overshoot into underconfidence; with many classes and no clear
-    winner it is surer (gamma 2, 100 classes: 0.113 where the likeliest class has 0.10 and the others share the rest).
-
-    With ``reduction='sum'`` divided by the number of rows it equals `calibrant.focal_loss`, class weights included.
+    Use it in place of cross-entropy. It helps networks whose confidence keeps growing on rows they already classify
+    correctly. It is not a proper scoring rule: its minimizer differs from the true class probabilities. For two
+    classes it is less confident (with gamma 2, 0.58 for a true probability of 0.7), so the network can become
+    underconfident; with many classes and no clear favourite it is more confident (gamma 2, 100 classes: 0.113 where
+    the most likely class has 0.10 and the others are equally likely). The cost is negligible.
 
     Parameters
     ----------
-    input, target, weight, ignore_index, reduction
-        As in `torch.nn.functional.cross_entropy`.
-    gamma : float
-        From 0 (cross-entropy) up; 2 in the paper, 3 in Mukhoti et al. (2020), who study calibration.
+    input
+    target
+    gamma : float, default 2.0
+        Exponent, at least 0 (cross-entropy); 2 in [1]_, 3 in the study of calibration [2]_.
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    flsd_loss : Exponent that depends on the row.
+    dual_focal_loss : Uses the second largest probability too.
+
+    Notes
+    -----
+    With :math:`p_y` the probability and :math:`w_y` the weight of the true class,
+
+    .. math:: L = -w_y (1 - p_y)^\gamma \ln p_y.
+
+    With soft targets it is the mean over the target. The sum divided by the number of rows equals
+    `calibrant.focal_loss` with the same class weights.
 
     References
     ----------
-    Lin, Goyal, Girshick, He and Dollar (2017): Focal loss for dense object detection. ICCV. arXiv:1708.02002
+    .. [1] Lin, Goyal, Girshick, He and Dollar (2017): Focal loss for dense object detection. ICCV. arXiv:1708.02002
+    .. [2] Mukhoti, Kulharia, Sanyal, Golodetz, Torr and Dokania (2020): Calibrating deep neural networks using focal
+       loss. NeurIPS. arXiv:2002.09437
 
     Examples
     --------
@@ -65,7 +84,13 @@ def focal_loss(
 
 
 class FocalLoss(LossModule):
-    """Cross-entropy that looks away from rows already right; see `focal_loss`.
+    """Focal loss: cross-entropy with less weight on rows already classified with confidence.
+
+    The module form of `focal_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    focal_loss
 
     Examples
     --------
@@ -78,6 +103,7 @@ class FocalLoss(LossModule):
     loss = staticmethod(focal_loss)
 
 
+@documents_loss
 @in_full_precision
 def flsd_loss(
     input: Tensor,
@@ -90,24 +116,41 @@ def flsd_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Focal loss whose gamma depends on the row: 5 where the true class has less than 0.2, else 3 (FLSD-53).
+    r"""Compute the focal loss with an exponent that depends on the row: 5 where the true class has less than 0.2, else 3
+    (FLSD-53).
 
-    Use it in place of cross-entropy. It helps as the focal loss does, and keeps the push on badly wrong rows. It costs
-    nothing to compute. It is not proper, and jumps where the probability crosses the cut.
+    Use it in place of cross-entropy. It helps as the focal loss does, and keeps a large gradient on rows that are
+    badly wrong. It is not a proper scoring rule, and is discontinuous where the probability crosses the cut. The cost
+    is negligible.
 
     Parameters
     ----------
-    input, target, weight, ignore_index, reduction
-        As in `torch.nn.functional.cross_entropy`.
-    cut : float
-        Probability of the true class below which `gamma_low` holds.
-    gamma_low, gamma_high : float
-        Exponents below the cut, and from it on.
+    input
+    target
+    cut : float, default 0.2
+        Probability of the true class below which `gamma_low` is used.
+    gamma_low : float, default 5.0
+        Exponent below the cut.
+    gamma_high : float, default 3.0
+        Exponent from the cut on.
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    focal_loss : The same exponent for all rows.
+
+    Notes
+    -----
+    .. math:: L = -w_y (1 - p_y)^{\gamma(p_y)} \ln p_y
+
+    where :math:`\gamma(p)` is `gamma_low` for :math:`p` below the cut and `gamma_high` otherwise.
 
     References
     ----------
-    Mukhoti, Kulharia, Sanyal, Golodetz, Torr and Dokania (2020): Calibrating deep neural networks using focal loss.
-    NeurIPS. arXiv:2002.09437
+    .. [1] Mukhoti, Kulharia, Sanyal, Golodetz, Torr and Dokania (2020): Calibrating deep neural networks using focal
+       loss. NeurIPS. arXiv:2002.09437
 
     Examples
     --------
@@ -125,7 +168,13 @@ def flsd_loss(
 
 
 class FLSDLoss(LossModule):
-    """Focal loss whose gamma depends on the row (FLSD-53); see `flsd_loss`.
+    """Focal loss with an exponent that depends on the row (FLSD-53).
+
+    The module form of `flsd_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    flsd_loss
 
     Examples
     --------
@@ -138,6 +187,7 @@ class FLSDLoss(LossModule):
     loss = staticmethod(flsd_loss)
 
 
+@documents_loss
 @in_full_precision
 def dual_focal_loss(
     input: Tensor,
@@ -148,23 +198,36 @@ def dual_focal_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Focal loss with (1 - p + q)^gamma, where q is the largest probability below that of the true class.
+    r"""Compute the dual focal loss, which uses the largest probability below that of the true class too.
 
-    Use it in place of cross-entropy. It helps where the focal loss makes a model underconfident: the runner-up is
-    pushed down too. It costs one more maximum per row. It is not proper: where two classes are nearly as likely the best
-    forecast is surer than the truth (0.66 where it is 0.55), where one is likely it is less sure (0.76 where it is 0.95).
-    It needs class indices: with soft targets there is no one true class to have a runner-up.
+    Use it in place of cross-entropy. It helps where the focal loss makes a network underconfident: it also lowers the
+    probability of the runner-up. It is not a proper scoring rule: where two classes are almost equally likely its
+    minimizer is more confident than the true probabilities (0.66 for 0.55), where one is very likely less so (0.76 for
+    0.95). Soft targets have no single true class and are not supported. The cost is one more maximum per row.
 
     Parameters
     ----------
-    input, target, weight, ignore_index, reduction
-        As in `torch.nn.functional.cross_entropy`.
-    gamma : float
-        From 0 (cross-entropy) up; 5 in the paper's tables for most networks.
+    input
+    target
+    gamma : float, default 5.0
+        Exponent, at least 0 (cross-entropy); 5 in most of the paper's tables.
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    focal_loss : Without the runner-up.
+
+    Notes
+    -----
+    .. math:: L = -w_y (1 - p_y + q)^\gamma \ln p_y, \qquad q = \max \{p_k : p_k < p_y\},
+
+    with :math:`q = 0` where no class is less likely than the true one.
 
     References
     ----------
-    Tao, Dong and Xu (2023): Dual focal loss for calibration. ICML. arXiv:2305.13665
+    .. [1] Tao, Dong and Xu (2023): Dual focal loss for calibration. ICML. arXiv:2305.13665
 
     Examples
     --------
@@ -179,13 +242,19 @@ def dual_focal_loss(
     own = rows.probs.gather(1, rows.right_labels("dual_focal_loss")[:, None])
     below = torch.where(rows.probs < own, rows.probs, 0.0).amax(1)
     base = rows.expect(rows.log_others).exp() + below
-    # By its logarithm, so that a power below 1 has no infinite slope where the base vanishes.
+    # Through the logarithm, so that an exponent below 1 has a finite gradient where the base vanishes.
     factor = torch.exp(power * base.clamp(min=torch.finfo(base.dtype).tiny).log())
     return rows.reduce(factor * rows.cross_entropy())
 
 
 class DualFocalLoss(LossModule):
-    """Focal loss that looks at the runner-up too; see `dual_focal_loss`.
+    """Focal loss that uses the probability of the runner-up too.
+
+    The module form of `dual_focal_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    dual_focal_loss
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Terms that compare each row with its neighbours in confidence, to be added to cross-entropy."""
+"""Kernel calibration errors, terms to add to cross-entropy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ from ...errors import LensError
 from ...metrics.kernel.bandwidths import SAME_SCORE
 from ...metrics.kernel.densities import JUDGED, SURE, WIDTHS
 from ...util.checks import check_choice
-from .base import LossModule, Rows, check_number, gather_rows, in_full_precision, safe_power
+from .base import (
+    LossModule,
+    Rows,
+    check_number,
+    documents_batch_loss,
+    documents_loss,
+    gather_rows,
+    in_full_precision,
+    safe_power,
+)
 
 __all__ = [
     "KDEECELoss",
@@ -26,7 +35,7 @@ __all__ = [
     "weighted_mmce_loss",
 ]
 
-# Entries of a kernel held at a time; above that each tile is made again for its gradient.
+# Entries of a kernel matrix kept in memory; larger ones are computed in tiles, and again in the backward pass.
 TILE = 1 << 22
 
 TRIED: list[float] = WIDTHS.tolist()
@@ -40,6 +49,7 @@ def _pair_sum(score: Tensor, residual: Tensor, width: float) -> Tensor:
     return torch.relu((residual * near).sum())
 
 
+@documents_batch_loss
 @in_full_precision
 def mmce_loss(
     input: Tensor,
@@ -52,32 +62,42 @@ def mmce_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Maximum mean calibration error of the batch: a kernel mean over all pairs of rows of their residuals.
+    r"""Compute the maximum mean calibration error (MMCE) of the batch.
 
-    Add it to cross-entropy; the paper takes beta from 2 to 8. It helps against errors that differ over the range of
-    confidence, without bins. It costs rows squared in time; in memory it is tiled. On rows the network already fits
-    it asks for confidence 1.
-
-    It equals `calibrant.mmce` with the same bandwidth and lens, or its square with ``squared=True``, class weights as
-    `sample_weight` of the rows.
+    Add it to cross-entropy; the paper uses beta from 2 to 8. It helps against miscalibration that differs over the
+    range of confidence, without bins. On rows that the network already fits its minimum is at confidence 1. The cost
+    is quadratic in the rows; memory is bounded by computing the kernel in tiles.
 
     Parameters
     ----------
-    input, target, weight, ignore_index
-        As in `torch.nn.functional.cross_entropy`.
-    bandwidth : float
+    input
+    target
+    bandwidth : float, default 0.4
         Distance between scores at which the kernel has fallen to 1/e.
-    squared : bool
-        Leave out the root, as the authors' training code does.
-    lens : {'auto', 'top_label', 'binary'}
-        Which confidence; ``'auto'`` is ``'binary'`` for two classes and ``'top_label'`` for more.
-    reduction : {'mean', 'sum'}
-        ``'sum'`` is the value times the weight of the batch.
+    squared : bool, default False
+        Whether to return the square, as the authors' training code does.
+    lens
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    weighted_mmce_loss : Balances correct and wrong rows.
+
+    Notes
+    -----
+    With score :math:`s_i`, outcome :math:`o_i` and normalized weight :math:`\omega_i` of each row and bandwidth
+    :math:`h`,
+
+    .. math:: L = \sqrt{\sum_{i,j} \omega_i \omega_j (s_i - o_i)(s_j - o_j)\, e^{-|s_i - s_j| / h}}.
+
+    It equals `calibrant.mmce` with the same bandwidth and lens, class weights becoming the `sample_weight` of the rows.
 
     References
     ----------
-    Kumar, Sarawagi and Jain (2018): Trainable calibration measures for neural networks from
-    kernel mean embeddings. ICML.
+    .. [1] Kumar, Sarawagi and Jain (2018): Trainable calibration measures for neural networks from kernel mean
+       embeddings. ICML.
 
     Examples
     --------
@@ -96,7 +116,13 @@ def mmce_loss(
 
 
 class MMCELoss(LossModule):
-    """Maximum mean calibration error, to be added to cross-entropy; see `mmce_loss`.
+    """Maximum mean calibration error, a term to add to cross-entropy.
+
+    The module form of `mmce_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    mmce_loss
 
     Examples
     --------
@@ -109,6 +135,7 @@ class MMCELoss(LossModule):
     loss = staticmethod(mmce_loss)
 
 
+@documents_batch_loss
 @in_full_precision
 def weighted_mmce_loss(
     input: Tensor,
@@ -122,35 +149,43 @@ def weighted_mmce_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Maximum mean calibration error with the residuals of right and of wrong rows each divided by their number.
+    r"""Compute the maximum mean calibration error with correct and wrong rows balanced.
 
-    Add it to cross-entropy, with beta around 0.25; the 2 to 8 of the paper belong to its code, which divides twice,
-    and ruin accuracy with the form of the paper. It helps where a batch has few wrong rows, which the plain error all
-    but overlooks. It costs rows squared in time; in memory it is tiled. It is not 0 for calibrated forecasts, and 0
-    with gradient 0 for a batch that is all right or all wrong.
-
-    It equals `calibrant.mmce_w` with the same bandwidth, normalisation and lens, or its square with ``squared=True``,
-    class weights as `sample_weight` of the rows. It needs class indices.
+    Add it to cross-entropy, with beta around 0.25; the values 2 to 8 of the paper belong to the authors' code, which
+    divides twice, and destroy the accuracy with the formula of the paper. It helps where a batch has few wrong rows,
+    which hardly influence the unweighted error. It is not 0 for calibrated predictions, and it is 0 with gradient 0
+    for a batch in which all rows are correct or all are wrong. It needs class indices. The cost is quadratic in the
+    rows; memory is bounded by tiles.
 
     Parameters
     ----------
-    input, target, weight, ignore_index
-        As in `torch.nn.functional.cross_entropy`.
-    bandwidth : float
+    input
+    target
+    bandwidth : float, default 0.4
         Distance between scores at which the kernel has fallen to 1/e.
-    squared : bool
-        Leave out the root.
-    normalisation : {'paper', 'code'}
-        ``'code'`` divides by the numbers of rows twice, as published code does.
-    lens : {'auto', 'top_label', 'binary'}
-        Which confidence; ``'auto'`` is ``'binary'`` for two classes and ``'top_label'`` for more.
-    reduction : {'mean', 'sum'}
-        ``'sum'`` is the value times the weight of the batch.
+    squared : bool, default False
+        Whether to return the square.
+    normalisation : {"paper", "code"}, default "paper"
+        Whether to divide by the numbers of correct and wrong rows once, or twice as the published code does.
+    lens
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    mmce_loss : Without the balance.
+
+    Notes
+    -----
+    As `mmce_loss`, with :math:`\omega_i (s_i - o_i)` replaced by :math:`(1 - s_i) / n_1` for the :math:`n_1` correct
+    and by :math:`-s_i / n_0` for the :math:`n_0` wrong rows. It equals `calibrant.mmce_w` with the same options, class
+    weights becoming the `sample_weight` of the rows.
 
     References
     ----------
-    Kumar, Sarawagi and Jain (2018): Trainable calibration measures for neural networks from
-    kernel mean embeddings. ICML.
+    .. [1] Kumar, Sarawagi and Jain (2018): Trainable calibration measures for neural networks from kernel mean
+       embeddings. ICML.
 
     Examples
     --------
@@ -165,20 +200,26 @@ def weighted_mmce_loss(
     rows = gather_rows(input, target, weight, ignore_index, reduction)
     rows.right_labels("weighted_mmce_loss")
     score, outcome = rows.seen(lens)
-    # Weights of mean 1, so that only their ratios matter to the doubly divided form too.
+    # Weights of mean 1, so that with normalisation="code" too only their ratios matter.
     row_weight = rows.share * rows.number
     right, wrong = row_weight * outcome, row_weight * (1 - outcome)
     both = (right.sum() > 0) & (wrong.sum() > 0)
     power = 1 if normalisation == "paper" else 2
     numbers = [torch.where(both, part.sum(), 1.0) ** power for part in (right, wrong)]
-    # A product, for a score that is no number must not be hidden.
+    # A product instead of a selection, so that NaN propagates.
     residual = both * (right * (1 - score) / numbers[0] - wrong * score / numbers[1])
     value = _pair_sum(score, residual, width)
     return rows.whole(value if squared else safe_power(value, 0.5), "weighted_mmce_loss")
 
 
 class WeightedMMCELoss(LossModule):
-    """Maximum mean calibration error in which right and wrong rows weigh the same; see `weighted_mmce_loss`.
+    """Maximum mean calibration error with correct and wrong rows balanced, a term to add to cross-entropy.
+
+    The module form of `weighted_mmce_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    weighted_mmce_loss
 
     Examples
     --------
@@ -191,6 +232,7 @@ class WeightedMMCELoss(LossModule):
     loss = staticmethod(weighted_mmce_loss)
 
 
+@documents_loss
 @in_full_precision
 def sece_loss(
     input: Tensor,
@@ -202,28 +244,39 @@ def sece_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Smooth expected calibration error: mean distance between each score and the kernel mean of outcomes near it.
+    r"""Compute the smooth expected calibration error: the mean distance between scores and kernel-smoothed outcomes.
 
-    Add it to cross-entropy, with beta from 0.1 to 1. It helps as the soft-binned error does, without bins. It costs
-    rows squared in time; in memory it is tiled. A batch needs rows within a bandwidth of each other to say anything.
-    The paper uses it on validation rows, to learn the gamma of a focal loss.
-
-    It equals `calibrant.sece` at the same options, class weights as `sample_weight` of the rows.
+    Add it to cross-entropy, with beta from 0.1 to 1. It helps as the soft-binned error does, without bins. A batch is
+    informative only if it has rows within a bandwidth of each other. The paper evaluates it on validation data, to
+    learn the exponent of a focal loss. The cost is quadratic in the rows; memory is bounded by tiles.
 
     Parameters
     ----------
-    input, target, weight, ignore_index
-        As in `torch.nn.functional.cross_entropy`.
-    bandwidth : float
-        Standard deviation of the Gaussian kernel; 0.05 is calibrant's choice, that of the paper is not known to us.
-    lens : {'auto', 'top_label', 'binary'}
-        Which confidence; ``'auto'`` is ``'binary'`` for two classes and ``'top_label'`` for more.
-    reduction : {'mean', 'sum', 'none'}
-        ``'none'`` gives the distance at each row, times its weight.
+    input
+    target
+    bandwidth : float, default 0.05
+        Standard deviation of the Gaussian kernel. The default is calibrant's choice; we do not know that of the paper.
+    lens
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    soft_binned_ece_loss : With soft bins.
+
+    Notes
+    -----
+    With the Gaussian kernel :math:`k` and normalized weights :math:`\omega_i`,
+
+    .. math:: L = \sum_i \omega_i \left|\hat{r}(s_i) - s_i\right|, \qquad
+       \hat{r}(s) = \frac{\sum_j \omega_j k(s, s_j)\, o_j}{\sum_j \omega_j k(s, s_j)}.
+
+    It equals `calibrant.sece` with the same options, class weights becoming the `sample_weight` of the rows.
 
     References
     ----------
-    Wang and Golebiowski (2024): Towards unbiased calibration using meta-regularization. TMLR. arXiv:2303.15057
+    .. [1] Wang and Golebiowski (2024): Towards unbiased calibration using meta-regularization. TMLR. arXiv:2303.15057
 
     Examples
     --------
@@ -246,7 +299,13 @@ def sece_loss(
 
 
 class SECELoss(LossModule):
-    """Smooth expected calibration error, to be added to cross-entropy; see `sece_loss`.
+    """Smooth expected calibration error, a term to add to cross-entropy.
+
+    The module form of `sece_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    sece_loss
 
     Examples
     --------
@@ -259,6 +318,7 @@ class SECELoss(LossModule):
     loss = staticmethod(sece_loss)
 
 
+@documents_loss
 @in_full_precision
 def kde_ece_loss(
     input: Tensor,
@@ -271,34 +331,48 @@ def kde_ece_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Distance between each forecast and the kernel mean of the labels of the other rows, by Dirichlet or Beta kernels.
+    r"""Compute the kernel density estimate of the calibration error, with Dirichlet or Beta kernels.
 
-    Add it to cross-entropy, with beta from 0.001 to 0.2. It helps where the whole vector of probabilities is to be
-    right, not only the top. It costs rows squared times classes in time, and 20 times that for the search of a
-    bandwidth, so give a number in long runs; in memory it is tiled. It is computed in double precision where the
-    device has it. A single row has no others: value and gradient are 0.
-
-    It equals `calibrant.dkde` for ``lens='canonical'`` and `calibrant.bkde` for the other lenses at the same options,
-    class weights as `sample_weight` of the rows; with ``bandwidth='likelihood'`` up to 500 rows.
+    Add it to cross-entropy, with beta from 0.001 to 0.2. It helps where the whole probability vector should be
+    calibrated, not only the confidence. It is computed in double precision where the device supports it. The cost is
+    quadratic in the rows times classes, and twenty times that for the bandwidth search, so pass a number in long runs;
+    memory is bounded by tiles.
 
     Parameters
     ----------
-    input, target, weight, ignore_index
-        As in `torch.nn.functional.cross_entropy`.
-    bandwidth : float or 'likelihood'
-        Width of the kernels, or the value between 1e-5 and 1 under which the other rows make each of the first 500
-        likeliest; no gradient flows through the choice.
-    norm : float
-        Exponent of the distance, from 1 up; no root is taken.
-    lens : {'canonical', 'top_label', 'binary', 'auto'}
-        The whole vector, or one confidence.
-    reduction : {'mean', 'sum', 'none'}
-        ``'none'`` gives the distance at each row, times its weight.
+    input
+    target
+    bandwidth : float or "likelihood", default "likelihood"
+        Width of the kernels, or the value between 1e-5 and 1 with the largest leave-one-out likelihood of the first 500
+        rows. The choice has no gradient.
+    norm : float, default 1.0
+        Exponent of the distance, at least 1; no root is taken.
+    lens : {"canonical", "top_label", "binary", "auto"}, default "canonical"
+        The whole probability vector, or the probability of one event as in the other losses.
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    sece_loss : With a Gaussian kernel of the confidence.
+
+    Notes
+    -----
+    With probability vectors :math:`p_i`, one-hot labels :math:`y_i` and normalized weights :math:`\omega_i`,
+
+    .. math:: L = \sum_i \omega_i \lVert \hat{r}_{-i} - p_i \rVert_q^q, \qquad
+       \hat{r}_{-i} = \frac{\sum_{j \ne i} \omega_j k(p_i; p_j)\, y_j}{\sum_{j \ne i} \omega_j k(p_i; p_j)},
+
+    where :math:`k(\cdot\,; p_j)` is the Dirichlet density with parameters :math:`p_j / h + 1`. A batch of one row has
+    value and gradient 0. It equals `calibrant.dkde` for ``lens="canonical"`` and `calibrant.bkde` otherwise with the
+    same options (with ``bandwidth="likelihood"`` for up to 500 rows), class weights becoming the `sample_weight` of
+    the rows.
 
     References
     ----------
-    Popordanoska, Sayer and Blaschko (2022): A consistent and differentiable Lp canonical calibration error estimator.
-    NeurIPS. arXiv:2210.07810
+    .. [1] Popordanoska, Sayer and Blaschko (2022): A consistent and differentiable Lp canonical calibration error
+       estimator. NeurIPS. arXiv:2210.07810
 
     Examples
     --------
@@ -324,7 +398,7 @@ def kde_ece_loss(
 
 
 def _forecasts(rows: Rows, lens: str) -> tuple[Tensor, Tensor, Tensor]:
-    """The vectors between which kernels measure, the scores to be compared, and their outcomes."""
+    """The vectors between which kernels are evaluated, the scores, and their outcomes."""
     if lens == "canonical":
         return rows.probs, rows.probs, rows.targets
     if lens not in ("auto", "binary", "top_label"):
@@ -334,7 +408,13 @@ def _forecasts(rows: Rows, lens: str) -> tuple[Tensor, Tensor, Tensor]:
 
 
 class KDEECELoss(LossModule):
-    """Kernel density calibration error, to be added to cross-entropy; see `kde_ece_loss`.
+    """Kernel density estimate of the calibration error, a term to add to cross-entropy.
+
+    The module form of `kde_ece_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    kde_ece_loss
 
     Examples
     --------
@@ -348,15 +428,15 @@ class KDEECELoss(LossModule):
 
 
 def tiled(work: Callable[[int, int], Tensor], n: int, others: int | None = None) -> Tensor:
-    """`work` gives values for rows start to stop against all others; put together for the first n rows."""
+    """Concatenate ``work(start, stop)`` over blocks of the first n rows, each against all others."""
     step = max(1, TILE // max(n if others is None else others, 1))
     if n <= step:
         return work(0, n)
-    return torch.cat([_made_again(work, start, min(start + step, n)) for start in range(0, n, step)])
+    return torch.cat([_recomputed(work, start, min(start + step, n)) for start in range(0, n, step)])
 
 
-def _made_again(work: Callable[[int, int], Tensor], start: int, stop: int) -> Tensor:
-    """A tile that is made again for its gradient; the gradients of torch.func cannot, and hold it."""
+def _recomputed(work: Callable[[int, int], Tensor], start: int, stop: int) -> Tensor:
+    """Compute a tile with checkpointing: it is recomputed in the backward pass, except under torch.func, where it is kept."""
     try:
         tile: Tensor = checkpoint(work, start, stop, use_reentrant=False, preserve_rng_state=False)
     except RuntimeError as error:
@@ -367,12 +447,12 @@ def _made_again(work: Callable[[int, int], Tensor], start: int, stop: int) -> Te
 
 
 def kernel_means(log_kernel: LogKernel, outcome: Tensor, share: Tensor) -> Tensor:
-    """(M, J): at each row the mean outcome of all rows, weighed by the kernel."""
+    """(M, J): kernel-weighted mean outcome at each row."""
     both = torch.cat([share[:, None], share[:, None] * outcome], 1)
 
     def work(start: int, stop: int) -> Tensor:
         logs = log_kernel(start, stop)
-        # Any factor of a row cancels; this one leaves its nearest row at 1, and is finite where there is none.
+        # Scaled so that the largest kernel value of each row is 1; the factor cancels, and is finite for a row without neighbours.
         top = logs.detach().amax(1, keepdim=True).clamp(min=torch.finfo(logs.dtype).min)
         sums = torch.exp(logs - top) @ both
         return sums[:, 1:] / sums[:, :1].clamp(min=torch.finfo(sums.dtype).tiny)
@@ -381,7 +461,7 @@ def kernel_means(log_kernel: LogKernel, outcome: Tensor, share: Tensor) -> Tenso
 
 
 def dirichlet_logs(probs: Tensor, width: float | Tensor, counted: Tensor | None = None) -> LogKernel:
-    """Logarithms of Dirichlet densities with parameters p_j/h + 1, of the rows j that count at row i, not of a row at itself."""
+    """Log densities at row i of the Dirichlet distributions with parameters p_j/h + 1, for the other rows j that are used."""
     safe = probs.clamp(SURE, 1 - SURE)
     logs, shape = safe.log(), safe / width
     constant = torch.lgamma((shape + 1).sum(1)) - torch.lgamma(shape + 1).sum(1)
@@ -397,7 +477,7 @@ def dirichlet_logs(probs: Tensor, width: float | Tensor, counted: Tensor | None 
 
 @torch.no_grad()
 def likeliest_width(probs: Tensor, share: Tensor, counted: Tensor | None) -> Tensor:
-    """(1,): the width under which the other rows make each of the first rows likeliest; the first of the best, in rising order."""
+    """(1,): the width with the largest leave-one-out likelihood of the first rows; of ties the smallest."""
     if counted is not None:
         order = counted.to(torch.uint8).argsort(descending=True, stable=True)
         probs, share, counted = probs[order], share[order], counted[order]

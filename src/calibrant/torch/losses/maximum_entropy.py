@@ -1,4 +1,4 @@
-"""Focal loss with constraints on moments of the forecast, and the multipliers that maximum entropy gives them."""
+"""Focal loss with constraints on the moments of the predicted class index, with multipliers by maximum entropy."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, Drop
 from ...util.checks import check_choice
-from .base import LossModule, Rows, check_number, gather_rows, in_full_precision
+from .base import LossModule, Rows, check_number, documents_loss, gather_rows, in_full_precision
 from .focal import _focal
 
 __all__ = ["MaxEntLoss", "max_ent_loss"]
 
-CONSTRAINTS = ("mean", "second_moment", "both")
 STEPS, HALVINGS, EXACT = 100, 40, 1e-12
 
 
+@documents_loss
 @in_full_precision
 def max_ent_loss(
     input: Tensor,
@@ -32,32 +32,46 @@ def max_ent_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Focal loss plus a penalty on how far the mean class number of the forecast is from that of the data and of the row.
+    r"""Compute the focal loss plus a penalty on the deviation of the mean predicted class index from its constraints
+    (MaxEnt).
 
-    Use it in place of cross-entropy. The paper finds that it helps under shift of the data. It costs one product per
-    row; the multipliers are found once. It depends on how classes are numbered, which has a meaning only for ordered
-    classes.
-
-    The multiplier of a true class c solves sum_k x_k exp(-1 - lambda x_k) = (mean over the data + c) / 2, with x_k =
-    k, as in the authors' code, here to full precision. With fewer than five classes some come out negative, and would
-    reward breaking the constraint; those count as 0. With ``constraint='both'`` finding them needs classes squared in
-    memory.
+    Use it in place of cross-entropy. The paper finds that it helps under distribution shift. It depends on the
+    numbering of the classes, which is meaningful only for ordered classes. The cost is one product per row; the
+    multipliers are computed once.
 
     Parameters
     ----------
-    input, target, weight, ignore_index, reduction
-        As in `torch.nn.functional.cross_entropy`.
+    input
+    target
     class_share : sequence of float, optional
-        How frequent each class is in the training data, above 0 and summing to 1; None for all the same.
-    constraint : {'mean', 'second_moment', 'both'}
-        Which moments of the class number: the mean, the mean square, or mean and variance (M, V and M+V of the paper).
-    gamma : float
-        Exponent of the focal loss, from 0 up; 2 in the authors' code.
+        Frequency of each class in the training data, positive and summing to 1; by default uniform.
+    constraint : {"mean", "second_moment", "both"}, default "mean"
+        Constrained moments of the class index: mean, mean square, or mean and variance (M, V and M+V of the paper).
+    gamma : float, default 2.0
+        Exponent of the focal loss, at least 0; 2 in the authors' code.
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    focal_loss : Without constraints.
+
+    Notes
+    -----
+    With the moment :math:`\mu(p) = \sum_k x_k p_k`, :math:`x_k = k`,
+
+    .. math:: L = L_{focal} + w_y \lambda_y \left(|\mu(p) - \mu(\pi)| + |\mu(p) - x_y|\right),
+
+    where :math:`\pi` are the class frequencies and the multiplier solves :math:`\sum_k x_k e^{-1 - \lambda_y x_k} =
+    (\mu(\pi) + x_y) / 2`, as in the authors' code, here to full precision. With fewer than five classes some
+    multipliers are negative and would reward violations; they are set to 0. With ``constraint="both"`` the computation
+    needs memory quadratic in the classes.
 
     References
     ----------
-    Neo, Winkler and Chen (2024): MaxEnt loss: constrained maximum entropy for calibration under
-    out-of-distribution shift. AAAI. arXiv:2310.17159
+    .. [1] Neo, Winkler and Chen (2024): MaxEnt loss: constrained maximum entropy for calibration under out-of-
+       distribution shift. AAAI. arXiv:2310.17159
 
     Examples
     --------
@@ -83,7 +97,7 @@ def _check_share(class_share: Sequence[float] | None, classes: int) -> tuple[flo
         raise ArgumentError(
             "class_share",
             f"must be {classes} numbers above 0 that sum to 1; got {class_share!r}",
-            "leave it out for even shares",
+            Drop("class_share", None, "for equal proportions"),
         )
     return share
 
@@ -96,7 +110,7 @@ def _as_numbers(values: Any) -> tuple[float, ...]:
 
 
 def _distances(rows: Rows, share: tuple[float, ...], constraint: str) -> Tensor:
-    """(M, J): for each moment its distance from that of the data plus that from the target of the row."""
+    """(M, J): for each moment its distance from that of the data plus its distance from that of the target."""
     numbers = torch.arange(len(share), device=rows.logits.device, dtype=rows.logits.dtype)
     data = rows.logits.new_tensor(share)
     if constraint == "second_moment":
@@ -116,13 +130,13 @@ def _both_ways(value: Tensor, of_data: Tensor, of_row: Tensor) -> Tensor:
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _known_multipliers(share: tuple[float, ...], constraint: str) -> Tensor:
-    """Found once also under torch.compile, which looks through a cache."""
+    """The multipliers as a constant of the graph, because torch.compile traces through caches."""
     return _multipliers(share, constraint)
 
 
 @lru_cache(maxsize=32)
 def _multipliers(share: tuple[float, ...], constraint: str) -> Tensor:
-    """(K, J): for each true class the multiplier of each moment, not below 0."""
+    """(K, J): multiplier of each moment for each true class, at least 0."""
     data = torch.tensor(share, dtype=torch.float64)
     numbers = torch.arange(len(share), dtype=torch.float64)
     halfway = (data + torch.eye(len(share), dtype=torch.float64)) / 2
@@ -136,7 +150,7 @@ def _multipliers(share: tuple[float, ...], constraint: str) -> Tensor:
 
 
 def _solved(features: Tensor, aims: Tensor) -> Tensor:
-    """Multipliers with sum_k f_k exp(-1 - lambda f_k) = aim, which minimise a convex function: Newton's steps, halved as needed."""
+    """Solve sum_k f_k exp(-1 - lambda f_k) = aim by minimizing a convex function: Newton's method with step halving."""
     scale = features.amax(1, keepdim=True)
     features, aims = features / scale, aims / scale[:, 0]
     found = torch.zeros_like(aims)
@@ -166,7 +180,13 @@ def _solved(features: Tensor, aims: Tensor) -> Tensor:
 
 
 class MaxEntLoss(LossModule):
-    """Focal loss with constraints on moments of the class number; see `max_ent_loss`.
+    """Focal loss with constraints on the moments of the predicted class index.
+
+    The module form of `max_ent_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    max_ent_loss
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Batches mixed of pairs of rows, mixup and CutMix, and the loss that goes with them."""
+"""Batches that mix pairs of rows, mixup and CutMix, and their loss."""
 
 from __future__ import annotations
 
@@ -21,19 +21,51 @@ __all__ = ["MixedBatch", "MixedLoss", "cutmix", "mixed_loss", "mixup"]
 
 @dataclass(frozen=True, eq=False)
 class MixedBatch:
-    """Rows mixed of two each, and both targets."""
+    """A batch of mixed rows with both of their targets.
+
+    Returned by `mixup` and `cutmix`; pass ``batch.input`` to the network and the batch to `mixed_loss`.
+
+    Parameters
+    ----------
+    input : torch.Tensor of shape (N, ...)
+        Mixed rows.
+    target : torch.Tensor of shape (N, ...)
+        Targets of the original rows.
+    other : torch.Tensor of shape (N, ...)
+        Targets of the rows mixed in.
+    share : float
+        Share of the original row in each mixed row, from 0 to 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from calibrant.torch.losses import mixup
+    >>> mixup(torch.eye(3), torch.tensor([0, 1, 2]), rng=0)
+    MixedBatch(3 rows of shape (3,), share 0.9866)
+    """
 
     input: Tensor
-    """The mixed rows."""
+    """Mixed rows."""
     target: Tensor
-    """Targets of the rows that were there."""
+    """Targets of the original rows."""
     other: Tensor
-    """Targets of the rows that were mixed in."""
+    """Targets of the rows mixed in."""
     share: float
-    """How much of each row is its own, from 0 to 1."""
+    """Share of the original row, from 0 to 1."""
 
     def soft_target(self, classes: int) -> Tensor:
-        """(N, classes, ...): both targets by their shares, for losses that take soft targets."""
+        """Combine both targets to soft targets, for losses that support them.
+
+        Parameters
+        ----------
+        classes : int
+            Number of classes K.
+
+        Returns
+        -------
+        torch.Tensor of shape (N, K, ...)
+            Both targets as class probabilities, weighted by their shares.
+        """
         count = check_whole(classes, "classes", 2)
         own, other = (_shares(part, count) for part in (self.target, self.other))
         return self.share * own + (1 - self.share) * other
@@ -49,27 +81,42 @@ def mixup(
     alpha: float = 0.2,
     rng: Any = None,
 ) -> MixedBatch:
-    """Mix each row of a batch with another one, by a share drawn for the batch (mixup).
+    r"""Mix each row of a batch with another, with one share sampled for the batch (mixup).
 
-    It helps networks that fit their training rows perfectly, and often accuracy too. It costs nothing; training takes
-    longer to settle. Forecasts for plain rows tend to be underconfident at large alpha.
+    It helps networks that fit their training data perfectly, and often improves accuracy too; training converges more
+    slowly. With large alpha, predictions for unmixed rows tend to be underconfident. The cost is negligible.
 
     Parameters
     ----------
-    input : tensor, (N, ...)
-        Floating-point rows.
-    target : tensor, (N, ...)
+    input : torch.Tensor of shape (N, ...)
+        Rows in floating point.
+    target : torch.Tensor of shape (N, ...)
         Class indices, or soft targets.
-    alpha : float
-        The share is drawn from Beta(alpha, alpha); 0.2 for images of many classes in the paper, 1 for CIFAR.
-    rng : None, int, numpy Generator or torch Generator
-        Where the share and the pairs are drawn from.
+    alpha : float, default 0.2
+        The share has the distribution Beta(alpha, alpha); [1]_ uses 0.2 for ImageNet and 1 for CIFAR.
+    rng : None, int, numpy.random.Generator or torch.Generator, optional
+        Seed or generator of the share and the pairs.
+
+    Returns
+    -------
+    MixedBatch
+        Mixed rows ``input``, both targets ``target`` and ``other``, and the ``share`` of the first.
+
+    See Also
+    --------
+    mixed_loss : The loss of a mixed batch.
+    cutmix : Mix images by pasting boxes.
+
+    Notes
+    -----
+    With :math:`\lambda \sim \mathrm{Beta}(\alpha, \alpha)` and a random permutation :math:`\pi`, the mixed rows are
+    :math:`\lambda x_i + (1 - \lambda) x_{\pi(i)}`.
 
     References
     ----------
-    Zhang, Cisse, Dauphin and Lopez-Paz (2018): mixup: beyond empirical risk minimization. ICLR.
-    arXiv:1710.09412. Thulasidasan, Chennupati, Bilmes, Bhattacharya and Michalak (2019): On mixup training: improved
-    calibration and predictive uncertainty for deep neural networks. NeurIPS. arXiv:1905.11001
+    .. [1] Zhang, Cisse, Dauphin and Lopez-Paz (2018): mixup: beyond empirical risk minimization. ICLR. arXiv:1710.09412
+    .. [2] Thulasidasan, Chennupati, Bilmes, Bhattacharya and Michalak (2019): On mixup training: improved calibration and
+       predictive uncertainty for deep neural networks. NeurIPS. arXiv:1905.11001
 
     Examples
     --------
@@ -96,24 +143,34 @@ def cutmix(
 ) -> MixedBatch:
     """Paste a box of another image of the batch into each image (CutMix).
 
-    It helps image networks that fit their training rows perfectly, and often accuracy too. It costs one copy of the
-    batch. It has a meaning only where the last two dimensions are height and width.
+    It helps image networks that fit their training data perfectly, and often improves accuracy too. It requires that
+    the last two dimensions are height and width. The cost is one copy of the batch.
 
     Parameters
     ----------
-    input : tensor, (N, ..., height, width)
+    input : torch.Tensor of shape (N, ..., height, width)
         Images.
-    target : tensor, (N, ...)
+    target : torch.Tensor of shape (N, ...)
         Class indices, or soft targets.
-    alpha : float
-        The share is drawn from Beta(alpha, alpha), 1 in the paper; it is then set to the area that was really left.
-    rng : None, int, numpy Generator or torch Generator
-        Where the box and the pairs are drawn from.
+    alpha : float, default 1.0
+        The share has the distribution Beta(alpha, alpha), 1 in the paper; it is then replaced by the remaining area.
+    rng : None, int, numpy.random.Generator or torch.Generator, optional
+        Seed or generator of the box and the pairs.
+
+    Returns
+    -------
+    MixedBatch
+        Mixed images ``input``, both targets ``target`` and ``other``, and the ``share`` of the first.
+
+    See Also
+    --------
+    mixed_loss : The loss of a mixed batch.
+    mixup : Mix rows linearly.
 
     References
     ----------
-    Yun, Han, Oh, Chun, Choe and Yoo (2019): CutMix: regularization strategy to train strong
-    classifiers with localizable features. ICCV. arXiv:1905.04899
+    .. [1] Yun, Han, Oh, Chun, Choe and Yoo (2019): CutMix: regularization strategy to train strong classifiers with
+       localizable features. ICCV. arXiv:1905.04899
 
     Examples
     --------
@@ -137,23 +194,23 @@ def cutmix(
 
 
 def _span(draw: np.random.Generator, length: int, side: float) -> slice:
-    """A stretch of the given share of a length around a place drawn at random, cut off at the ends."""
+    """A slice of the given share of a length around a random centre, clipped at the ends."""
     centre, half = int(draw.integers(0, max(length, 1))), int(length * side) // 2
     return slice(max(centre - half, 0), min(centre + half, length))
 
 
 def _shares(target: Tensor, classes: int) -> Tensor:
-    """Soft targets with the classes on axis 1, where the losses look for them."""
+    """Soft targets with the classes on axis 1, as the losses expect them."""
     if target.is_floating_point():
         if target.ndim < 2 or target.shape[1] != classes:
             raise ShapeError(
-                "classes", f"is {classes}, and the targets are shares of shape {tuple(target.shape)}, classes on axis 1"
+                "classes", f"must match axis 1 of the targets, of shape {tuple(target.shape)}; got {classes}"
             )
         return target
     codes = target.long()
     if codes.numel() and not 0 <= int(codes.min()) <= int(codes.max()) < classes:
         wrong = int(codes.max() if codes.min() >= 0 else codes.min())
-        raise LabelError("classes", f"is {classes}, and a target is {wrong}", f"classes are 0 to {classes - 1}")
+        raise LabelError("classes", f"targets must be from 0 to {classes - 1}; got {wrong}")
     return F.one_hot(codes, classes).movedim(-1, 1).float()
 
 
@@ -173,23 +230,45 @@ def _generator(rng: Any) -> np.random.Generator:
     if isinstance(rng, torch.Generator):
         return np.random.default_rng(int(torch.randint(2**62, (), generator=rng, device=rng.device)))
     if isinstance(rng, bool) or not (rng is None or isinstance(rng, (int, np.integer, np.random.Generator))):
-        raise ArgumentError("rng", f"must be None, a whole number or a Generator of numpy or torch; got {rng!r}")
+        raise ArgumentError("rng", f"must be None, an integer or a Generator of numpy or torch; got {rng!r}")
     return np.random.default_rng(rng)
 
 
 def mixed_loss(
     input: Tensor, batch: MixedBatch, *, criterion: Callable[[Tensor, Tensor], Tensor] | None = None
 ) -> Tensor:
-    """The loss against both targets of a mixed batch, by their shares.
+    r"""Compute the loss of a mixed batch: that of both targets, weighted by their shares.
 
     Parameters
     ----------
-    input : tensor, (N, classes)
+    input : torch.Tensor of shape (N, K)
         Logits for ``batch.input``.
     batch : MixedBatch
-        From `mixup` or `cutmix`.
+        Result of `mixup` or `cutmix`.
     criterion : callable, optional
-        Any loss of logits and targets; cross-entropy if None, for which this equals the loss against `soft_target`.
+        A loss of logits and targets; by default cross-entropy, for which the result equals the loss against
+        ``batch.soft_target(K)``.
+
+    Returns
+    -------
+    torch.Tensor
+        The loss.
+
+    Raises
+    ------
+    InputTypeError
+        If `batch` is not a mixed batch.
+    ArgumentError
+        If `criterion` is not callable.
+
+    See Also
+    --------
+    mixup : Mix rows linearly.
+    cutmix : Mix images by pasting boxes.
+
+    Notes
+    -----
+    .. math:: L = \lambda\, \ell(z, y) + (1 - \lambda)\, \ell(z, y')
 
     Examples
     --------
@@ -210,7 +289,16 @@ def mixed_loss(
 
 
 class MixedLoss(nn.Module):
-    """The loss against both targets of a mixed batch; see `mixed_loss`.
+    """Loss of a mixed batch: that of both targets, weighted by their shares.
+
+    Parameters
+    ----------
+    criterion : torch.nn.Module, optional
+        A loss of logits and targets; by default `torch.nn.CrossEntropyLoss`.
+
+    See Also
+    --------
+    mixed_loss
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Cross-entropy with softened targets: label smoothing, and its form with a margin."""
+"""Cross-entropy with smoothed targets: label smoothing and its margin-based form."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from torch import Tensor
 
 from ...errors import ArgumentError
 from ...util.checks import check_choice
-from .base import LossModule, Rows, check_number, gather_rows, in_full_precision
+from .base import LossModule, Rows, check_number, documents_loss, gather_rows, in_full_precision
 
 __all__ = ["LabelSmoothingLoss", "MarginLabelSmoothingLoss", "label_smoothing_loss", "margin_label_smoothing_loss"]
 
-# How much may be spread over others depends on their number, which a module does not know before its first batch.
+# The largest valid smoothing with spread="others" depends on the number of classes, unknown before the first batch.
 MANY = 1 << 16
 
 
+@documents_loss
 @in_full_precision
 def label_smoothing_loss(
     input: Tensor,
@@ -29,26 +30,43 @@ def label_smoothing_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Cross-entropy against targets that give every class a little.
+    r"""Compute the cross-entropy against smoothed targets.
 
-    Use it in place of cross-entropy. It helps networks that fit their training rows perfectly and grow ever surer. It
-    costs two more passes over the logits. The best forecast under it is less sure than the truth by design, so a model
-    that was not overconfident becomes underconfident; and it takes away information that temperature scaling could have
-    used. A class that is shut out of a row by a logit of -inf, or 10,000 below the largest, gets no share of it.
+    Use it in place of cross-entropy. It helps networks that fit their training data perfectly and become ever more
+    overconfident. A network that was not overconfident becomes underconfident, because the minimizer of the loss is
+    less confident than the true class probabilities; and smoothing removes information that temperature scaling could
+    have used. The cost is two more passes over the logits.
 
     Parameters
     ----------
-    input, target, weight, ignore_index, reduction
-        As in `torch.nn.functional.cross_entropy`.
-    smoothing : float
-        What is taken from the true class, from 0 to 1; 0.1 as in the paper, 0.05 in later comparisons.
-    spread : {'all', 'others'}
-        ``'all'`` spreads it over all classes (the true one keeps 1 - a + a/K), as the paper and torch do;
-        ``'others'`` over the K - 1 others (the true one keeps 1 - a).
+    input
+    target
+    smoothing : float, default 0.1
+        Probability a in [0, 1] that is moved away from the target; 0.1 in [1]_, 0.05 in later comparisons.
+    spread : {"all", "others"}, default "all"
+        Where it is moved: evenly to all K classes, so that the true class keeps 1 - a + a/K (as in [1]_ and torch), or
+        to the K - 1 other classes, so that it keeps 1 - a.
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    margin_label_smoothing_loss : Penalize only large differences between logits.
+
+    Notes
+    -----
+    For a row with probabilities :math:`p_k`, class weights :math:`w_k` and the smoothed target :math:`q_k`,
+
+    .. math:: L = -\sum_k w_k q_k \ln p_k, \qquad q_k = (1 - a)\,1[k = y] + a / K.
+
+    Classes masked by a logit of -inf, or by one 10,000 below the largest, receive no probability; K is then the number
+    of the other classes.
 
     References
     ----------
-    Szegedy, Vanhoucke, Ioffe, Shlens and Wojna (2016): Rethinking the inception architecture for computer vision. CVPR.
+    .. [1] Szegedy, Vanhoucke, Ioffe, Shlens and Wojna (2016): Rethinking the inception architecture for computer
+       vision. CVPR.
 
     Examples
     --------
@@ -65,18 +83,20 @@ def label_smoothing_loss(
     others = spread == "others"
     if others and amount * classes > classes - 1:
         raise ArgumentError(
-            "smoothing", f"must leave the true class its even share, {1 / classes:.3g}; got {smoothing!r}"
+            "smoothing", f"must leave the true class a probability of at least {1 / classes:.3g}; got {smoothing!r}"
         )
     return rows.reduce(_smoothed(rows, *_kept_and_given(rows, amount, others)))
 
 
 def _kept_and_given(rows: Rows, smoothing: float, others: bool) -> tuple[Tensor, Tensor]:
-    """(M,) each: what is kept of a target, and what every class open to the row gets; one that is left alone gives nothing."""
+    """(M,) each: the factor of the target, and the probability added to every class that is not masked; none where only
+    one is left.
+    """
     classes = rows.logits.shape[1]
     count = classes - rows.shut.sum(1, dtype=rows.logits.dtype)
     amount = smoothing * (count / (count - 1).clamp(min=1) if others else torch.ones_like(count))
     amount = torch.where(count > 1, amount, 0.0).clamp(max=1)
-    # Where all are open, the numbers of torch to the last bit: those of Python, rounded once.
+    # Where no class is masked, computed as in torch, for results equal to the last bit.
     whole = smoothing * (classes / (classes - 1) if others else 1)
     open_to_all = count == classes
     kept = torch.where(open_to_all, 1 - whole, 1 - amount)
@@ -84,7 +104,7 @@ def _kept_and_given(rows: Rows, smoothing: float, others: bool) -> tuple[Tensor,
 
 
 def _smoothed(rows: Rows, kept: Tensor, given: Tensor) -> Tensor:
-    """Weighted cross-entropy of each row against its smoothed target, in the steps of torch."""
+    """Weighted cross-entropy of each row against its smoothed target, in the order of operations of torch."""
     log_probs = F.log_softmax(rows.logits, 1)
     weight = rows.class_weight
     if rows.labels is None:
@@ -97,7 +117,13 @@ def _smoothed(rows: Rows, kept: Tensor, given: Tensor) -> Tensor:
 
 
 class LabelSmoothingLoss(LossModule):
-    """Cross-entropy against targets that give every class a little; see `label_smoothing_loss`.
+    """Cross-entropy against smoothed targets.
+
+    The module form of `label_smoothing_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    label_smoothing_loss
 
     Examples
     --------
@@ -111,6 +137,7 @@ class LabelSmoothingLoss(LossModule):
     least_classes = MANY
 
 
+@documents_loss
 @in_full_precision
 def margin_label_smoothing_loss(
     input: Tensor,
@@ -123,28 +150,44 @@ def margin_label_smoothing_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Cross-entropy plus a linear penalty on logits that lie further than a margin below the largest (MbLS).
+    r"""Compute cross-entropy plus a linear penalty on logits that lie more than a margin below the largest (MbLS).
 
-    Use it in place of cross-entropy. It helps where label smoothing makes a model underconfident: nothing is pushed
-    as long as logits stay within the margin. It costs one maximum per row. With a margin that logits never reach it
-    is plain cross-entropy, so look at their spread first: small networks often need less than 10. Nothing is paid for
-    a class that is shut out of a row by a logit of -inf, or 10,000 below the largest.
+    Use it in place of cross-entropy. It helps where label smoothing makes a network underconfident: there is no
+    penalty as long as logits stay within the margin. If no logit ever leaves the margin the loss equals cross-entropy,
+    so inspect the spread of the logits first; small networks often need a margin below 10. The cost is one maximum per
+    row.
 
     Parameters
     ----------
-    input, target, weight, ignore_index, reduction
-        As in `torch.nn.functional.cross_entropy`.
-    margin : float
-        Distance from the largest logit that is free, from 0 up.
-    alpha : float
-        Factor of the penalty, from 0 up.
-    over_classes : {'mean', 'sum'}
-        The authors' code takes the mean over classes, to which their alpha of 0.1 belongs; the paper writes a sum.
+    input
+    target
+    margin : float, default 10.0
+        Distance from the largest logit, at least 0, that is not penalized.
+    alpha : float, default 0.1
+        Weight of the penalty, at least 0.
+    over_classes : {"mean", "sum"}, default "mean"
+        Reduction of the penalty over classes: the authors' code, to which their alpha of 0.1 belongs, takes the mean;
+        the paper writes a sum.
+    weight
+    ignore_index
+    reduction
+
+    See Also
+    --------
+    label_smoothing_loss : Label smoothing without a margin.
+
+    Notes
+    -----
+    For a row with logits :math:`z_k` and margin :math:`m`,
+
+    .. math:: L = -w_y \ln p_y + w_y \frac{\alpha}{K} \sum_k \max(0, \max_j z_j - z_k - m).
+
+    Classes masked by a logit of -inf, or by one 10,000 below the largest, are not penalized.
 
     References
     ----------
-    Liu, Ben Ayed, Galdran and Dolz (2022): The devil is in the margin: margin-based label smoothing for network
-    calibration. CVPR. arXiv:2111.15430
+    .. [1] Liu, Ben Ayed, Galdran and Dolz (2022): The devil is in the margin: margin-based label smoothing for
+       network calibration. CVPR. arXiv:2111.15430
 
     Examples
     --------
@@ -165,7 +208,13 @@ def margin_label_smoothing_loss(
 
 
 class MarginLabelSmoothingLoss(LossModule):
-    """Cross-entropy plus a penalty on logits far below the largest; see `margin_label_smoothing_loss`.
+    """Cross-entropy plus a penalty on logits far below the largest.
+
+    The module form of `margin_label_smoothing_loss`, which has the formula and advice; call it with logits and targets.
+
+    See Also
+    --------
+    margin_label_smoothing_loss
 
     Examples
     --------
