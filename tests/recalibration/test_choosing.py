@@ -252,7 +252,7 @@ def test_labels_without_probability_are_told() -> None:
     mild, event = np.full(800, 0.3), int(np.argmax(y))
     for value, said in (
         (0.0, "1 label had predicted probability 0:"),
-        (1e-15, "1 label had less probability than 1e-12, as which"),
+        (1e-15, "1 label had predicted probability below 1e-12; the nll"),
     ):
         mild[event] = value
         note = cal.recalibrate(y, mild, method="platt").candidates[0].note
