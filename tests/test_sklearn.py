@@ -218,7 +218,7 @@ def test_one_class_is_nothing_to_calibrate() -> None:
 
 
 def test_a_scorer_refuses_options_when_it_is_made() -> None:
-    with pytest.raises(TypeError, match=r"n_bins: is no argument of scorer or ece; here it is bins"):
+    with pytest.raises(TypeError, match=r"n_bins: unexpected keyword of scorer or ece; use bins"):
         scorer("ece", n_bins=5)
     for word in ("sample_weight", "groups", "classes", "pos_label", "input", "soft"):
         with pytest.raises(TypeError, match=f"{word}: is no argument"):

@@ -150,8 +150,8 @@ def test_hostile_groups_and_classes_in_the_browser(browser: Browser, tmp_path: P
             chosen = "group" if name == "groups" else "lens"
             options = page.run(f"[...document.getElementById('{chosen}').options].map(o => o.textContent)")
             kept = made.cells.groups if name == "groups" else made.cells.lenses[1:]  # type: ignore[union-attr]
-            prefix = "" if name == "groups" else "Class "
-            assert options[1:] == [prefix + shown(series.name) for series in kept]
+            prefix, suffix = ("", "") if name == "groups" else ("P(", ")")
+            assert options[1:] == [prefix + shown(series.name) + suffix for series in kept]
             for place in (1, 7, len(options) - 1, 0):
                 page.run(
                     f"(e => {{ e.value = '{place}'; e.dispatchEvent(new Event('change')) }})(document.getElementById('{chosen}'))"

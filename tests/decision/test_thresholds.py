@@ -350,9 +350,9 @@ def test_two_starts_find_more_where_the_surest_rows_are_no_better_than_others() 
 
 def test_unknown_words_are_answered_with_those_of_the_function() -> None:
     words: dict[str, Any] = {"y_true": [0, 1] * 50, "y_prob": [0.2, 0.8] * 50, "accuracy": 0.9}
-    with pytest.raises(cal.UnknownArgumentError, match=r"here it is confidence_level$"):
+    with pytest.raises(cal.UnknownArgumentError, match=r"use confidence_level$"):
         choose_threshold(**words, level=0.9)
-    with pytest.raises(cal.UnknownArgumentError, match="here it is confidence_level = 1 - alpha"):
+    with pytest.raises(cal.UnknownArgumentError, match="use confidence_level = 1 - alpha"):
         choose_threshold(**words, alpha=0.1)
     with pytest.raises(
         cal.UnknownArgumentError, match="choose_threshold takes accuracy, coverage, cost, confidence_level, "

@@ -124,7 +124,7 @@ def test_top_k_of_many_classes_has_octaves() -> None:
         ({"metric": "ece"}, LensError, "keeps the whole vector"),
         ({"lens": "top"}, ArgumentError, "lens: must be one of"),
         ({"baseline": "plain"}, ArgumentError, "baseline: must be one of several models"),
-        ({"topk": 3}, UnknownArgumentError, "topk: is no argument of topk_diagram"),
+        ({"topk": 3}, UnknownArgumentError, "topk: unexpected keyword of topk_diagram"),
     ],
 )
 def test_what_top_k_refuses(keywords: dict[str, Any], error: type[Exception], text: str) -> None:

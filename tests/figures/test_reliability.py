@@ -336,7 +336,7 @@ def test_results_are_plain_and_readable() -> None:
         ({"kind": "pie"}, cal.ArgumentError, "kind: must be one of 'line', 'bars'"),
         ({"uncertainty": "magic"}, cal.ArgumentError, "uncertainty: must be one of 'auto'"),
         ({"interval": 95}, cal.ArgumentError, "interval: must lie between 0 and 1; got 95"),
-        ({"n_bins": 5}, cal.UnknownArgumentError, "n_bins: is no argument of reliability; here it is bins"),
+        ({"n_bins": 5}, cal.UnknownArgumentError, "n_bins: unexpected keyword of reliability; use bins"),
         ({"lens": "classwise"}, cal.LensError, "'classwise' is more than one yes-or-no question"),
         ({"kind": "corp", "uncertainty": "wilson"}, cal.UndefinedMetricError, "'wilson' needs bins"),
         (

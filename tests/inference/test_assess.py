@@ -262,24 +262,24 @@ def test_words_that_nobody_takes_are_refused_with_the_functions_own() -> None:
     y, p = overconfident(50)
     for call, text in [
         (lambda: cal.assess(y, p, metrics="ece"), "did you mean 'metric'"),
-        (lambda: cal.assess(y, p, level=0.95), "here it is alpha = 1 - level"),
-        (lambda: cal.assess(y, p, random_state=0), "here it is rng"),
-        (lambda: cal.assess(y, p, bins=3), "is no argument of assess or ecce_mad; .* takes metric, method, alpha"),
-        (lambda: cal.assess_many(y, p, metrics=["ece", "brier"], n_bins=3), "here it is bins"),
+        (lambda: cal.assess(y, p, level=0.95), "use alpha = 1 - level"),
+        (lambda: cal.assess(y, p, random_state=0), "use rng"),
+        (lambda: cal.assess(y, p, bins=3), "unexpected keyword of assess or ecce_mad; .* takes metric, method, alpha"),
+        (lambda: cal.assess_many(y, p, metrics=["ece", "brier"], n_bins=3), "use bins"),
         (
             lambda: cal.assess_many(y, p, metrics=["ece", "brier"], binz=3),
             "assess_many or its metrics; did you mean 'bins'",
         ),
         (lambda: cal.sequential_test(y, p, binz=3), "sequential_test; did you mean 'bins'"),
         (lambda: cal.safe_hosmer_lemeshow(y, p, confidence_level=0.9), "alpha = 1 - confidence_level"),
-        (lambda: cal.pit_test(y, p, random_state=1), "here it is rng"),
+        (lambda: cal.pit_test(y, p, random_state=1), "use rng"),
         (lambda: cal.calibration_band(y, p, digit=2), "did you mean 'digits'"),
         (lambda: cal.giviti_test(y, p, interval=0.9), "alpha = 1 - interval"),
         (lambda: cal.grade_tests(y, p, edge=[0, 1]), "did you mean 'edges'"),
-        (lambda: cal.hosmer_lemeshow_multinomial(y, p, combine="sum"), "is no argument of"),
-        (lambda: cal.power("ece", 100, deviation=0.1, n_bins=3), "here it is bins"),
-        (lambda: cal.power("ece", 100, deviation=0.1, level=0.95), "here it is alpha"),
-        (lambda: cal.evaluate(y, p, level=0.95), "here it is interval"),
+        (lambda: cal.hosmer_lemeshow_multinomial(y, p, combine="sum"), "unexpected keyword of"),
+        (lambda: cal.power("ece", 100, deviation=0.1, n_bins=3), "use bins"),
+        (lambda: cal.power("ece", 100, deviation=0.1, level=0.95), "use alpha"),
+        (lambda: cal.evaluate(y, p, level=0.95), "use interval"),
     ]:
         with pytest.raises(cal.UnknownArgumentError, match=text):
             call()

@@ -188,7 +188,7 @@ def test_grades_table() -> None:
     assert_allclose([t.pvalue for t in weighed.grades], [t.pvalue for t in doubled.grades], rtol=1e-9)
     assert grade_tests(cal.Predictions(y, p, groups=names)).grades == by_name.grades
     assert by_name.to_dict()["grades"][1]["grade"] == "B"
-    assert len(repr(by_name).splitlines()) == 5
+    assert len(repr(by_name).splitlines()) == 4
 
 
 def test_grades_lights_and_empty_bands() -> None:

@@ -350,7 +350,7 @@ def test_bad_arguments_are_named() -> None:
     with pytest.raises(cal.errors.UnknownArgumentError, match="power or ecce_mad"):
         power("ecce_mad", 100, deviation=0.1, bins=3)
     with pytest.raises(
-        cal.errors.UnknownArgumentError, match="n: is no argument of sample_size or ece; sample_size or"
+        cal.errors.UnknownArgumentError, match="n: unexpected keyword of sample_size or ece; sample_size or"
     ):
         sample_size("ece", deviation=0.1, n=100)
     with pytest.raises(cal.errors.UnknownArgumentError, match="did you mean 'power'"):

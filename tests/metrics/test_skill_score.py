@@ -153,7 +153,7 @@ BAD_SKILL: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (cal.ShapeError, r"reference: has shape \(3,\)", T1, {"reference": [0.1, 0.2, 0.7]}),
     (cal.InputTypeError, "reference: .*str", T1, {"reference": "old"}),
     (cal.UnknownArgumentError, "n_bins", T1, {"n_bins": 3}),
-    (cal.UnknownArgumentError, "is no argument of skill_score", T1, {"refernce": 0.5}),
+    (cal.UnknownArgumentError, "unexpected keyword of skill_score", T1, {"refernce": 0.5}),
 ]
 
 

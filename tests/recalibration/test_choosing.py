@@ -373,7 +373,7 @@ def test_what_is_not_looked_at_is_refused() -> None:
         cal.recalibrate(y, p, groups=y)
     with pytest.raises(cal.ArgumentError, match="features"):
         cal.recalibrate(y, p, features=p[:, None])
-    with pytest.raises(cal.UnknownArgumentError, match=r"random_state: .*here it is rng"):
+    with pytest.raises(cal.UnknownArgumentError, match=r"random_state: .*use rng"):
         cal.recalibrate(y, p, random_state=1)
     with pytest.raises(cal.UnknownArgumentError, match=r"cv: .*folds"):
         cal.recalibrate(y, p, cv=3)

@@ -225,17 +225,16 @@ def test_outcome_and_metadata_stand_in_every_form() -> None:
     assert (read["outcome"], read["metadata"]) == ("churn <x>", {"owner": "<i>Risk</i>"})
     assert found.reports[0].metadata == {}
     assert "- owner: \\<i>Risk\\</i>" in found.to_markdown()
-    assert "Evaluated on: P(churn \\<x>)." in found.to_markdown()
+    assert "| one | P(churn \\<x>) | 600 |" in found.to_markdown()
     assert "owner: <i>Risk</i>" in repr(found)
     page = found.to_html()
     assert "&lt;i&gt;Risk&lt;/i&gt;" in page
     assert "<i>" not in page
 
 
-def test_sides_of_two_classes_are_compared_on_one_lens(models: ReportComparison) -> None:
+def test_sides_with_different_lenses_name_them(models: ReportComparison) -> None:
     """The conclusions of the reports may be about the top label and about the positive class."""
-    assert len({each.verdict.lens for each in models.reports}) == 2
-    assert {side.lens for side in models.sides} == {"binary"}
-    for side, probs in zip(models.sides, MODELS.values(), strict=True):
-        assert side.mean_score == pytest.approx(np.mean(probs), rel=1e-12)
-        assert side.rate == LABELS.mean()
+    assert {side.lens for side in models.sides} == {"binary", "top_label"}
+    text = models.to_markdown()
+    assert "|  | evaluated on | rows | mean score | rate | gap |" in text
+    assert "| sharp | top label | 600 |" in text

@@ -233,7 +233,7 @@ def test_overconfidence_is_reported_with_the_effect_of_recalibration(multiclass:
     assert verdict.headline == f"Overconfident: mean confidence {means[0]}, accuracy {means[1]}."
     assert verdict.sentence.startswith(f"{verdict.headline} Statistically significant (p < 0.001). ")
     assert re.search(
-        r"temperature scaling \(T = [\d.]+\) removes \d+% of the calibration error on held-out", verdict.sentence
+        r"Temperature scaling \(T = [\d.]+\) removes \d+% of the calibration error on held-out", verdict.sentence
     )
 
 

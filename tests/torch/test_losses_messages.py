@@ -102,7 +102,12 @@ def test_a_position_in_an_image_is_told() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "kind", "message"),
     [
-        ("label_smoothing_loss", {"smoothing": 1.5}, ArgumentError, "smoothing: must be a non-negative number, at most 1"),
+        (
+            "label_smoothing_loss",
+            {"smoothing": 1.5},
+            ArgumentError,
+            "smoothing: must be a non-negative number, at most 1",
+        ),
         ("label_smoothing_loss", {"smoothing": 1, "spread": "others"}, ArgumentError, "leave the true class"),
         ("label_smoothing_loss", {"spread": "some"}, ArgumentError, "spread: must be"),
         ("margin_label_smoothing_loss", {"margin": -1}, ArgumentError, "margin: must be a non-negative number; got -1"),

@@ -64,8 +64,8 @@ Above = Literal["over", "under"]
 # What a value above and below the ideal means, "over" first; None where the sign has no such meaning.
 SIDES: dict[str, tuple[str, str] | None] = {
     "level": (
-        "predicted probabilities are too high on average (of the top label: overconfident)",
-        "predicted probabilities are too low on average (of the top label: underconfident)",
+        "predicted probabilities are too high on average (top label: overconfident)",
+        "predicted probabilities are too low on average (top label: underconfident)",
     ),
     "confidence": ("forecasts are overconfident", "forecasts are underconfident"),
     "midpoint": ("forecasts of 0.5 are too high", "forecasts of 0.5 are too low"),

@@ -216,9 +216,12 @@ class ReportComparison(Document):
         return [*tables, self._differences()] if self.metrics else tables
 
     def _sides(self) -> Table:
+        # The conclusions of two classes may be about the top label or about the positive class.
+        mixed = len({side.lens for side in self.sides}) > 1
         rows = [
             [
                 side.name,
+                *([lens_text(side.lens, self.outcome)] if mixed else []),
                 f"{side.rows:,}",
                 percent(side.mean_score),
                 percent(side.rate),
@@ -229,15 +232,19 @@ class ReportComparison(Document):
             ]
             for side in self.sides
         ]
-        lenses = {side.lens for side in self.sides if side.lens}
-        lens = next(iter(lenses)) if len(lenses) == 1 else ""
+        lens = "" if mixed else self.sides[0].lens
         about = f"Evaluated on: {lens_text(lens, self.outcome)}. " if lens else ""
         text = (
             f"{about}Gaps are in percentage points. P-values are adjusted for multiple testing by Holm's method. The "
             "minimum detectable effect is the mean gap that the test detects with a power of at least 80%."
         )
-        heads = ["", "rows", mean_name(lens), rate_name(lens, self.outcome), "gap", "adjusted p-value"]
-        return Table("Side by side", text, [*heads, "minimum detectable effect", "miscalibration"], rows, 1, 1)
+        means = (
+            ["evaluated on", "rows", "mean score", "rate"]
+            if mixed
+            else ["rows", mean_name(lens), rate_name(lens, self.outcome)]
+        )
+        heads = ["", *means, "gap", "adjusted p-value", "minimum detectable effect", "miscalibration"]
+        return Table("Side by side", text, heads, rows, 2 if mixed else 1, 1)
 
     def _values(self) -> Table:
         ids = list(dict.fromkeys(row.id for report in self.reports for row in report.metrics.all_rows))
@@ -522,9 +529,6 @@ def _sides(names: list[str], reports: tuple[Report, ...]) -> tuple[Side, ...]:
     corrected = iter(adjust(known, "holm").tolist())
     adjusted = [None if value is None else next(corrected) for value in pvalues]
     verdicts = [report.verdict for report in reports]
-    if len({verdict.lens for verdict in verdicts}) > 1 and all(each.event_rate is not None for each in verdicts):
-        # The verdicts of two classes may be about different lenses; the sides are compared on the positive class.
-        verdicts = [replace(v, lens="binary", mean_score=v.event_mean_score, rate=v.event_rate) for v in verdicts]
     return tuple(
         Side(
             name=name,

@@ -215,7 +215,7 @@ def _frame(palette: Palette, width: int | None, height: int) -> Spec:
                 "tickColor": palette.line,
             },
             "axisY": {"minExtent": AXIS_ROOM, "maxExtent": AXIS_ROOM},
-            "legend": {"labelFontSize": 13, "labelColor": palette.ink, "labelLimit": 260},
+            "legend": {"labelFontSize": 12, "labelColor": palette.ink, "labelLimit": 260},
             "view": {"stroke": palette.line},
         },
     }

@@ -1,4 +1,4 @@
-"""Blocks of pooled neighbours with bounds on their size (PAVA-BC), and the exact binomial test of many forecasts at once."""
+"""Blocks of pooled neighbours with bounds on their size (PAVA-BC), and exact binomial tests of many forecasts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 def rejected_share(view: View, alpha: float, binning: Any, bins: Any, min_block: int, max_block: int) -> float:
-    """The share of rows whose score the binomial test on their block rejects at level `alpha`."""
+    """Compute the fraction of rows whose score is rejected by the binomial test of its block at level `alpha`."""
     if not 0 < alpha < 1:
         raise ArgumentError("alpha", f"must lie between 0 and 1; got {alpha!r}", "for example 0.05")
     if isinstance(binning, str) and binning == "pava" and are_edges(bins) and is_default(binning):
@@ -43,7 +43,7 @@ def rejected_share(view: View, alpha: float, binning: Any, bins: Any, min_block:
 
 
 def _pooled(view: View, low: int, high: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Each distinct score, its block's size and successes, and how many rows have it; rows of one score are never parted."""
+    """Return each distinct score, the size and successes of its block, and its number of rows; rows of one score stay together."""
     if high < low:
         raise ArgumentError("max_block", f"must not be below the minimum block size {low}; got {high}")
     score, outcome = view.score[view.order], view.outcome[view.order]
@@ -82,7 +82,7 @@ def pool_blocks(count: NDArray[np.int64], ones: Floats, low: int, high: int) -> 
 
 
 def two_sided_binomial(successes: Floats, trials: Floats, chance: Floats) -> Floats:
-    """P-values of exact two-sided binomial tests: all outcomes at most as likely as the one seen, as R and SciPy define it."""
+    """Compute p-values of exact two-sided binomial tests: the probability of all outcomes at most as likely as the observed one, as in R and SciPy."""
     from scipy.special import betainc, gammaln, xlog1py, xlogy
 
     # Seen from the side where too few happened; the other is its mirror image.

@@ -1,4 +1,4 @@
-"""Signed metrics beside the expected signed error: by true class, and relative to the largest error possible."""
+"""Further signed metrics: by true class, and relative to the largest possible error."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from ..registry import metric
     sketch=False,
     aliases=("WSMCS",),
     cite="ao2023",
-    pros="looks at each true class on its own, so that errors of two classes cancel only in part",
-    cons="given the true class, a calibrated model is underconfident on the rows it gets right and overconfident on the others, so "
-    "0 is not what calibration gives",
+    pros="evaluates each true class separately, so that errors of two classes cancel only in part",
+    cons="given the true class, a calibrated model is underconfident on correctly classified rows and overconfident on the others, so that 0 is "
+    "not what calibration gives",
     certainty="fairly sure: from the authors' code",
-    notes="Over- and underconfident classes are summed apart, each side multiplied by its number of classes, and divided by the number of "
-    "classes that occur. The authors' code rounds each class to three decimals; this does not.",
+    notes="Over- and underconfident classes are summed separately, each sum is multiplied by its number of classes, and the total is divided by "
+    "the number of classes that occur. The authors' code rounds each class to three decimals; this implementation does not.",
 )
 def wsmcs(view: View) -> float:
-    """Confidence minus accuracy on the rows of each true class, the two signs summed and weighed by their number of classes."""
+    """Confidence minus accuracy on the rows of each true class, summed by sign and weighted by the number of classes of each sign."""
     assert view.rows is not None
     labels = view.rows.labels
     assert labels is not None
@@ -60,12 +60,12 @@ def wsmcs(view: View) -> float:
     cost="N log N",
     aliases=("DICI", "directional interpretable calibration index"),
     cite="cabitza2022",
-    pros="relative to the largest gap possible at each score; the sign says which side has the larger mean relative gap",
-    cons="each side is averaged on its own, so one bin can decide a side, and the sign can differ from that of mean score minus mean outcome",
-    certainty="reconstructed from the authors' later package; the original formulas were not seen",
+    pros="relative to the largest possible difference at each score; the sign indicates which direction has the larger mean relative difference",
+    cons="each direction is averaged separately, so that one bin can determine it, and the sign can differ from that of mean score minus mean outcome",
+    certainty="reconstructed from the authors' later package; the original formulas were not available",
 )
 def dici(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> float:
-    """Mean relative gap of bins whose scores are too high minus that of bins whose scores are too low."""
+    """Mean relative difference of bins with overestimation minus that of bins with underestimation."""
     table = bin_table(view, binning, bins)
     full = ~table.empty
     gap, weight, score = table.gap[full], table.weight[full], table.mean_score[full]

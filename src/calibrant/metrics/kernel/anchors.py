@@ -1,4 +1,4 @@
-"""Places of the simplex where forecasts are judged: centres of the forecasts, and a test of the labels around each."""
+"""Anchors on the simplex: centres of the forecasts, and a test of the labels around each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SMALLEST = 1e-200
 
 
 class AnchorTest(NamedTuple):
-    """A chi-square test of the labels of the rows nearest to one anchor."""
+    """Result of a chi-square test of the labels of the rows nearest to one anchor."""
 
     anchor: Floats
     neighbours: int
@@ -47,7 +47,7 @@ def anchor_tests(
     alpha: float = 0.05,
     min_expected: float = 5,
 ) -> list[AnchorTest]:
-    """The test at each anchor; one without two classes to compare has no degrees of freedom and a p-value of 1."""
+    """Run the test at each anchor; without two classes to compare it has no degrees of freedom and a p-value of 1."""
     for value, name in ((power, "power"), (alpha, "alpha")):
         if not 0 < check_positive(value, name) < 1:
             raise ArgumentError(name, f"must lie between 0 and 1; got {value!r}")
@@ -76,7 +76,7 @@ def anchor_tests(
 
 
 def _given(anchors: Any, k: int) -> Floats:
-    """One distribution over the classes for each anchor."""
+    """Return one distribution over the classes for each anchor."""
     try:
         values = np.atleast_2d(np.asarray(anchors, dtype=np.float64))
     except (TypeError, ValueError):
@@ -89,7 +89,7 @@ def _given(anchors: Any, k: int) -> Floats:
 
 
 def centres_of(place: Floats, size: Floats, count: int) -> Floats:
-    """The centres of k-means over distinct sorted rows of weight `size`, started at rows far from each other.
+    """Compute the centres of k-means over distinct sorted rows of weight `size`, started at rows far from each other.
 
     Nothing is drawn, and the rows are sorted, so neither a seed nor the order of rows plays a part.
     """
@@ -112,7 +112,7 @@ def centres_of(place: Floats, size: Floats, count: int) -> Floats:
 
 
 def _far_apart(place: Floats, size: Floats, count: int) -> Floats:
-    """Rows each of which is the farthest from those before it, the first from the mean; of equally far ones the first."""
+    """Return rows each of which is the farthest from the previous ones, the first from the mean; ties by the first."""
     chosen = [size @ place / size.sum()]
     nearest = np.full(len(place), np.inf)
     for number in range(count):
@@ -125,7 +125,7 @@ def _far_apart(place: Floats, size: Floats, count: int) -> Floats:
 
 
 def neighbours_for_power(anchor: Floats, eps: float, power: float, alpha: float, most: int) -> int:
-    """How many rows a chi-square test needs to see a deviation of size `eps` with the expected power; at most `most`.
+    """Compute the number of rows that a chi-square test needs to detect a deviation of size `eps` with the expected power; at most `most`.
 
     Deviations point from the anchor to places spread evenly over the simplex, and end where the simplex does.
     """
@@ -150,7 +150,7 @@ def neighbours_for_power(anchor: Floats, eps: float, power: float, alpha: float,
 
 
 def _strengths(truth: Floats, eps: float) -> Floats:
-    """Noncentrality that one row adds, for each deviation: the sum over classes of (change)^2 / probability."""
+    """Compute the noncentrality per row for each deviation: the sum over classes of (change)^2 / probability."""
     goals = np.random.default_rng(0).dirichlet(np.ones(len(truth)), DRAWS)
     way = goals - truth
     way /= np.sqrt(np.square(way).sum(axis=1, keepdims=True))
@@ -161,7 +161,7 @@ def _strengths(truth: Floats, eps: float) -> Floats:
 
 
 def _labels_near(anchor: Floats, place: Floats, size: Floats, labels: Floats, k: int) -> Floats:
-    """How often each class occurs among the k rows nearest to the anchor, ties for the last place shared."""
+    """Count each class among the k rows nearest to the anchor, with ties for the last place shared."""
     distance = np.sqrt(np.square(place - anchor).sum(axis=1))
     order = np.argsort(distance, kind="stable")
     last = min(int(np.searchsorted(np.cumsum(size[order]), k)), len(order) - 1)
@@ -173,7 +173,7 @@ def _labels_near(anchor: Floats, place: Floats, size: Floats, labels: Floats, k:
 
 
 def _chi_square(observed: Floats, expected: Floats, least: float) -> tuple[float, int, float]:
-    """Statistic, degrees of freedom and p-value, rare classes taken together until they are expected often enough."""
+    """Compute statistic, degrees of freedom and p-value, with rare classes pooled until they are expected often enough."""
     from scipy.special import chdtrc
 
     possible = expected > 0

@@ -1,4 +1,4 @@
-"""Kernel errors of whole distributions: pairs of rows weighed by how near their probability vectors are."""
+"""Kernel calibration errors of whole distributions: pairs of rows weighted by the similarity of their probability vectors."""
 
 from __future__ import annotations
 
@@ -41,22 +41,23 @@ ROWS_IN_ORDER = 20
 MANY_CLASSES = 100
 
 KERNEL = {
-    "kernel": "Of the distance d of two predictions: ``'exponential'``, exp(-d / width), or ``'gaussian'``, exp(-d^2 / (2 width^2)).",
-    "distance": "``'tv'`` (total variation, half the l1 distance) or ``'l2'``; ``'auto'`` is the first for the exponential and the second "
-    "for the gaussian kernel.",
-    "bandwidth": "Width of the kernel, or ``'median'``: the median distance of two rows; of at most 1000 rows, evenly spaced in the order "
+    "kernel": "Kernel as a function of the distance d of two predictions: ``'exponential'``, exp(-d / width), or ``'gaussian'``, exp(-d^2 / (2 width^2)).",
+    "distance": "Distance of two predictions: ``'tv'`` (total variation, half the l1 distance) or ``'l2'``; ``'auto'`` is ``'tv'`` for the exponential "
+    "and ``'l2'`` for the Gaussian kernel.",
+    "bandwidth": "Bandwidth of the kernel, or ``'median'``, the median distance of two rows, computed from at most 1000 rows evenly spaced in the order "
     "of their largest probability.",
 }
-EXACT = "Whether to meet all pairs however many there are; None and False do so up to about 30000 rows of 10 classes."
+EXACT = "Whether to sum over all pairs, however many there are; by default up to about 30000 rows of 10 classes."
 PARTS = (
-    "Two classes and an exponential kernel take the time of a sort, however many rows there are. Otherwise, where all pairs would take "
-    "longer than some seconds, distinct predictions are dealt in turn, in the order of their largest probability, into parts of equal "
-    "size and only pairs inside a part are met (a block estimate, of mean 0 for calibrated forecasts as well, and free of the order of rows); ``exact=True`` meets all."
+    "For two classes and an exponential kernel the computing time is that of a sort. Otherwise, where all pairs would take more than a few "
+    "seconds, distinct predictions are distributed in turn, in the order of their largest probability, to blocks of equal size, and only "
+    "pairs inside a block are used (a block estimate, also with expected value 0 for calibrated forecasts and independent of the order of "
+    "rows); ``exact=True`` uses all pairs."
 )
 
 
 def number_of_parts(cloud: Cloud, kernel: Kernel, exact: bool | None) -> int:
-    """Into how many parts predictions are dealt, so that pairs inside a part take some seconds."""
+    """Return the number of blocks for which pairs inside a block take some seconds."""
     if exact is not None and not isinstance(exact, bool):
         raise ArgumentError("exact", f"must be True, False or None; got {exact!r}")
     size, columns = cloud.points.shape
@@ -67,7 +68,7 @@ def number_of_parts(cloud: Cloud, kernel: Kernel, exact: bool | None) -> int:
 
 
 def _without_own(cloud: Cloud, kernel: Kernel, parts: int) -> tuple[float, float]:
-    """Sum over pairs of different rows of weight times k <y - p, y' - p'>, and the weight of these pairs."""
+    """Compute the sum over pairs of different rows of weight times k <y - p, y' - p'>, and the weight of these pairs."""
     sums, weights = [], []
     for start in range(parts):
         part = cloud.every(start, parts)
@@ -87,11 +88,11 @@ def _without_own(cloud: Cloud, kernel: Kernel, parts: int) -> tuple[float, float
     cost="N^2 K in parts",
     aliases=("SKCE-B", "SKCE_b", "biased SKCE", "kernel calibration error"),
     cite="widmann2019",
-    pros="calibration of the whole distribution without bins; never negative",
-    cons="biased upwards by each row meeting itself; depends on the kernel and its width",
+    pros="evaluates the calibration of the whole distribution without bins; never negative",
+    cons="biased upwards by self-pairs; depends on the kernel and its bandwidth",
     certainty="certain; total variation and the median as defaults are fairly sure",
     notes=PARTS
-    + " The value is then put together from the block estimate and the pairs of rows with themselves, and cut at 0.",
+    + " The value is then the block estimate plus the contribution of the self-pairs, truncated at 0.",
     explain={**KERNEL, "exact": EXACT},
 )
 def skce_b(
@@ -102,7 +103,7 @@ def skce_b(
     bandwidth: Any = "median",
     exact: bool | None = None,
 ) -> float:
-    """Mean over all pairs of rows of the product of their residuals times how near their predictions are."""
+    """Mean over all pairs of rows of the product of their residuals weighted by a kernel of their predictions."""
     cloud = cloud_of(one_column(view))
     near = choose_kernel(cloud, kernel, distance, bandwidth)
     parts = number_of_parts(cloud, near, exact)
@@ -125,8 +126,8 @@ def skce_b(
     use_cases=("multiclass",),
     aliases=("SKCE-UQ", "SKCE_uq", "unbiased quadratic SKCE", "SKCE"),
     cite="widmann2019",
-    pros="calibration of the whole distribution without bins; its mean is exactly 0 for calibrated forecasts of independent rows",
-    cons="can be negative; depends on the kernel and its width",
+    pros="evaluates the calibration of the whole distribution without bins; its expected value is exactly 0 for calibrated forecasts of independent rows",
+    cons="can be negative; depends on the kernel and its bandwidth",
     certainty="certain; total variation and the median as defaults are fairly sure",
     notes=PARTS,
     explain={**KERNEL, "exact": EXACT},
@@ -139,7 +140,7 @@ def skce_uq(
     bandwidth: Any = "median",
     exact: bool | None = None,
 ) -> float:
-    """Mean over pairs of different rows of the product of their residuals times how near their predictions are."""
+    """Mean over pairs of different rows of the product of their residuals weighted by a kernel of their predictions."""
     cloud = cloud_of(one_column(view))
     near = choose_kernel(cloud, kernel, distance, bandwidth)
     total, weight = _without_own(cloud, near, number_of_parts(cloud, near, exact))
@@ -162,16 +163,16 @@ def skce_uq(
     cost="N K",
     aliases=("SKCE-UL", "SKCE_ul", "unbiased linear SKCE", "block SKCE"),
     cite="widmann2019",
-    pros="unbiased, and one pass over the rows however many there are",
-    cons="depends on the order of rows; far noisier than `skce_uq`; can be negative",
+    pros="unbiased; a single pass over the rows, however many there are",
+    cons="depends on the order of rows; much larger variance than `skce_uq`; can be negative",
     certainty="certain; total variation and the median as defaults are fairly sure",
-    notes="Rows are taken as they come, two by two; a last one that fills no block is left out. ``block=b`` meets all pairs in each b rows: 2 is "
-    "the linear estimator, all rows give `skce_uq`. Rows that are sorted by label or confidence are paired with similar "
-    "ones only, which raises a warning; `rng` shuffles them.",
+    notes="Rows are paired in the given order; an incomplete last block is left out. ``block=b`` uses all pairs in each block of b rows: 2 is the "
+    "linear estimator, and all rows give `skce_uq`. Rows that are sorted by label or confidence are paired with similar ones only, which "
+    "raises a warning; `rng` shuffles them.",
     explain={
         **KERNEL,
-        "block": "How many consecutive rows meet each other.",
-        "rng": "Seed or Generator to mix the rows with; None takes them as they come.",
+        "block": "Number of consecutive rows in a block, of which all pairs are used.",
+        "rng": "Seed or random generator to shuffle the rows; by default the given order is used.",
     },
 )
 def skce_ul(
@@ -183,7 +184,7 @@ def skce_ul(
     block: int = 2,
     rng: Any = None,
 ) -> float:
-    """Mean over consecutive pairs of rows of the product of their residuals times how near their predictions are."""
+    """Mean over consecutive pairs of rows of the product of their residuals weighted by a kernel of their predictions."""
     view = one_column(view)
     size = check_whole(block, "block", 2)
     if view.n < size:
@@ -204,7 +205,7 @@ def skce_ul(
 
 
 def _pairs_in_blocks(points: Floats, residual: Floats, kernel: Kernel, size: int) -> float:
-    """Sum over the pairs inside each block of `size` rows, by how far apart the two rows stand."""
+    """Compute the sum over the pairs inside each block of `size` rows, by the distance of their positions."""
     place = np.arange(len(points)) % size
     sums = []
     for lag in range(1, size):
@@ -262,13 +263,14 @@ def _is_sorted(values: Any) -> bool:
     cost="N K log N",
     aliases=("UCME",),
     cite="widmann2021",
-    pros="calibration of the whole distribution without bins, in a time that grows with the rows",
-    cons="errors far from its locations, in units of the kernel width, hardly count; not 0 for calibrated forecasts of finitely many rows",
-    notes="The default locations are predictions in the middle of ten equal parts of the rows, in the order of their largest probability, each "
-    "with every class: they do not look at the labels, so a test given the predictions stays valid.",
+    pros="evaluates the calibration of the whole distribution without bins, in linear time",
+    cons="errors far from the test locations, in units of the bandwidth, have little influence; not 0 for calibrated forecasts in finite samples",
+    notes="The default locations are the middle predictions of ten equal parts of the rows, in the order of their largest probability, each with "
+    "every class; they do not depend on the labels, so that a test given the predictions remains valid.",
     explain={
         **KERNEL,
-        "locations": "How many of the predictions to ask at, each for every class; or (predictions, classes), one class index for each.",
+        "locations": "Number of predictions that serve as test locations, each for every class; or (predictions, classes), with one class index for each "
+        "prediction.",
     },
 )
 def ucme(
@@ -279,7 +281,7 @@ def ucme(
     distance: Distance = "auto",
     bandwidth: Any = "median",
 ) -> float:
-    """Mean over test locations of the squared sum of residuals of a class, weighed by how near predictions are to the location."""
+    """Mean over test locations of the squared mean residual of a class, weighted by a kernel of predictions and location."""
     cloud = cloud_of(one_column(view))
     near = choose_kernel(cloud, kernel, distance, bandwidth)
     if isinstance(locations, (tuple, list)):
@@ -323,15 +325,15 @@ def _given_locations(locations: Any, view: VectorView) -> tuple[Floats, NDArray[
     cost="N K by landmarks",
     aliases=("CKCE",),
     cite="moskvichev2025",
-    pros="made to compare the outcome given the prediction with the prediction, with less influence of how often each prediction is made",
-    cons="depends on the ridge, the kernel and its width; biased upwards",
-    certainty="reconstructed: the idea is the paper's, the estimator and its ridge are ours",
-    notes="The squared norm. Exact up to 3000 distinct predictions; above that by Nystroem's method from `landmarks` of them, evenly spaced in "
-    "the order of their largest probability, which span less and so give a somewhat lower value.",
+    pros="compares the conditional distribution of the outcome with the prediction, with less influence of the distribution of the predictions",
+    cons="depends on the ridge parameter, the kernel and its bandwidth; biased upwards",
+    certainty="reconstructed: the idea is that of the paper, the estimator and its ridge parameter are chosen here",
+    notes="The value is the squared norm. It is exact up to 3000 distinct predictions; above that Nyström's method is used with `landmarks` of "
+    "them, evenly spaced in the order of their largest probability, which gives a somewhat lower value.",
     explain={
         **KERNEL,
-        "ridge": "How much the fit of the residuals to the predictions is held back; the smaller, the more the value follows single rows.",
-        "landmarks": "How many predictions span the fit; None is all of them up to 3000, and 1000 above.",
+        "ridge": "Ridge parameter of the regression of the residuals on the predictions; the smaller, the more the value follows single rows.",
+        "landmarks": "Number of predictions that span the fit; by default all of them up to 3000, and 1000 above.",
     },
 )
 def ckce(
@@ -343,7 +345,7 @@ def ckce(
     ridge: float = 0.1,
     landmarks: int | None = None,
 ) -> float:
-    """Squared norm of the ridge regression of the residuals on the predictions, as an operator between kernel spaces."""
+    """Squared norm of the kernel ridge regression of the residuals on the predictions."""
     hold = check_positive(ridge, "ridge")
     cloud = cloud_of(one_column(view))
     near = choose_kernel(cloud, kernel, distance, bandwidth)

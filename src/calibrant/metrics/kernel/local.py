@@ -61,16 +61,17 @@ SCALE_NOTE = (
     use_cases=("local",),
     aliases=("KLCE",),
     cite="vashistha2025",
-    pros="no bins: finds errors that share a sign among rows alike in forecast and features; its mean is 0 where forecasts are calibrated "
-    "given the features",
-    cons="on a squared scale; depends on both kernel widths and the scale of the features; can be negative",
-    notes="Gaussian kernels exp(-d^2 / width^2), without the factor 2. " + SCALE_NOTE,
+    pros="no bins: detects errors of the same sign among rows with similar forecasts and features; its expected value is 0 where forecasts are "
+    "calibrated given the features",
+    cons="on a squared scale; depends on both bandwidths and the scale of the features; can be negative",
+    notes="The Gaussian kernels are exp(-d^2 / width^2), without the factor 2. For two classes the product of two residuals is that of the second "
+    "class; for more it is the sum over classes." + SCALE_NOTE,
     explain={
-        "bandwidth": "Width of the kernel of the features: ``'median'`` (of the distances of their standardised rows), a number in units "
-        "of the features as given, or ``'kite'`` for 0.1 in both kernels.",
-        "score_bandwidth": "Width of the kernel of the probabilities.",
-        "standardise": "Whether each feature is scaled to standard deviation 1; None does so for ``'median'`` alone.",
-        "normalised": "Divide by the mean kernel value too, as older code does.",
+        "bandwidth": "Bandwidth of the kernel of the features: ``'median'`` (of the distances of the standardised features), a number in the units of "
+        "the features, or ``'kite'`` for 0.1 in both kernels.",
+        "score_bandwidth": "Bandwidth of the kernel of the probabilities.",
+        "standardise": "Whether to scale each feature to standard deviation 1; by default for ``bandwidth='median'`` only.",
+        "normalised": "Whether to divide by the mean kernel value, as older code does.",
     },
 )
 def klce(
@@ -81,7 +82,7 @@ def klce(
     standardise: bool | None = None,
     normalised: bool = False,
 ) -> float:
-    """Mean product of the residuals of two rows, weighted by how alike their forecasts and their features are."""
+    """Mean product of the residuals of two rows, weighted by kernels of their forecasts and of their features."""
     weights, importance = view.weights, view.weight_kind == "importance"
     if (view.n if importance else view.total) < 2:
         raise UndefinedMetricError("klce", "requires at least two rows", "use more data")
@@ -143,16 +144,17 @@ def _gaussian_products(place: Floats, gaps: Floats, weights: Floats) -> tuple[fl
     use_cases=("local",),
     aliases=("ECMMD",),
     cite="chatterjee2024",
-    pros="no bins: each row is compared with its nearest ones; its mean is 0 for calibrated forecasts; an asymptotically normal test",
+    pros="no bins: each row is compared with its nearest neighbours; its expected value is 0 for calibrated forecasts; an asymptotically normal test",
     cons="on a squared scale; depends on the number of neighbours; can be negative",
-    notes="A row is not its own neighbour. With ``space='features'`` the mean is 0 where forecasts are calibrated given the features. Rows as near as the last neighbour share the places that are left. "
-    + SCALE_NOTE,
+    notes="A row is not its own neighbour. With ``space='features'`` the expected value is 0 where forecasts are calibrated given the features. "
+    "Rows tied with the last neighbour share the remaining places. For two classes the product of two residuals is that of the second "
+    "class; for more it is the sum over classes." + SCALE_NOTE,
     explain={
-        "neighbours": "How many nearest rows; None is the root of the number of rows, at least 5.",
-        "space": "Where rows are near: in their ``'prediction'``, or in their ``'features'`` as given.",
-        "derandomised": "Use residuals from the probabilities; False simulates labels from them instead, as published.",
-        "n_draws": "How many simulations to average, where labels are simulated.",
-        "rng": "Seed or Generator, where labels are simulated.",
+        "neighbours": "Number of nearest rows; by default the square root of the number of rows, at least 5.",
+        "space": "Space in which neighbours are searched: the ``'prediction'``, or the ``'features'`` without scaling.",
+        "derandomised": "Whether to use residuals from the probabilities; False simulates labels from them instead, as published.",
+        "n_draws": "Number of simulations to average if labels are simulated.",
+        "rng": "Seed or random generator if labels are simulated.",
     },
 )
 def ecmmd(
@@ -164,7 +166,7 @@ def ecmmd(
     n_draws: int = 1,
     rng: Any = None,
 ) -> float:
-    """Mean product of each row's residual with the mean residual of its nearest rows."""
+    """Mean product of the residual of each row with the mean residual of its nearest neighbours."""
     size = int(view.total)
     if size < 2:
         raise UndefinedMetricError("ecmmd", "requires at least two rows", "use more data")
@@ -250,10 +252,10 @@ LOCAL: dict[str, Any] = {
     "cost": "N^2",
     "use_cases": ("local",),
     "cite": "luo2022",
-    "certainty": "fairly sure; how the features are prepared, and the width of the kernel, are ours",
+    "certainty": "fairly sure; the preparation of the features and the bandwidth are chosen here",
     "explain": {
-        "bandwidth": "Width of the kernel exp(-distance / width) of the features; the distance sums over features.",
-        "standardise": "Whether each feature is scaled to standard deviation 1.",
+        "bandwidth": "Bandwidth of the kernel exp(-distance / width) of the features, with the l1 distance.",
+        "standardise": "Whether to scale each feature to standard deviation 1.",
     },
 }
 
@@ -261,8 +263,8 @@ LOCAL: dict[str, Any] = {
 @metric(
     "Local calibration error",
     aliases=("LCE",),
-    pros="between the error of single rows and that of bins: rows of a bin count the more the closer their features are",
-    cons="depends on the features, their scale and the kernel width; with a narrow kernel a row is judged by itself",
+    pros="intermediate between the error of single rows and that of bins: rows of a bin have more weight the closer their features are",
+    cons="depends on the features, their scale and the bandwidth; with a narrow kernel a row is compared with itself only",
     notes="A wide kernel gives `ece`, a narrow one the mean absolute residual.",
     **LOCAL,
 )
@@ -274,7 +276,7 @@ def lce(
     bandwidth: float = 1.0,
     standardise: bool = True,
 ) -> float:
-    """Gap between confidence and accuracy around each row, among rows of its bin with similar features, averaged."""
+    """Mean over rows of the calibration error among rows of the same bin with similar features."""
     errors = _local_errors(view, bins, binning, bandwidth, standardise)
     return accurate_sum(view.weights * errors) / view.total
 
@@ -282,8 +284,8 @@ def lce(
 @metric(
     "Maximum local calibration error",
     aliases=("MLCE",),
-    pros="the largest error around any row, among rows of its bin with similar features",
-    cons="one row decides, even where no other is near it; depends on the features, their scale and the kernel width",
+    pros="reports the largest local error of any row",
+    cons="determined by one row, even if no other row is near; depends on the features, their scale and the bandwidth",
     notes="A wide kernel gives `mce`, a narrow one the largest absolute residual.",
     **LOCAL,
 )
@@ -295,7 +297,7 @@ def mlce(
     bandwidth: float = 1.0,
     standardise: bool = True,
 ) -> float:
-    """Largest gap between confidence and accuracy around a row, among rows of its bin with similar features."""
+    """Largest calibration error among rows of the same bin with similar features."""
     return float(_local_errors(view, bins, binning, bandwidth, standardise).max())
 
 
@@ -314,18 +316,18 @@ def mlce(
     use_cases=("local",),
     aliases=("Gweon's chi-square",),
     cite="gweon2023",
-    pros="tests the whole distribution at chosen forecasts, with the number of neighbours that a given power takes",
-    cons="a test statistic, not a size of error; says nothing of forecasts between the anchors",
-    certainty="reconstructed: of the paper the idea is known, the prior of deviations and the summary over anchors are ours",
-    notes="The anchors are centres of the forecasts, found without random numbers. The value is the statistic of the anchor with the smallest "
-    "p-value. Rows as near as the last neighbour share the places that are left.",
+    pros="tests the whole distribution at typical forecasts, with the number of neighbours that a given power requires",
+    cons="a test statistic, not an effect size; not informative about forecasts between the anchors",
+    certainty="reconstructed: the idea is that of the paper; the prior of deviations and the summary over anchors are chosen here",
+    notes="The anchors are cluster centres of the forecasts, found without random numbers. The value is the statistic of the anchor with the "
+    "smallest p-value. Rows tied with the last neighbour share the remaining places.",
     explain={
-        "anchors": "How many centres of the forecasts to judge, or the vectors themselves.",
-        "neighbours": "How many nearest rows; None is as many as the wanted power takes, or all where there are fewer.",
-        "eps": "Size of the deviation to be seen, as the distance between distributions.",
+        "anchors": "Number of cluster centres of the forecasts, or the vectors themselves.",
+        "neighbours": "Number of nearest rows; by default the number required for `power`, or all rows if there are fewer.",
+        "eps": "Size of the deviation to be detected, as the distance between distributions.",
         "power": "Expected power against such deviations.",
-        "alpha": "Level of the test.",
-        "min_expected": "Classes expected less often among the neighbours are taken together.",
+        "alpha": "Significance level of the test.",
+        "min_expected": "Smallest expected count; rarer classes are pooled.",
     },
 )
 def knn_chi2(

@@ -1,4 +1,4 @@
-"""Residuals smoothed by a reflected Gaussian on [0, 1], through their cosine series; the smallest width that accounts for them."""
+"""Residuals smoothed by a reflected Gaussian kernel on [0, 1] through their cosine series, and the fixed point of the bandwidth."""
 
 from __future__ import annotations
 

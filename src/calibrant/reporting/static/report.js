@@ -310,6 +310,10 @@
     for (const part of [spec, ...(spec.layer || [])]) {
       if (part.data && part.data.name in sources) part.data.values = sources[part.data.name];
     }
+    // Two entries of a legend may be wider than a narrow chart.
+    if (element(id).clientWidth < 480) {
+      for (const { encoding } of spec.layer || []) if (encoding.color && encoding.color.legend) encoding.color.legend.columns = 1;
+    }
     const result = await window.vegaEmbed(element(id), spec, options);
     drawn[name] = result.view;
   }
