@@ -162,7 +162,17 @@ def test_hostile_file_names_are_shown_harmlessly(run: Run, old: Path, tmp_path: 
 
 def test_no_bar_in_pipes(old: Path, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "calibrant", "report", str(old), *FAST, "--no-recalibration", "--out", str(tmp_path / "r.md")],
+        [
+            sys.executable,
+            "-m",
+            "calibrant",
+            "report",
+            str(old),
+            *FAST,
+            "--no-recalibration",
+            "--out",
+            str(tmp_path / "r.md"),
+        ],
         capture_output=True,
         text=True,
         check=False,

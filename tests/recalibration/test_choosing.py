@@ -357,7 +357,7 @@ def test_rows_without_one_class_are_told_what_to_do() -> None:
     p = rng.random((200, 3))
     y = (rng.random((200, 3)) < p).astype(int)
     with pytest.raises(
-        cal.UndefinedMetricError, match=r"one class for each row; fit a map for each label: recalibrate"
+        cal.UndefinedMetricError, match=r"one class for each row; fit one calibrator per label: recalibrate"
     ):
         cal.recalibrate(y, p, multilabel=True)
     assert cal.recalibrate(y[:, 1], p[:, 1], method="none").method == "none"  # as it says

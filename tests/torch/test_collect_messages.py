@@ -48,7 +48,9 @@ def test_a_layer_of_a_model_that_passes_hooks_by(made: str) -> None:
     else:
         model = torch.jit.script(plain) if made == "scripted" else torch.jit.trace(plain, x)
     assert torch.allclose(ct.collect(model, [(x, y)]).logits, ct.collect(plain, [(x, y)]).logits)
-    with pytest.raises(ArgumentError, match=r"layer: '.*1' .*pass the model that this one was made of: where it is comp"):
+    with pytest.raises(
+        ArgumentError, match=r"layer: '.*1' .*pass the model that this one was made of: where it is comp"
+    ):
         ct.collect(model, [(x, y)], layer="_orig_mod.1" if made == "compiled" else "1")
     assert ct.collect(plain, [(x, y)], layer="1").features.shape == (12, 8)
 

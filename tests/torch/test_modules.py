@@ -454,7 +454,8 @@ def test_a_calibrated_module_is_the_map_of_the_model() -> None:
     with pytest.raises(ArgumentError, match="output: must say which is meant: the model gave 2 outputs"):
         ct.CalibratedModule(model, scaled)(x)
     with pytest.raises(
-        InputTypeError, match=r"calibrator: must be a torch module; got TemperatureScaling; CalibratorModule.from_calibrator"
+        InputTypeError,
+        match=r"calibrator: must be a torch module; got TemperatureScaling; CalibratorModule.from_calibrator",
     ):
         ct.CalibratedModule(model, cal.TemperatureScaling())  # type: ignore[arg-type]
     with pytest.raises(InputTypeError, match="model: must be a torch module; got function; write a function as"):

@@ -261,7 +261,9 @@ def test_what_a_map_knows_comes_back_with_it() -> None:
     assert back.get_params() == calibrator.get_params()
     assert back.predict(logits[:9]).tolist() == calibrator.predict(logits[:9]).tolist()
     assert set(back.predict(logits)) == set(names)
-    again = quietly(lambda: module.fit(torch.as_tensor(logits), labels)).to_calibrator()  # a fit of its own, to class numbers
+    again = quietly(
+        lambda: module.fit(torch.as_tensor(logits), labels)
+    ).to_calibrator()  # a fit of its own, to class numbers
     assert again.objective == "nll"
     assert again.classes_.tolist() == [0, 1, 2]
 

@@ -91,8 +91,7 @@ def _without_own(cloud: Cloud, kernel: Kernel, parts: int) -> tuple[float, float
     pros="evaluates the calibration of the whole distribution without bins; never negative",
     cons="biased upwards by self-pairs; depends on the kernel and its bandwidth",
     certainty="certain; total variation and the median as defaults are fairly sure",
-    notes=PARTS
-    + " The value is then the block estimate plus the contribution of the self-pairs, truncated at 0.",
+    notes=PARTS + " The value is then the block estimate plus the contribution of the self-pairs, truncated at 0.",
     explain={**KERNEL, "exact": EXACT},
 )
 def skce_b(
