@@ -296,9 +296,7 @@ def test_a_display_refuses_what_the_estimator_knows() -> None:
         ReliabilityDisplay.from_estimator(model, X, y, pos_label="cat")
     pair = y != "ant"
     model = GaussianNB().fit(X[pair], y[pair])
-    with pytest.raises(
-        cal.LabelError, match=r"pos_label: must be one of the classes \['cat', 'dog'\]; got 'cow'"
-    ):
+    with pytest.raises(cal.LabelError, match=r"pos_label: must be one of the classes \['cat', 'dog'\]; got 'cow'"):
         ReliabilityDisplay.from_estimator(model, X[pair], y[pair], pos_label="cow")
     for word, value in (("classes", ["dog", "cat"]), ("input", "prob")):
         with pytest.raises(cal.ArgumentError, match=f"{word}: is known from the estimator"):
@@ -392,7 +390,7 @@ def test_weights_that_a_classifier_does_not_take_are_warned_of() -> None:
     train, test = rng.normal(size=(400, 3)) + 0.8 * y[:, None], rng.normal(size=(50, 3))
     weight = 1.0 + 9 * (np.arange(len(y)) % 2)
     with pytest.warns(
-        cal.CalibrantWarning, match="LinearDiscriminantAnalysis.fit does not take sample_weight, so the classifier"
+        cal.CalibrantWarning, match="LinearDiscriminantAnalysis.fit does not accept sample_weight, so the classifier"
     ) as told:
         found = CalibratedModel(LinearDiscriminantAnalysis(), method="platt").fit(train, y, weight)
     assert [warning.filename for warning in told if "sample_weight" in str(warning.message)] == [__file__]

@@ -36,7 +36,7 @@ def test_nothing_is_added_to_views_and_sketches(source: Any) -> None:
             cal.InputTypeError, match=f"y_true: a {kind} cannot be combined with other arguments; pass the {kind} alone"
         ):
             resolve.resolve(source, *more)
-    with pytest.raises(cal.InputTypeError, match=f"y_true: is a {kind}, and rows are needed here"):
+    with pytest.raises(cal.InputTypeError, match=f"y_true: expected rows, got a {kind}; pass labels and probabilities"):
         resolve.as_predictions(source, None, {})
 
 
