@@ -15,7 +15,7 @@ from calibrant.recalibration.choosing import recalibrate
 from calibrant.reporting import Report
 from calibrant.reporting.building import report
 from calibrant.reporting.plain import escaped, line, points, span, table_of
-from calibrant.reporting.words import percent
+from calibrant.reporting.wording import percent
 from calibrant.util.results import number
 
 RNG = np.random.default_rng(11)
