@@ -152,7 +152,9 @@ class Metrics:
         for row in self.all_rows:
             if row.id == id:
                 return row
-        raise ArgumentError("metric", f"{id!r} is not in the report", f"choose one of {[row.id for row in self.all_rows]}")
+        raise ArgumentError(
+            "metric", f"{id!r} is not in the report", f"choose one of {[row.id for row in self.all_rows]}"
+        )
 
 
 @dataclass(frozen=True)
