@@ -213,7 +213,7 @@ def test_two_classes_have_one_pair() -> None:
 
 def test_one_class_is_nothing_to_calibrate() -> None:
     X, _ = three_kinds()
-    with pytest.raises(cal.LabelError, match=r"y: holds a single class.*; give rows of two or more classes"):
+    with pytest.raises(cal.LabelError, match=r"y: .*at least two classes are required; all labels are equal"):
         CalibratedModel(GaussianNB()).fit(X, np.zeros(len(X)))
 
 
@@ -373,7 +373,7 @@ def test_a_calibrator_of_probabilities_needs_some() -> None:
     model = make_pipeline(StandardScaler(), LinearSVC(random_state=0))
     with pytest.raises(
         cal.ArgumentError,
-        match=r'method: reads probabilities, and Pipeline has a decision function only; give .*"logit"',
+        match=r"method: .*these values look like probabilities \(every row is non-negative and sums to 1, or every entry lies in \[0, 1\] and fits the labels better that way\); as logits they pass through a softmax or sigmoid once more",
     ):
         CalibratedModel(model, method=cal.PlattScaling()).fit(train, y)
     assert CalibratedModel(model, method=cal.PlattScaling(input="logit")).fit(train, y).calibrator_.input == "logit"

@@ -132,7 +132,7 @@ def test_kinds_of_predictions() -> None:
     columns = np.column_stack([LABEL, 1 - LABEL])
     labels = interactive(Predictions(columns, np.column_stack([SCORE, SCORE]), multilabel=True))
     assert [(series.name, series.lens) for series in labels.lenses] == [("0", "class"), ("1", "class")]
-    with pytest.raises(LensError, match="asks no yes-or-no question"):
+    with pytest.raises(LensError, match="more than one event per row"):
         interactive(Predictions(label, prob), lens="canonical")
 
 

@@ -129,7 +129,7 @@ def test_there_are_sixty() -> None:
 def test_hostile_groups_and_classes_in_the_browser(browser: Browser, tmp_path: Path) -> None:
     label, score, _ = binary_case(1500)
     rng = np.random.default_rng(1)
-    # Half a pair is no text that a file or a column could hold.
+    # A lone surrogate cannot occur in a file or a column.
     names = [name[:400] for name in HOSTILE if name.strip() and "\ud800" not in name]
     groups = [names[code] for code in rng.integers(0, len(names), len(label))]
     found = quick_report(label, score, by=groups, title=HOSTILE[0])

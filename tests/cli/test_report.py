@@ -52,14 +52,14 @@ def test_json_holds_the_library_s_numbers(run: Run, old: Path, tmp_path: Path) -
     assert read["provenance"]["parameters"]["by"] == "country"
     assert read["title"] == "Calibration of old.csv"
     assert theirs.verdict.sentence in printed
-    assert printed.endswith(f"wrote {out}\n")
+    assert printed.endswith(f"Wrote {out}.\n")
 
 
 def test_markdown_is_printed_on_request(run: Run, old: Path) -> None:
     code, printed, errors = run("report", old, *FAST, "--out", "-", "--title", "Mine", "--no-recalibration")
     assert (code, errors) == (0, "")
     assert printed.startswith("# Mine\n")
-    assert "not asked for" in printed
+    assert "not requested" in printed
 
 
 def test_a_page_is_what_is_written_unless_said(
@@ -68,7 +68,7 @@ def test_a_page_is_what_is_written_unless_said(
     monkeypatch.chdir(tmp_path)
     code, printed, _ = run("report", old, *FAST, "--no-recalibration")
     assert code == 0
-    assert printed.endswith("wrote report.html\n")
+    assert printed.endswith("Wrote report.html.\n")
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
     assert run("report", old, *FAST, "--no-recalibration", "--as", "md")[0] == 0
     assert (tmp_path / "report.md").read_text().startswith("# Calibration of old.csv")
@@ -110,13 +110,13 @@ def test_periods_and_maps_are_compared(run: Run, old: Path, new: Path, tmp_path:
     code, printed, _ = run("report", old, new, "--compare", "periods", "--metrics", "brier", "--out", "-")
     assert code == 0
     assert "of 2 periods" in printed
-    fitted = tmp_path / "map.json"
+    fitted = tmp_path / "calibrator.json"
     assert run("fit", new, "--out", fitted, "--method", "temperature")[0] == 0
-    words = ["--compare", "before-after", "--map", fitted, "--metrics", "nll", "--out", "-"]
+    words = ["--compare", "before-after", "--calibrator", fitted, "--metrics", "nll", "--out", "-"]
     code, printed, errors = run("report", new, *words)
     assert code == 0
     assert "nll fell from" in printed
-    assert "fitted on these very rows" in errors
+    assert "fitted on these rows" in errors
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def test_periods_and_maps_are_compared(run: Run, old: Path, new: Path, tmp_path:
         (["old", "new"], "--compare"),
         (["old", "--compare", "models"], "at least two files"),
         (["old", "old", "--compare", "models"], "given twice"),
-        (["old", "new", "--compare", "before-after", "--map", "x"], "one file"),
-        (["old", "--map", "x"], "before-after"),
+        (["old", "new", "--compare", "before-after", "--calibrator", "x"], "one file"),
+        (["old", "--calibrator", "x"], "before-after"),
         (["-", "old", "--compare", "periods"], "read once"),
         (
             ["old", "--out", "x.pdf"],
-            "error: --out: 'x.pdf' does not say what to write; end it in .html, .md or .json, or pass --as",
+            "error: --out: the format of 'x.pdf' is unknown; end it in .html, .md or .json, or use --as",
         ),
         (["old", "--interval", "3"], "interval"),
         (["old", "--out", "no/such/place.md", *FAST], "cannot be written"),

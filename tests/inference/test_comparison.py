@@ -22,9 +22,7 @@ def two_models() -> tuple[np.ndarray, dict[str, np.ndarray]]:
 
 def test_rows_that_differ_between_models_are_no_pairs() -> None:
     y, models = two_models()
-    with pytest.raises(
-        cal.ShapeError, match=r"leave different rows: output from 0.8 to 1.0 keeps row 0 of only one of 'a'"
-    ):
+    with pytest.raises(cal.ShapeError, match="selects different rows of"):
         cal.compare(y, models, where=cal.select.output(low=0.8), n_resamples=50)
     with pytest.raises(cal.ShapeError, match="different rows"):
         cal.compare(y, {**models, "c": models["a"]}, where=cal.select.output(low=0.95) | cal.select.output(high=0.7))

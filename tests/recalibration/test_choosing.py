@@ -116,7 +116,9 @@ def test_every_name_makes_a_map() -> None:
 
 
 def test_one_class_alone_teaches_nothing() -> None:
-    with pytest.raises(cal.UndefinedMetricError, match="all labels are the same"):
+    with pytest.raises(
+        cal.UndefinedMetricError, match="recalibration requires rows of two classes; all labels are equal"
+    ):
         cal.recalibrate(np.ones(50, int), np.linspace(0.1, 0.9, 50))
 
 
@@ -363,7 +365,7 @@ def test_rows_without_one_class_are_told_what_to_do() -> None:
     assert cal.recalibrate(y[:, 1], p[:, 1], method="none").method == "none"  # as it says
     with pytest.raises(cal.UndefinedMetricError, match="one class for each row; pass the class of each row"):
         cal.recalibrate(p[:, 0], p[:, 1], soft=True)
-    with pytest.raises(cal.UndefinedMetricError, match='drop input="confidence"'):
+    with pytest.raises(cal.UndefinedMetricError, match=r"pass y_prob\.max\(axis=1\)"):
         cal.recalibrate(y[:, 0], p[:, 0], input="confidence")
 
 
@@ -377,15 +379,16 @@ def test_what_is_not_looked_at_is_refused() -> None:
         cal.recalibrate(y, p, random_state=1)
     with pytest.raises(cal.UnknownArgumentError, match=r"cv: .*folds"):
         cal.recalibrate(y, p, cv=3)
-    with pytest.raises(cal.InputTypeError, match="sample_weight: was given beside Predictions"):
+    with pytest.raises(cal.InputTypeError, match=r"sample_weight: .*cannot be combined with Predictions"):
         cal.recalibrate(cal.Predictions(y, p), sample_weight=y + 1)
     with pytest.raises(cal.InputTypeError, match="y_true: is a view, and rows are needed here"):
         cal.recalibrate(cal.views.View(p, y))
     with pytest.raises(cal.UndefinedMetricError, match="one class for each row"):
         cal.recalibrate(p, p, soft=True)
-    with pytest.raises(
-        cal.ArgumentError, match=r"method: PlattScaling\(input='logit'\) reads logits, and y_prob holds probs"
-    ):
+    with pytest.raises(cal.ArgumentError, match=r"method: .*s, and the scores are"):
         cal.recalibrate(y, p, method=cal.PlattScaling(input="logit"))
-    with pytest.raises(cal.SwappedArgumentsError, match="call it as"):
+    with pytest.raises(
+        cal.SwappedArgumentsError,
+        match="has columns of fractions while the probabilities have one number per row: they look swapped",
+    ):
         cal.recalibrate(p, y)

@@ -198,7 +198,7 @@ def test_it_is_written_by_suffix(tmp_path: Path, models: ReportComparison) -> No
         (LABELS, MODELS, {"calibrator": "x"}, ArgumentError, "before-after"),
         (LABELS, MODELS, {"interval": None}, ArgumentError, "interval"),
         (LABELS, MODELS, {"kind": "periods"}, ArgumentError, "same names"),
-        ({"a": SCORE}, None, {}, ArgumentError, "no Predictions"),
+        ({"a": SCORE}, None, {}, ArgumentError, "must be Predictions"),
         (LABELS, MODELS, {"n_bins": 3}, UnknownArgumentError, "n_bins"),
     ],
 )

@@ -607,7 +607,7 @@ def test_a_bad_path_is_said_before_the_work(tmp_path: Path) -> None:
         ({"metadata": "model"}, ArgumentError, "metadata"),
         ({"metadata": {3: "x"}}, ArgumentError, "metadata"),
         ({"metadata": {"a": ["x"]}}, ArgumentError, "metadata"),
-        ({"repair": False}, UnknownArgumentError, "repair"),
+        ({"recalibrate": False}, UnknownArgumentError, "recalibration"),
         ({"metrics": []}, ArgumentError, "metrics"),
         ({"by": "place"}, GroupError, "column"),
         ({"by": ["a"]}, ValueError, "by"),

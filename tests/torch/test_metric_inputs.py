@@ -48,7 +48,7 @@ def test_options_that_sums_can_use_are_taken() -> None:
     [
         ({"foo": 1}, "takes num_classes, n_bins, norm, ignore_index, validate_args, input, num_groups"),
         ({"bins": 10}, "did you mean 'n_bins'"),
-        ({"lens": "classwise"}, r"use CalibrationMetric\('ece', ..., lens=\)"),
+        ({"lens": "classwise"}, r"use CalibrationMetric\('ece', \.\.\., lens=\.\.\.\)"),
         ({"cells": None}, "unexpected keyword of MulticlassCalibrationError"),
         ({"binning": "equal_mass"}, "unexpected keyword of MulticlassCalibrationError"),
     ],
@@ -123,9 +123,9 @@ def test_one_metric_is_a_collection() -> None:
     alone.update(PROBS, RIGHT)
     assert {name: round(float(value), 6) for name, value in alone.compute().items()} == {"ece": 0.1}
     assert len(MetricCollection(torch.nn.ModuleList([CalibrationMetric("ece", 3), CalibrationMetric("smece", 3)]))) == 2
-    with pytest.raises(InputTypeError, match="must be metrics, or a mapping to them; got int"):
+    with pytest.raises(InputTypeError, match="must be metrics, or a mapping to them; got"):
         MetricCollection(3)  # type: ignore[arg-type]
-    with pytest.raises(InputTypeError, match="must be a metric of calibrant; got Linear"):
+    with pytest.raises(InputTypeError, match="must be a metric of calibrant; got"):
         MetricCollection(torch.nn.Linear(1, 1))  # type: ignore[arg-type]
 
 

@@ -301,10 +301,10 @@ def test_only_rows_are_left_open(by: Any) -> None:
 
 def test_export_says_what_does_not_fit() -> None:
     x = torch.zeros(1, 3)
-    with pytest.raises(ShapeError, match=r"example: has 1 row, .*pass two rows, or dynamic_batch=False"):
+    with pytest.raises(ShapeError, match=r"example: .*use dynamic_batch=False"):
         ct.export_program(ct.TemperatureModule(), x)
     assert ct.export_program(ct.TemperatureModule(), x, dynamic_batch=False).module()(x).shape == (1, 3)
-    with pytest.raises(InputTypeError, match="example: does not fit the forward of TemperatureModule"):
+    with pytest.raises(InputTypeError, match=r"example: .*does not match the forward method of"):
         ct.export_program(ct.TemperatureModule(), x, x)
 
 
@@ -317,7 +317,7 @@ def test_names_are_no_class_numbers(labels: Any) -> None:
         lambda: ct.OodMahalanobis().fit(z, labels),
         lambda: answer.selective_accuracy(labels),
     ):
-        with pytest.raises(InputTypeError, match=r"must be class numbers; row 0 is ('a'|None); number the classes"):
+        with pytest.raises(InputTypeError, match="must be class indices; got"):
             call()
 
 
@@ -328,7 +328,7 @@ def test_labels_of_answers_are_checked() -> None:
         answer.selective_accuracy([])
     with pytest.raises(LabelError, match="row 1 is nan"):
         answer.selective_accuracy([0.0, math.nan, 1.0])
-    with pytest.raises(InputTypeError, match="labels: must be a tensor or a list of class numbers; got list"):
+    with pytest.raises(InputTypeError, match=r"labels: must be a tensor or a list of class indices; got"):
         answer.selective_accuracy([[0], [1, 0], [1]])
 
 

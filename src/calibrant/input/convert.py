@@ -1,4 +1,4 @@
-"""Whatever a user holds (lists, arrays, frames, tensors) as a plain NumPy array; no frame or tensor library is imported for it."""
+"""Conversion of lists, arrays, frames and tensors to NumPy arrays, without importing frame or tensor libraries."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = [
 
 Array = NDArray[Any]
 
-# How far a row may be from summing to 1, by the precision the numbers had when they came.
+# Largest accepted deviation of a row sum from 1, by the precision of the input.
 SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-4, "float16": 1e-2, "bfloat16": 1e-2}
 
 
-# What to do about text among numbers, by its form.
+# Remedies for text among numbers, by its form.
 TEXT_HINTS = (
     (r"[+-]?[\d.,]+ ?%", "write probabilities from 0 to 1: 0.7 for 70%"),
     (r"[+-]?\d*,\d+", "write decimals with a point: 0.7 for 0,7"),
@@ -40,14 +40,14 @@ TEXT_HINTS = (
 
 
 class Column(NamedTuple):
-    """An array as it came, and the name of the precision it came in."""
+    """An array, and the name of the precision of the input."""
 
     array: Array
     precision: str
 
 
 def column(value: Any, argument: str) -> Column:
-    """Turn `value` into an array of one or two dimensions, without copying where that is possible."""
+    """Convert `value` to an array of one or two dimensions, without copying if possible."""
     array, precision = _as_array(value, argument)
     if array.ndim == 0:
         raise ShapeError(
@@ -67,12 +67,12 @@ def column(value: Any, argument: str) -> Column:
 
 
 def is_number(value: Any) -> bool:
-    """Whether an option is one real number; True and False are none."""
+    """Whether an option is a real number; booleans are not."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def numbers(array: Array, argument: str) -> Array:
-    """`array` with a numeric dtype in native byte order; float16 and long double become the nearest wider or narrower float."""
+    """Return `array` with a numeric dtype in native byte order; float16 and long double are converted to the nearest supported type."""
     kind = array.dtype.kind
     if kind == "O":
         array = _numbers_from_objects(array, argument)
@@ -91,11 +91,11 @@ def numbers(array: Array, argument: str) -> Array:
 
 @lru_cache
 def _name(dtype: np.dtype[Any]) -> str:
-    return dtype.name  # NumPy spells it out anew at each call
+    return dtype.name  # computed by NumPy at each call
 
 
 def _as_array(value: Any, argument: str) -> tuple[Array, str]:
-    # The common first: to ask whether an array is masked, NumPy has to import masked arrays.
+    # The common case first: a test for masked arrays makes NumPy import them.
     if type(value) is np.ndarray:
         return value, _name(value.dtype)
     if isinstance(value, (list, tuple)):
@@ -121,7 +121,7 @@ def _as_array(value: Any, argument: str) -> tuple[Array, str]:
     found = _from_frame_library(value, argument)
     if found is None and hasattr(value, "__array__"):
         found = np.asarray(value)
-    if found is None and hasattr(value, "to_numpy"):  # a pyarrow Array is no narwhals series
+    if found is None and hasattr(value, "to_numpy"):  # a pyarrow Array is not a narwhals series
         found = np.asarray(value.to_numpy(zero_copy_only=False))
     if found is None and np.isscalar(value):
         found = np.asarray(value)
@@ -151,12 +151,12 @@ def _from_sequence(value: Any, argument: str) -> Array:
     try:
         array = np.asarray(value)
         if array.dtype.kind in "US" and array.ndim == 1 and not all(isinstance(entry, (str, bytes)) for entry in value):
-            # NumPy would write numbers, and a missing NaN, as text.
+            # NumPy would convert numbers, and a missing NaN, to text.
             array = np.empty(len(value), dtype=object)
             array[:] = value
         return array
     except ValueError:
-        # NumPy's own message speaks of inhomogeneous shapes; name the row instead.
+        # NumPy's message is about inhomogeneous shapes; name the row instead.
         first = _length(value[0])
         for row, entry in enumerate(value):
             if _length(entry) != first:
@@ -181,7 +181,7 @@ def _from_tensor(value: Any, argument: str) -> tuple[Array, str]:
     precision = str(value.dtype).rsplit(".", 1)[-1]
     try:
         tensor = value.detach().cpu()
-        if precision == "bfloat16":  # NumPy has none; float32 holds it exactly
+        if precision == "bfloat16":  # not available in NumPy; float32 represents it exactly
             tensor = tensor.float()
         return np.asarray(tensor.numpy()), precision
     except (TypeError, NotImplementedError) as error:  # sparse, quantised, or without data
@@ -207,7 +207,7 @@ def _from_frame_library(value: Any, argument: str) -> Array | None:
 
 
 def _native(value: Any, argument: str) -> Any:
-    """A narwhals frame or series, or `value` itself where it is neither."""
+    """Return a narwhals frame or series, or `value` itself if it is neither."""
     import narwhals.stable.v2 as nw
     from narwhals.exceptions import DuplicateError
 
@@ -247,7 +247,7 @@ def _numbers_from_objects(array: Array, argument: str) -> Array:
 
 
 def _text_for_numbers(array: Array, argument: str) -> InputTypeError:
-    """Name the entry that made a column of numbers text; the first, where all could be numbers."""
+    """Raise for the entry that made a column of numbers text; the first if all could be numbers."""
     found = _no_number(array)
     place = found or 0
     row = int(np.unravel_index(place, array.shape)[0])
@@ -258,27 +258,27 @@ def _text_for_numbers(array: Array, argument: str) -> InputTypeError:
 
 
 def _no_number(array: Array) -> int | None:
-    """The place of the first text that is no number; None where all are."""
+    """Return the position of the first text that is not a number; None if all are."""
     for place, entry in enumerate(array.flat):
         try:
             float(entry)
         except ValueError:
             return place
-        except TypeError:  # what is neither text nor a number is named elsewhere
+        except TypeError:  # other types are reported elsewhere
             continue
     return None
 
 
 def is_missing(value: Any) -> bool:
-    """Whether an entry stands for no value: None, NaN, NaT or pandas.NA."""
+    """Whether an entry is missing: None, NaN, NaT or pandas.NA."""
     try:
         return value is None or bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA has no truth
+    except (TypeError, ValueError):  # pandas.NA has no truth value
         return type(value).__name__ == "NAType"
 
 
 def is_hashable(value: Any) -> bool:
-    """Whether a value can be a name: of a class, of a group."""
+    """Whether a value can be the name of a class or a group."""
     try:
         hash(value)
     except TypeError:
@@ -300,7 +300,7 @@ def is_frame(value: Any) -> bool:
 
 
 def pick_columns(frame: Any, names: str | list[str] | tuple[str, ...], argument: str) -> Any:
-    """The column or columns of `frame` called `names`; a name may be a pattern such as ``"p_*"``."""
+    """Return the columns of `frame` called `names`; a name may be a pattern such as ``"p_*"``."""
     import narwhals.stable.v2 as nw
 
     native = _native(frame, argument)
@@ -323,7 +323,7 @@ def pick_columns(frame: Any, names: str | list[str] | tuple[str, ...], argument:
 
 
 def match_columns(existing: list[str], names: str | list[str] | tuple[str, ...], argument: str) -> list[str]:
-    """Names and patterns as a list of existing columns, in the order of the table for a pattern."""
+    """Expand names and patterns to existing columns, in the order of the table for a pattern."""
     from fnmatch import fnmatchcase
 
     chosen: list[str] = []
@@ -361,14 +361,14 @@ def _short(value: Any) -> str:
 
 
 def frozen(array: Array) -> Array:
-    """A view of an array that cannot be written through."""
+    """Return a read-only view of an array."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def rounding_of(columns: int) -> int:
-    """By how many units of the last decimal the sum of a row of printed numbers can be off.
+    """Return the possible rounding error of the sum of a row of printed numbers, in units of the last decimal.
 
     Each is off by half a unit at most; of many, five standard deviations of their sum are as far as it goes.
     """
@@ -376,7 +376,7 @@ def rounding_of(columns: int) -> int:
 
 
 def summing_to_one(probs: NDArray[Any]) -> NDArray[Any]:
-    """Rows as they are, or divided by their sums where a wider tolerance let some through that a map would refuse."""
+    """Return rows unchanged, or normalised if a wider tolerance accepted some that a calibrator would reject."""
     if probs.ndim == 1:
         return probs
     total = probs.sum(axis=1, dtype=np.float64, keepdims=True)

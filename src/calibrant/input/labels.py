@@ -1,4 +1,4 @@
-"""Labels in any spelling (integers, booleans, -1 and 1, names, one-hot, soft, multilabel) as class indices or target shares."""
+"""Conversion of labels (integers, booleans, -1 and 1, names, one-hot, soft, multilabel) to class indices or class probabilities."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNLABELLED = "drop the rows without a label"
 
 
 def class_names(classes: Sequence[Any] | Array | None, k: int) -> tuple[Any, ...] | None:
-    """The names of the K classes in the order of the columns, checked for number and repetition."""
+    """Return the names of the K classes in the order of the columns, checked for number and duplicates."""
     if classes is None:
         return None
     if isinstance(classes, (str, bytes, set, frozenset)) or not hasattr(classes, "__iter__"):
@@ -61,7 +61,7 @@ def class_names(classes: Sequence[Any] | Array | None, k: int) -> tuple[Any, ...
 
 
 def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_label: Any, probs: Array) -> Array:
-    """Class indices of hard labels: platform integers, bytes for two classes where they did not come as such."""
+    """Return class indices of hard labels: platform integers, or bytes for two classes that were converted."""
     y = came.array
     if pos_label is not None:
         y = _against_positive(y, classes, pos_label, probs)
@@ -82,7 +82,7 @@ def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_lab
 
 
 def multilabel_targets(came: Column, shape: tuple[int, ...]) -> Array:
-    """An (N, K) array of bytes from 0/1 or boolean labels."""
+    """Return an (N, K) array of bytes from 0/1 or boolean labels."""
     y = numbers(came.array, "y_true")
     if y.shape != shape:
         raise ShapeError(
@@ -104,7 +104,7 @@ def multilabel_targets(came: Column, shape: tuple[int, ...]) -> Array:
 
 
 def soft_targets(came: Column, k: int, one_dimensional: bool, multilabel: bool) -> Array:
-    """Shares of the classes: (N,) for the positive class of two, else (N, K)."""
+    """Return class probabilities of soft labels: (N,) for the positive class of two, else (N, K)."""
     y = numbers(came.array, "y_true")
     if y.ndim == 1 and not one_dimensional:
         raise ShapeError(
@@ -189,7 +189,7 @@ def _against_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any,
 
 
 def names_around(y: Array, classes: tuple[Any, ...] | None, pos_label: Any) -> tuple[Any, Any]:
-    """The names of both classes in the order of their columns: the other one, and the positive one."""
+    """Return the names of both classes in the order of their columns: negative, positive."""
     others = [name for name in classes if name != pos_label] if classes is not None else y[y != pos_label][:1].tolist()
     return (others[0] if others else f"not {pos_label}"), pos_label
 
@@ -269,7 +269,7 @@ def _from_one_hot(y: Array, k: int, probs: Array) -> Array:
 
 
 def _from_numbers(y: Array, k: int, probs: Array) -> Array:
-    """Blocked: each block is checked and narrowed while it is in cache."""
+    """Check and convert block by block, while each block is in cache."""
     if y.dtype.kind == "b":
         return y
     out = y if y.dtype == np.intp else np.empty(len(y), np.uint8 if k == 2 else np.intp)

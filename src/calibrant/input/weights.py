@@ -1,4 +1,4 @@
-"""What comes along with predictions: weights or counts, groups and features of the rows."""
+"""Validation of weights, counts, groups and features."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Array = NDArray[Any]
 WeightKind = Literal["unit", "counts", "importance"]
 
 
-# Beyond this a count is no longer exact as float64, and sums of counts would overflow.
+# Beyond this a count is not exact in float64, and sums of counts would overflow.
 MAX_COUNT = 2**53
-# Weights up to 2**64 either way are shown as they were given.
+# Weights between 2**-64 and 2**64 are kept unchanged.
 USUAL_EXPONENT = 64
 
 
 def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None, WeightKind]:
-    """Weights of either kind, checked: counts as integers, importance as given, or scaled by a power of two where it is extreme."""
+    """Check weights of either kind: counts as integers, importance weights unchanged, or scaled by a power of two if extreme."""
     if sample_weight is None and counts is None:
         return None, "unit"
     if sample_weight is not None and counts is not None:
@@ -57,15 +57,15 @@ def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None,
     weight = weight.astype(np.float64)
     if (
         (weight == weight.max()) | (weight == 0)
-    ).all():  # equal weights are no weights, also where real ones are refused
+    ).all():  # equal weights are dropped, also for metrics without support of weights
         return (weight > 0).astype(np.float64), "importance"
-    # Only ratios matter, so what is tiny or huge is scaled; powers of its sums would underflow or overflow.
+    # Only ratios matter, so tiny or huge weights are scaled; powers of their sums would underflow or overflow.
     exponent = int(np.frexp(weight.max())[1])
     return weight if abs(exponent) <= USUAL_EXPONENT else np.ldexp(weight, -exponent), "importance"
 
 
 def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
-    """The group of each row as a code, and the names of the groups in order."""
+    """Return the index of the group of each row, and the names of the groups in order."""
     if groups is None:
         return None, ()
     try:
@@ -108,7 +108,7 @@ def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
 
 
 def read_features(features: Any, n: int) -> Array | None:
-    """An (N, d) array of finite numbers."""
+    """Return features as an (N, d) array of finite numbers."""
     if features is None:
         return None
     values = numbers(column(features, "features").array, "features").astype(np.float64)

@@ -1,4 +1,4 @@
-"""Warnings about scores at places where little decides much: at 0 and 1 in log-odds, and at the edges of bins in float32."""
+"""Warnings about sensitive scores: at 0 and 1 in log-odds, and at bin edges in float32."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["hint_at_edges", "warn_of_sure_scores"]
 Array = NDArray[Any]
 AnyView = View | VectorView
 
-# Of this many scores one that lies on an edge is enough to look at all.
+# One score on an edge in a sample of this size triggers the check of all.
 SAMPLED = 100
-# From this share of the rows on, and this many, scores on an edge are worth a word.
+# From this fraction and this number of scores on an edge a warning is raised.
 SHARE, FEWEST = 0.05, 10
 
 
 def warn_of_sure_scores(view: AnyView, who: str) -> None:
-    """Warn of scores that log-odds move: those within 1e-12 of 0 and 1. Once for a view."""
+    """Warn of scores within 1e-12 of 0 and 1, whose log-odds are truncated; once per view."""
     scores = view.raw_score if isinstance(view, View) else view.raw_probs
     if not view.n:
         return
@@ -49,12 +49,12 @@ def warn_of_sure_scores(view: AnyView, who: str) -> None:
 
 
 def hint_at_edges(view: View, binning: Any, bins: Any) -> None:
-    """Warn where many scores in float32 are an edge of the bins but for their rounding, so that they fall to either side by it."""
+    """Warn if many float32 scores coincide with bin edges up to rounding, which then decides their bin."""
     edges = _edges(binning, bins) if view.raw_score.dtype == np.float32 else None
     if edges is None:
         return
     if view.column is not None:
-        # The classes are looked at together, with the first of them.
+        # All classes are checked together with the first one.
         classes, index = view.column
         if index:
             return
@@ -68,7 +68,7 @@ def hint_at_edges(view: View, binning: Any, bins: Any) -> None:
     if count < max(FEWEST, SHARE * len(scores)) or ("edges", edges) in view.tables:
         return
     view.tables["edges", edges] = True
-    place = values[np.isin(values, scores)][0]  # not the last, which no score reaches
+    place = values[np.isin(values, scores)][0]  # not the last, which is infinite
     edge = exact[np.searchsorted(values, place)]
     warn_caller(
         EdgeRoundingWarning(
@@ -88,7 +88,7 @@ def _on_edge(scores: Array, values: Array) -> int:
 
 
 def _edges(binning: Any, bins: Any) -> tuple[float, ...] | int | None:
-    """Where the scores are cut, as a number of equal bins or as edges; None where the scores themselves decide."""
+    """Return the bins as a number of equal widths or as edges; None if they depend on the scores."""
     if isinstance(binning, BinTable):
         return tuple(binning.edges.tolist())
     if isinstance(binning, Edges):
@@ -104,7 +104,7 @@ def _edges(binning: Any, bins: Any) -> tuple[float, ...] | int | None:
 
 @lru_cache(maxsize=64)
 def _rounded_edges(edges: tuple[float, ...] | int) -> tuple[Array, Array]:
-    """Inner edges as float32, float16 and bfloat16 hold them, where that is not the edge itself, in rising order and followed by
+    """Return the inner edges rounded to float32, float16 and bfloat16, where that changes them, in increasing order and followed by
     infinity; and the edges.
     """
     exact = np.arange(1, edges) / edges if isinstance(edges, int) else np.asarray(edges[1:-1])

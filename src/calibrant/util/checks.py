@@ -1,4 +1,4 @@
-"""Checks of option values that several metrics share."""
+"""Checks of option values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_choice(value: Any, argument: str, choices: Sequence[str]) -> None:
 
 
 def check_positive(value: Any, argument: str) -> float:
-    """A finite number above 0."""
+    """Return a finite number above 0, or raise."""
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float, np.integer, np.floating))
@@ -36,14 +36,14 @@ def check_positive(value: Any, argument: str) -> float:
 
 
 def check_whole(value: Any, argument: str, low: int = 1) -> int:
-    """A whole number from `low` up."""
+    """Return an integer of at least `low`, or raise."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
         raise ArgumentError(argument, f"must be an integer of at least {low}; got {value!r}")
     return int(value)
 
 
 def weight_per_class(class_weight: Any, count: int) -> NDArray[np.float64]:
-    """One weight for each class: finite, not negative, not all zero."""
+    """Return one weight per class, finite, non-negative and not all zero, or raise."""
     try:
         weight = np.asarray(class_weight, dtype=np.float64)
     except (TypeError, ValueError):

@@ -17,7 +17,7 @@ from ..registry import metric, norm_root, preset
 
 Floats = NDArray[np.float64]
 
-# The mean of |x| is at least |mean of x|: of noise, which raises the value, and of the rows of a bin, which lowers it.
+# The mean of |x| is at least |mean of x|: for noise this inflates the value, for the rows of a bin it reduces it.
 PLUG_IN = "inflated by sampling noise, most where bins contain few rows; depends on the bins; errors of opposite sign inside a bin cancel"
 
 
@@ -151,7 +151,7 @@ def gaps_of_full_bins(table: BinTable, min_count: float) -> Floats:
     """Return the absolute gaps of the non-empty bins with at least `min_count` rows."""
     if not (is_number(min_count) and min_count >= 0):
         raise ArgumentError("min_count", f"must be a non-negative number; got {min_count!r}")
-    # Importance has no unit (scaling it changes nothing), so only counts can say that a row stands for several.
+    # Importance weights have no unit, so that only counts can state that a row represents several.
     size = table.rows if table.weight_kind == "importance" else table.weight
     kept = ~table.empty & (size >= min_count)
     if not kept.any():

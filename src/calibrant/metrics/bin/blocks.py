@@ -71,7 +71,7 @@ def pool_blocks(count: NDArray[np.int64], ones: Floats, low: int, high: int) -> 
     last = int(np.searchsorted(np.cumsum(count[::-1]), low)) + 1 if low and count[-1] <= low else 0
     head = len(count) - last
     groups, sizes, sums = np.empty(head, np.int64), np.empty(head, np.int64), np.empty(head)
-    # In plain Python a row costs a hundred times what it costs compiled, so numba pays early.
+    # Plain Python is a hundred times slower per row than compiled code, so that numba is worthwhile early.
     loop = compiled(kernels.pool_blocks, 100 * head) or kernels.pool_blocks
     lengths = groups[: loop(count[:head], ones[:head], low, high, groups, sizes, sums)].tolist()
     if last and lengths and 2 * low <= high:
@@ -85,7 +85,7 @@ def two_sided_binomial(successes: Floats, trials: Floats, chance: Floats) -> Flo
     """Compute p-values of exact two-sided binomial tests: the probability of all outcomes at most as likely as the observed one, as in R and SciPy."""
     from scipy.special import betainc, gammaln, xlog1py, xlogy
 
-    # Seen from the side where too few happened; the other is its mirror image.
+    # For fewer events than expected; the other case follows by symmetry.
     mirrored = successes > trials * chance
     k = np.where(mirrored, trials - successes, successes)
     p = np.where(mirrored, 1 - chance, chance)
@@ -99,7 +99,7 @@ def two_sided_binomial(successes: Floats, trials: Floats, chance: Floats) -> Flo
         return choose + xlogy(outcome, p) + xlog1py(trials - outcome, -p)
 
     limit = log_likelihood(k) + 1e-7
-    # Above the mean the likelihood falls: halve the range until the first outcome as unlikely as the one seen is left.
+    # Above the mean the likelihood decreases: bisect for the first outcome as unlikely as the observed one.
     low, high = np.ceil(mean), trials + 1
     while (low < high).any():
         middle = np.floor((low + high) / 2)

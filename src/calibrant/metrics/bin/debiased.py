@@ -28,7 +28,7 @@ def rate_variance(table: BinTable, unbiased: bool) -> Floats:
     rate = np.where(table.empty, 0.0, table.rate)
     spread = rate * (1 - rate)
     if table.weight_kind == "importance":
-        spread = np.where(spread > 1e-12, spread, 0.0)  # sums of real weights miss a rate of 0 or 1 by rounding
+        spread = np.where(spread > 1e-12, spread, 0.0)  # sums of real weights deviate from a rate of 0 or 1 by rounding
         share = np.divide(table.square, table.weight**2, out=np.ones(len(table)), where=table.weight > 0)
         left = np.where(share < 1 - 1e-12, 1 - share, np.inf) if unbiased else 1.0
         return np.where(table.empty, 0.0, spread * share / left)
@@ -59,7 +59,7 @@ SINGLE = (
     "Debiased squared calibration error",
     family="bin",
     subfamily="debiased",
-    range=(-0.5, 1),  # two rows, one of them with nearly all importance; with counts -1/4
+    range=(-0.5, 1),  # attained by two rows, one of them with nearly all weight; -1/4 with counts
     ideal=0,
     cost="N log N",
     soft=False,
@@ -134,7 +134,7 @@ drmsce_bcs = preset(
     "Debiased expected calibration error",
     family="bin",
     subfamily="debiased",
-    range=(-0.5 / math.sqrt(math.pi), 1),  # two rows, an event and none, at a score of one half
+    range=(-0.5 / math.sqrt(math.pi), 1),  # attained by two rows, one of them an event, at a score of one half
     ideal=0,
     cost="N log N",
     soft=False,
@@ -152,7 +152,7 @@ def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> f
     gap = np.abs(table.gap)
     safe = np.where(deviation > 0, deviation, 1.0)
     # Mean of |normal|: the folded normal in closed form.
-    apart = np.minimum(gap / safe, 40.0)  # beyond that both terms have reached their limit
+    apart = np.minimum(gap / safe, 40.0)  # beyond that both terms are at their limit
     folded = safe * math.sqrt(2 / math.pi) * np.exp(-np.square(apart) / 2) + gap * (1 - 2 * ndtr(-apart))
     redrawn = np.where(deviation > 0, folded, gap)
     return math.fsum(table.share * (2 * gap - redrawn))
@@ -186,7 +186,7 @@ def hosmer_lemeshow(
 ) -> float:
     """Sum over bins of the squared difference between expected and observed events divided by its variance."""
     excess, spread = group_moments(view, binning, bins, variance)
-    with np.errstate(over="ignore"):  # an event of probability next to 0 may be off by more than a double holds
+    with np.errstate(over="ignore"):  # an event of tiny probability may overflow
         terms = np.divide(np.square(excess), spread, out=np.where(excess == 0, 0.0, np.inf), where=spread > 0)
     return float(terms.sum())
 
@@ -278,7 +278,7 @@ def t_cal_null_deviation(view: View, bins: int, unbiased: bool = False) -> float
     own = _own_weights(view)
     variance = own * view.variance
     mass, divisor = _divisors(cell, count, view.weights, own, unbiased)
-    # A row under importance meets itself once, a count each of its copies.
+    # Under importance a row has one self-pair, under counts each copy has one.
     alone = variance**2 if view.weight_kind == "importance" else variance**2 / own
     pairs = np.square(np.bincount(cell, variance, count)) - np.bincount(cell, alone, count)
     full = divisor > 1e-12 * mass

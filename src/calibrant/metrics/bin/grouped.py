@@ -128,7 +128,7 @@ def fece(view: View, *, relative: bool = False, eps: float = 0.0) -> float:
         raise ArgumentError("eps", f"must not be negative; got {eps!r}")
     weight = np.bincount(group, view.weights)
     excess = np.abs(np.bincount(group, view.weights * (view.score - view.outcome)))
-    # Importance has no unit, so eps counts in rows of the mean weight.
+    # Importance weights have no unit, so that eps is in units of the mean weight.
     events = np.bincount(group, view.weights * view.outcome) + eps * view.total / view.effective_size
     terms = np.divide(weight * excess, events, out=np.where(excess > 0, np.inf, 0.0), where=events > 0)
     return float(terms.sum()) / view.total
@@ -211,8 +211,8 @@ def _proximity(features: Floats, neighbours: int) -> Floats:
     if k == 0:
         return np.ones(len(features))
     distance, _ = cKDTree(features).query(features, k + 1)
-    far = distance.sum(axis=1)  # the row itself is among the nearest, at distance 0
-    # Rounded, so that ties stay ties in any order of the rows.
+    far = distance.sum(axis=1)  # includes the row itself, at distance 0
+    # Rounded, so that ties do not depend on the order of the rows.
     return -np.round(far / far.max(), 12) if far.max() > 0 else far
 
 

@@ -27,7 +27,7 @@ def _entropy(q: Floats) -> Floats:
     return np.clip(-terms.sum(axis=1) / math.log(q.shape[1]), 0, 1)
 
 
-# Each is 0 for a sure and at most 1 for a uniform distribution, except confidence, which is the first (largest) entry.
+# Each is 0 for a degenerate and at most 1 for a uniform distribution, except confidence, which is the first (largest) entry.
 _VARIATIONS: dict[str, Callable[[Floats], Floats]] = {
     "entropy": _entropy,
     "confidence": lambda q: q[:, 0],
@@ -120,7 +120,7 @@ def vce(
 )
 def uce(view: VectorView, *, bins: Bins = 10, binning: Binning = "equal_width") -> float:
     """Mean absolute difference over entropy bins between the error rate and the mean normalised entropy."""
-    # Summed in falling order: rows that differ only in which class is which then tie to the last bit.
+    # Summed in decreasing order, so that permutations of the classes give bitwise equal values.
     entropy = view.each_row(lambda block: _entropy(ranked(block)[0]))
     cell, count = bin_of_each(view, entropy, binning, bins)
     _, sums = _sums_by_bin(

@@ -43,7 +43,7 @@ def wsmcs(view: View) -> float:
     weight = np.bincount(labels, view.weights)
     gap = np.bincount(labels, view.weights * (view.score - view.outcome))
     scores = gap[weight > 0] / weight[weight > 0]
-    scores[np.abs(scores) < 1e-12] = 0  # rounding must not decide the side of a class that is right on average
+    scores[np.abs(scores) < 1e-12] = 0  # rounding must not decide the sign of a calibrated class
     over, under = scores[scores >= 0], scores[scores < 0]
     return (len(over) * math.fsum(over) + len(under) * math.fsum(under)) / len(scores)
 
@@ -69,7 +69,7 @@ def dici(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> flo
     table = bin_table(view, binning, bins)
     full = ~table.empty
     gap, weight, score = table.gap[full], table.weight[full], table.mean_score[full]
-    gap = np.where(np.abs(gap) < 1e-12, 0.0, gap)  # rounding must not decide the side of a bin that is right on average
+    gap = np.where(np.abs(gap) < 1e-12, 0.0, gap)  # rounding must not decide the sign of a calibrated bin
     relative = np.abs(gap) / np.maximum(score, 1 - score)
 
     def side(chosen: np.ndarray) -> float:

@@ -167,7 +167,7 @@ def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_widt
     width = check_positive(temperature, "temperature")
 
     def confidence(block: Block) -> Floats:
-        if view.score_column is not None:  # one score, and no other to smooth it with
+        if view.score_column is not None:  # a single score, without others to smooth over
             return block.probs[:, view.score_column]
         best = block.probs.max(axis=1)
         smooth = best + width * np.log(np.exp((block.probs - best[:, None]) / width).sum(axis=1))

@@ -16,7 +16,7 @@ from ..registry import metric
 
 Floats = NDArray[np.float64]
 
-# Counts are laid out as rows; beyond this many the layout itself would be the problem.
+# Counts are expanded to rows; beyond this many the expansion would be too large.
 MAX_ROWS = 50_000_000
 
 
@@ -40,7 +40,7 @@ def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats]:
     if view.weight is not None:
         _, _, ordered = view.sorted_rows
         assert ordered is not None
-        # Equal shares inside a tie, for the same reason.
+        # Equal weights inside a tie, for the same reason.
         rows = np.repeat(weight / sizes, sizes)
     return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), rows
 
@@ -83,7 +83,7 @@ def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "a
     rate = (ones[stop] - ones[start]) / inside
     if inner == "abs_mean":
         return float(np.abs((scores[stop] - scores[start]) / inside - rate).mean())
-    # Scores are sorted, so the window splits where they pass its rate: below it p counts negative, above it positive.
+    # Scores are sorted, so that the window splits at its rate: below it p has a negative sign, above it a positive one.
     turn = np.clip(np.searchsorted(score, rate), start, stop)
     below = rate * (mass[turn] - mass[start]) - (scores[turn] - scores[start])
     above = (scores[stop] - scores[turn]) - rate * (mass[stop] - mass[turn])

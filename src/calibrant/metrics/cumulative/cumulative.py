@@ -74,7 +74,7 @@ def _mean_along(view: View, power: int) -> float:
     if power == 2:
         total = rows * start**2 + start * step * rows * (rows + 1) + step**2 * rows * (rows + 1) * (2 * rows + 1) / 6
     else:
-        # The line crosses zero after `before` rows; the sums on both sides keep their sign.
+        # The path crosses zero after `before` rows; the sums on both sides have constant sign.
         crossing = np.divide(-start, step, out=np.zeros(len(step)), where=step != 0)
         before = np.clip(np.floor(crossing), 0, rows)
         first = before * start + step * before * (before + 1) / 2
@@ -125,7 +125,7 @@ def rank_view(view: VectorView, first: int, last: int) -> View:
         return np.column_stack([probs[:, first:last].sum(axis=1), shares[:, first:last].sum(axis=1)])
 
     score, share = np.vstack([both(block) for _, block in view.blocks()]).T
-    score = np.where(score > 1 - 1e-12, 1.0, score)  # all classes together are certain, up to rounding
+    score = np.where(score > 1 - 1e-12, 1.0, score)  # the sum over all classes is 1 up to rounding
     outcome = np.clip(share, 0, 1) if view.is_soft else share.astype(np.uint8)
     return View(np.ascontiguousarray(score), outcome, view.weight, view.weight_kind)
 

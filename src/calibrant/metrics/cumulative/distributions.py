@@ -6,9 +6,9 @@ import math
 
 __all__ = ["bridge_survival", "maximum_survival", "range_survival"]
 
-# Terms beyond these are below the last digit wherever the series is used.
+# Terms beyond these are negligible wherever the series is used.
 TERMS = 60
-# Up to here the survival is 1 in every digit, and the square of a smaller number may vanish.
+# Up to here the survival function is 1 in double precision, and the square of a smaller number may underflow.
 SURE = 0.05
 
 

@@ -20,7 +20,7 @@ from ..registry import metric
 Floats = NDArray[np.float64]
 Cells = NDArray[np.intp]
 
-# Variances and weights this close are equal, so that another order of rows moves no cut.
+# Variances and weights this close are treated as equal, so that splits do not depend on the order of rows.
 SAME = 1e-9
 COMBINED = 3
 
@@ -111,7 +111,7 @@ class _SortedRows:
         start = np.append(0, np.flatnonzero(last)[:-1] + 1)
         path = np.cumsum(self.excess[order])
         path -= np.repeat(np.append(0.0, path[start[1:] - 1]), np.diff(np.append(start, len(path))))
-        # Inside a tie of scores the path would depend on the order of rows, so only its ends count; it starts at 0.
+        # Inside a tie the path would depend on the order of rows, so that only its ends are used; it starts at 0.
         path[~(last | np.append(score[1:] != score[:-1], True))] = 0
         spread = np.maximum(np.maximum.reduceat(path, start), 0) - np.minimum(np.minimum.reduceat(path, start), 0)
         mass, size = np.add.reduceat(self.weight[order], start), np.add.reduceat(self.units[order], start)
@@ -151,7 +151,7 @@ def _combined_cells(view: View, features: Floats, depth: int, cuts: int) -> Iter
     parts = []
     for column in features.T:
         values, code = np.unique(column, return_inverse=True)
-        if len(values) > 1:  # one value is all rows again
+        if len(values) > 1:  # a single value is equivalent to all rows
             parts.append(code.ravel() if len(values) <= cuts else bin_of_ranks(view, column, cuts))
     for count in range(1, min(depth, len(parts)) + 1):
         for chosen in combinations(parts, count):
@@ -200,7 +200,7 @@ def _upper_middles(value: Floats, weight: Floats, code: Cells) -> Floats:
     mass = np.bincount(code, weight)
     ends = np.cumsum(np.bincount(code))
     before = np.append(0.0, np.cumsum(mass)[:-1])
-    # Every node counts up to its own number plus its share of weight, so that one search finds all middles.
+    # Cumulative weights of node k run from k to k + 1, so that one search finds all medians.
     share = (np.cumsum(weight[order]) - before[code[order]]) / mass[code[order]]
     key = code[order] + np.clip(share, 0, 1 - SAME / 2)
     middle = np.searchsorted(key, np.arange(len(mass)) + 0.5 - SAME)

@@ -178,7 +178,7 @@ def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None)
     if covariance == "null":
         spread = np.sqrt(own * view.variance[ordered])
         return _distance(drift, spread[:, None] * basis, "give scores inside (0, 1)")
-    # The basis is orthonormal under the weights, so that `drift` holds minus the coefficients of the unrestricted fit.
+    # The basis is orthonormal under the weights, so that `drift` is minus the coefficients of the unrestricted fit.
     left = outcome - score + basis @ drift
     if covariance == "HAC":
         return _distance(drift, _root(_with_neighbours(left[:, None] * basis, lags)))
@@ -221,7 +221,7 @@ def _root(spread: Floats) -> Floats:
 def _distance(drift: Floats, root: Floats, remedy: str = "use covariance='null' and scores inside (0, 1)") -> float:
     """Compute drift' (root' root)^-1 drift from the root itself, since squaring would lose half of the digits."""
     triangle = np.asarray(np.linalg.qr(root, mode="r"), dtype=np.float64)
-    # A variance of weight 1 is at most 1/4 in every direction; this small it is rounding.
+    # The variance per unit weight is at most 1/4 in every direction; values this small are rounding error.
     if len(triangle) < len(drift) or np.square(np.diag(triangle)).min() <= 1e-12:
         raise UndefinedMetricError(
             "pws",

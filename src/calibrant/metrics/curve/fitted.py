@@ -32,7 +32,7 @@ from ..registry import Metric, metric, preset
 Floats = NDArray[np.float64]
 
 FOLDS, MOST_KNOTS, ROWS_PER_KNOT, MOST_CELLS = 10, 15, 200, 1024
-# The fewest knots that predict held-out rows this nearly as well as the best number (Kaengsepp et al.).
+# The smallest number of knots whose held-out loss is this close to the best (Kaengsepp et al.).
 NEARLY = 1.001
 
 NORM = "Exponent of the distance that is averaged, without a root; ``inf`` is the largest distance."
@@ -54,7 +54,7 @@ def _of_curve(view: View, fit: Callable[[], Callable[[Floats], Floats]], norm: f
     try:
         rate = fit()(groups.score)
     except SeparatedError:
-        rate = rates_seen(groups)  # what the curve tends to as it gets steeper
+        rate = rates_seen(groups)  # the limit of ever steeper curves
     return report(groups.score, groups.weight, rate, norm)
 
 
@@ -147,7 +147,7 @@ def _folds(view: View, space: curves.Space) -> tuple[Floats, Floats, Floats, Flo
     groups = np.repeat(np.arange(len(view.prefix.score)), np.diff(view.prefix.end))
     if weight is not None or view.is_soft or (np.diff(outcome)[np.diff(score) == 0] < 0).any():
         order = np.lexsort((w, outcome, score))
-        outcome, w = outcome[order], w[order]  # tied rows only change places, so that their groups stay
+        outcome, w = outcome[order], w[order]  # permutes tied rows only, so that their groups are unchanged
     cell = groups
     if len(view.prefix.score) > MOST_CELLS:
         cuts = equal_mass_cuts(view.prefix, MOST_CELLS)
@@ -184,7 +184,7 @@ def _held_out(folded: tuple[Floats, Floats, Floats, Floats], knots: Floats, spac
         part = Groups(x[kept], w[kept], w[kept], e[kept], (w - e)[kept], (w[kept],) * 3)
         try:
             moved = x + curves.hats(x, knots) @ curves.likeliest_heights(part, x[kept], knots)
-        except SeparatedError:  # without this fold the others are separated
+        except SeparatedError:  # the other folds are separated
             return math.inf
         loss.append(accurate_sum(weight[fold] * np.logaddexp(0, moved) - events[fold] * moved))
     return math.fsum(loss) / float(weight.sum())
@@ -296,7 +296,7 @@ def fott_spline(view: View, *, knots: int = 6, norm: float = 1) -> float:
 def fott_iop(view: VectorView, *, pieces: int = 5, norm: float = 1) -> float:
     """Mean total variation distance between the forecast and its order-preserving recalibration fitted on these rows."""
     knots = _vector_knots(view, check_whole(pieces, "pieces"))
-    if len(knots) < 2:  # every forecast is uniform, and so is what becomes of it
+    if len(knots) < 2:  # every forecast is uniform, and so is its recalibration
         return 0.0
     heights = np.append(0.0, np.cumsum(_slopes(view, knots) * np.diff(knots)))
 
@@ -368,7 +368,7 @@ def _likelihood(view: VectorView, knots: Floats, slopes: Floats) -> tuple[float,
     def work(start: int, stop: int) -> tuple[float, Floats, Floats]:
         block = view.block(start, stop)
         w = weight[start:stop]
-        # How much of each piece lies below each log-probability: the slopes act on these.
+        # Length of each piece below each log-probability, on which the slopes act.
         below = np.clip(_log_probs(block)[:, :, None] - knots[:-1], 0, width)
         mapped = below @ slopes
         share, level = _softmax(mapped)

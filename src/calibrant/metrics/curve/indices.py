@@ -29,10 +29,10 @@ Floats = NDArray[np.float64]
 Smoother = Literal["loess", "lowess", "rcs", "logistic"]
 Surface = Literal["direct", "interpolate"]
 
-# Curves over the log-odds of the scores.
+# Smoothers over the log-odds of the scores.
 LOGISTIC = ("rcs", "logistic")
 MOST_STEPS = 100
-# Splines of every class in the equation of every class are too many coefficients above this.
+# Above this number of classes, splines of every class in every equation have too many coefficients.
 MOST_SPLINE_CLASSES = 5
 
 
@@ -287,7 +287,7 @@ def _class_errors(view: VectorView, smoother: str, bounded: bool, options: tuple
         curve = curve_of(single, smoother=smoother, bounded=bounded, **dict(zip(names, options, strict=True)))
         errors.append(curve.mean(np.square(curve.distance)))
         references.append(curve.mean(np.square(curve.fitted - curve.mean(curve.groups.rate))))
-    both = 2 if view.k == 2 else 1  # the other of two columns is off by the same
+    both = 2 if view.k == 2 else 1  # both of two columns have the same error
     return both * math.fsum(errors), both * math.fsum(references)
 
 
@@ -325,7 +325,7 @@ def _multinomial(design: Floats, offset: Floats, targets: Floats, weight: Floats
         eta = eta - eta.max(axis=1, keepdims=True)
         logs = eta - np.log(np.exp(eta).sum(axis=1, keepdims=True))
         loss = penalty / 2 * float(np.square(found).sum()) - accurate_sum(weight * (targets * logs).sum(axis=1))
-        if loss > best + 1e-9 * abs(best):  # too far
+        if loss > best + 1e-9 * abs(best):  # step too long
             step = step / 2
             found = found - step
             continue

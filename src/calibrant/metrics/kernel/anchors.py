@@ -19,12 +19,12 @@ Floats = NDArray[np.float64]
 
 SAME = 1e-12
 MAX_ROUNDS = 100
-# Centres that move less than this have settled.
+# Centres that move less than this have converged.
 STILL = 1e-4
 DRAWS = 256
 # Beyond this noncentrality any test rejects.
 CERTAIN = 2000.0
-# A probability below this is as good as none.
+# Probabilities below this are treated as 0.
 SMALLEST = 1e-200
 
 
@@ -91,13 +91,13 @@ def _given(anchors: Any, k: int) -> Floats:
 def centres_of(place: Floats, size: Floats, count: int) -> Floats:
     """Compute the centres of k-means over distinct sorted rows of weight `size`, started at rows far from each other.
 
-    Nothing is drawn, and the rows are sorted, so neither a seed nor the order of rows plays a part.
+    The algorithm is deterministic and the rows are sorted, so that neither a seed nor the order of rows matters.
     """
     if len(place) <= count:
         return place
     centre = _far_apart(place, size, count)
     for _ in range(MAX_ROUNDS):
-        # |x - c|^2 less |x|^2, which is the same for every centre; of equally near ones the first.
+        # |x - c|^2 minus |x|^2, which is the same for every centre; ties by the first.
         distance = np.square(centre).sum(axis=1)[:, None] - 2 * centre @ place.T
         nearest = np.argmax(distance <= distance.min(axis=0) + SAME, axis=0)
         member = (nearest == np.arange(len(centre))[:, None]) * size
@@ -120,20 +120,20 @@ def _far_apart(place: Floats, size: Floats, count: int) -> Floats:
         far = nearest >= nearest.max() * (1 - SAME)
         chosen.append(place[int(np.argmax(far))])
         if number == 0:
-            nearest[:] = np.inf  # the mean is no centre itself
+            nearest[:] = np.inf  # the mean itself is not a centre
     return np.array(chosen[1:])
 
 
 def neighbours_for_power(anchor: Floats, eps: float, power: float, alpha: float, most: int) -> int:
     """Compute the number of rows that a chi-square test needs to detect a deviation of size `eps` with the expected power; at most `most`.
 
-    Deviations point from the anchor to places spread evenly over the simplex, and end where the simplex does.
+    Deviations point from the anchor to points spread evenly over the simplex, and end at its boundary.
     """
     from scipy.special import chdtri, chndtr
 
     if len(anchor) < 2:
         return most
-    # In order of size, so that the names of the classes play no part.
+    # In order of size, so that the order of the classes does not matter.
     truth = np.sort(anchor)[::-1]
     strength = _strengths(truth, eps)
     threshold = chdtri(len(truth) - 1, alpha)
@@ -177,15 +177,15 @@ def _chi_square(observed: Floats, expected: Floats, least: float) -> tuple[float
     from scipy.special import chdtrc
 
     possible = expected > 0
-    if observed[~possible].sum() > SAME_DISTANCE:  # what could not happen did
+    if observed[~possible].sum() > SAME_DISTANCE:  # an impossible class was observed
         return math.inf, max(1, int(possible.sum())), 0.0
     order = np.argsort(expected[possible], kind="stable")
     wanted, seen = expected[possible][order], observed[possible][order]
     reached = np.cumsum(wanted)
-    # The rarest classes are one cell: all that are too rare, and as many more as that cell itself needs.
+    # The rarest classes are pooled: all that are too rare, and as many more as the pooled cell needs.
     rare = int((wanted < least * (1 - SAME_DISTANCE)).sum())
     pooled = max(rare, int(np.searchsorted(reached, least * (1 - SAME_DISTANCE))) + 1) if rare else 0
-    if pooled > 0:  # classes as rare as the last of them are in it too, so that the names of classes play no part
+    if pooled > 0:  # classes tied with the last one are pooled too, so that the order of classes does not matter
         pooled = int(np.searchsorted(wanted, wanted[min(pooled, len(wanted)) - 1] * (1 + SAME_DISTANCE), side="right"))
     if pooled > 1:
         wanted = np.append(wanted[:pooled].sum(), wanted[pooled:])

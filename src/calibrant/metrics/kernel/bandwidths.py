@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 RULES = ("default", "silverman", "scott")
-# Bandwidths whose scores differ by less than this part are equally good: rounding must not choose between them.
+# Bandwidths whose criteria differ by less than this fraction are ties: rounding must not decide between them.
 SAME_SCORE = 1e-9
 
 
@@ -30,27 +30,27 @@ class Ties(NamedTuple):
     start: Indices
     """First row of each group, and the number of rows at the end."""
     weight: Floats
-    """(G,) weight of each group."""
+    """Weight of each group, of shape (G,)."""
     outcome: Floats
-    """(G, C) sum of weight times outcome."""
+    """Sum of weight times outcome, of shape (G, C)."""
     row_weight: Floats
     row_outcome: Floats
-    """(N, C) outcome of each row."""
+    """Outcome of each row, of shape (N, C)."""
     own: Floats
-    """What leaves with a row that is left out: one copy under counts, all its weight under importance."""
+    """Weight that leaving a row out removes: one copy under counts, its weight under importance."""
 
     @property
     def group(self) -> Indices:
-        """The group of each row."""
+        """Group of each row."""
         return np.repeat(np.arange(len(self.weight)), np.diff(self.start))
 
     @property
     def alone(self) -> NDArray[np.bool_]:
-        """Whether nothing is left of a group when one row, or copy, is left out."""
+        """Whether a group consists of a single row or copy, so that leaving it out makes the group empty."""
         return (np.diff(self.start) == 1) & (self.weight == self.own[self.start[:-1]])
 
     def take(self, groups: Indices) -> Ties:
-        """Some of the groups with their rows."""
+        """Return some of the groups with their rows."""
         size = np.diff(self.start)[groups]
         start = np.append(0, np.cumsum(size))
         rows = np.arange(start[-1]) + np.repeat(self.start[groups] - start[:-1], size)
@@ -84,7 +84,7 @@ def spread(score: Floats, weight: Floats, lost: float = 0.0) -> float:
     left = accurate_sum(weight) - lost
     if len(score) < 2 or left <= 0:
         return 0.0
-    away = score - score[0]  # exact for scores that differ by little, where a mean of the scores themselves is not
+    away = score - score[0]  # exact for scores that differ by little, unlike their mean
     away = away - accurate_sum(weight * away) / accurate_sum(weight)
     with np.errstate(under="ignore"):
         return math.sqrt(accurate_sum(weight * away**2) / left)
@@ -100,7 +100,7 @@ def window_mean(score: Floats, weight: Floats, share: float, size: float) -> flo
     unit = upper[-1] / size
     low = share * (size - 1) * unit
     inside = np.minimum(upper, low + unit) - np.maximum(upper - weight, low)
-    inside = np.where(inside > 1e-9 * unit, inside, 0.0)  # where a window only touches a score, rounding decides
+    inside = np.where(inside > 1e-9 * unit, inside, 0.0)  # ignore scores that the window touches within rounding
     first = score[np.argmax(inside > 0)]
     return float(first + accurate_sum(inside * (score - first)) / accurate_sum(inside))
 

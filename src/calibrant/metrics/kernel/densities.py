@@ -23,7 +23,7 @@ Indices = NDArray[np.intp]
 
 SURE = 1e-12
 WIDTHS = np.sort(np.concatenate([np.logspace(-5, -1, 15), np.linspace(0.2, 1, 5)]))
-# At how many distinct forecasts the likelihood of a bandwidth is judged.
+# Number of distinct forecasts at which the likelihood of a bandwidth is evaluated.
 JUDGED = 500
 
 BANDWIDTH = "Bandwidth of the kernels: a number, or ``'likelihood'``, the value between 1e-5 and 1 with the largest leave-one-out likelihood."
@@ -71,7 +71,7 @@ def _likeliest(density: Callable[[float], tuple[Ties, Floats]]) -> float:
 
 # Beta kernels.
 
-# Cubic interpolation at this many nodes per kernel deviation errs by 3e-6 of a kernel at its peak, and by 1e-8 of sums over many.
+# Cubic interpolation with this many nodes per kernel deviation has an error of 3e-6 of the peak of a kernel, and 1e-8 of sums over many.
 NODES_PER_WIDTH = 12
 
 
@@ -174,7 +174,7 @@ def _node_sums(log_odds: Floats, log_probs: Floats, parts: Floats, width: float)
     with np.errstate(under="ignore"):
         shape = np.exp(log_probs) / width
     constant = gammaln((shape + 1).sum(axis=1)) - gammaln(shape + 1).sum(axis=1)
-    # Kernels fall off at least as exp(-x^2) with x = the difference of arcsin(sqrt(p)) over sqrt(h).
+    # Kernels decay at least as exp(-x^2) with x = the difference of arcsin(sqrt(p)) over sqrt(h).
     angle = np.arctan(np.exp(log_odds / 2))
     reach = 6 * math.sqrt(width)
 
@@ -275,7 +275,7 @@ def _vector_ties(view: VectorView) -> tuple[Floats, Ties]:
 
 
 def _likeliest_vector(probs: Floats, ties: Ties) -> float:
-    # By sorted entries, so that neither the order of the rows nor that of the classes decides who judges.
+    # By sorted entries, so that the selection depends neither on the order of the rows nor on that of the classes.
     order = np.lexsort(np.sort(probs, axis=1).T)
     judges = order[np.unique(np.linspace(0, len(order) - 1, min(JUDGED, len(order))).astype(np.intp))]
     here = ties.take(judges)
@@ -287,7 +287,7 @@ def _likeliest_vector(probs: Floats, ties: Ties) -> float:
     return _likeliest(density)
 
 
-# Densities of all scores and of those with an event.
+# Densities of all scores and of the scores of events.
 
 GRID = np.linspace(-0.6, 1.6, 1 << 14)
 

@@ -31,12 +31,12 @@ Floats = NDArray[np.float64]
 
 # U^2 (K + 15) of U distinct predictions: a pair costs a distance over K classes and an exponential. Some 3 s on one core.
 MOST_PAIR_WORK = 6e9
-# Even the smallest part has enough pairs to tell something.
+# Smallest block with an informative number of pairs.
 SMALLEST_PART = 256
 # A matrix of all pairs of this many predictions takes 72 MB.
 EXACT_PREDICTIONS = 3000
 LANDMARKS = 1000
-# Few rows are in some order by chance, and with very many classes two rows tell next to nothing.
+# Few rows may be sorted by chance, and with very many classes pairs of rows are hardly informative.
 ROWS_IN_ORDER = 20
 MANY_CLASSES = 100
 
@@ -190,7 +190,7 @@ def skce_ul(
         raise UndefinedMetricError("skce_ul", f"requires {size} rows for a block; got {view.n}", "use skce_b")
     if rng is None:
         _warn_of_order(view)
-    # The width asks for all rows at once; a number does not.
+    # The median bandwidth needs all rows at once; a number does not.
     near = choose_kernel(cloud_of(view if bandwidth == "median" else _first_rows(view, 1)), kernel, distance, bandwidth)
     rows = view if rng is None else _mixed(view, np.random.default_rng(rng).permutation(view.n))
 
@@ -308,7 +308,7 @@ def _given_locations(locations: Any, view: VectorView) -> tuple[Floats, NDArray[
     if not ((probs >= 0) & (probs <= 1)).all():
         raise ArgumentError("locations", "must be probabilities, from 0 to 1", remedy)
     classes = classes.ravel().astype(np.intp)
-    if k == 2 and view.score_column == 0:  # this column is the second one of `one_column`
+    if k == 2 and view.score_column == 0:  # this column is the second column of `one_column`
         probs, classes = probs[:, ::-1], 1 - classes
     return np.ascontiguousarray(as_points(probs)), classes
 
@@ -357,7 +357,7 @@ def ckce(
 
 
 def _ridge_norm(cloud: Cloud, kernel: Kernel, ridge: float) -> float:
-    """tr((G + N l)^-1 G (G + N l)^-1 H) with H = <y - p, y' - p'>, in terms of distinct predictions and their shares.
+    """Compute tr((G + N l)^-1 G (G + N l)^-1 H) with H = <y - p, y' - p'>, in terms of distinct predictions and their shares.
 
     With D = diag(sqrt(share)) it is z' (D G D) z for (D G D + l) z = D^-1 (residual sums), a positive definite system.
     """
@@ -374,7 +374,7 @@ def _ridge_norm(cloud: Cloud, kernel: Kernel, ridge: float) -> float:
 
 
 def _low_rank_norm(cloud: Cloud, kernel: Kernel, ridge: float, count: int) -> float:
-    """The same, in the span of the kernels at `count` landmarks."""
+    """Compute the same in the span of the kernels at `count` landmarks."""
     from scipy.linalg import eigh, solve
 
     marks = cloud.points[np.unique(evenly_spaced(cloud.share, count))]

@@ -1,4 +1,4 @@
-"""Errors near one point: of the scores, of the features, or of both."""
+"""Local calibration errors: in a neighbourhood of the scores, of the features, or of both."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .neighbours import median_distance, neighbour_products, standardised
 
 Floats = NDArray[np.float64]
 
-# Rows of a tile: two of them with all between fill a cache, and a thread has enough to do.
+# Rows of a tile: two tiles and their pairs fit into cache, and a thread has enough work.
 TILE = 1024
-# Counts are laid out as rows; beyond this many the layout itself would be the problem.
+# Counts are expanded to rows; beyond this many the expansion would be too large.
 MAX_ROWS = 50_000_000
 
 
@@ -34,7 +34,7 @@ def _features(rows: Rows | None) -> Floats:
 
 
 def _vectors(view: VectorView) -> tuple[Floats, Floats]:
-    """Probabilities and probability minus target of each row: one column for two classes, which says it all."""
+    """Return probabilities and residuals of each row, with a single column for two classes."""
     first = 1 if view.k == 2 else 0
     probs, gaps = np.empty((view.n, view.k - first)), np.empty((view.n, view.k - first))
     for span, block in view.blocks():
@@ -100,7 +100,7 @@ def klce(
     place = np.column_stack([probs / check_positive(score_bandwidth, "score_bandwidth"), features / width])
     product, kernel = _gaussian_products(place, gaps, weights)
     pairs = 2 * float(weights[1:] @ np.cumsum(weights)[:-1])
-    if not importance:  # a row does not meet itself, but its copies meet each other
+    if not importance:  # no self-pairs, but pairs of copies
         copies = weights * (weights - 1)
         product += accurate_sum(copies * np.square(gaps).sum(axis=1))
         pairs += accurate_sum(copies)
@@ -109,7 +109,7 @@ def klce(
 
 
 def _gaussian_products(place: Floats, gaps: Floats, weights: Floats) -> tuple[float, float]:
-    """Sums over all pairs of different rows of weights times kernel times product of gaps, and of weights times kernel."""
+    """Compute sums over all pairs of different rows of weights times kernel times product of gaps, and of weights times kernel."""
     from scipy.spatial.distance import cdist
 
     values = np.column_stack([gaps, np.ones(len(gaps))]) * weights[:, None]
@@ -188,7 +188,7 @@ def ecmmd(
         return neighbour_products(position, gaps, view.weights, k)
     generator = np.random.default_rng(rng)
     values = []
-    # In an order of their own, so that the same seed gives rows the same labels however they come.
+    # In a canonical order, so that the same seed simulates the same labels for any order of the rows.
     order = np.lexsort(np.column_stack([position, probs, gaps]).T)
     order = np.repeat(order, view.weights[order].astype(np.int64))
     for _ in range(check_whole(n_draws, "n_draws")):
@@ -198,7 +198,7 @@ def ecmmd(
 
 
 def _drawn_labels(probs: Floats, generator: np.random.Generator) -> Floats:
-    """A label for each row, drawn from its probabilities, as a one-hot row; 0 or 1 where one column stands for two."""
+    """Simulate a label for each row from its probabilities, as a one-hot row; 0 or 1 if one column represents two classes."""
     chance = generator.random((len(probs), 1))
     if probs.shape[1] == 1:
         return (chance < probs).astype(np.float64)
@@ -207,7 +207,7 @@ def _drawn_labels(probs: Floats, generator: np.random.Generator) -> Floats:
 
 
 def _local_errors(view: View, bins: Bins, binning: Binning, bandwidth: float, standardise: bool) -> Floats:
-    """For each row the gap of its bin, the other rows counting the more the closer their features are."""
+    """Compute for each row the gap of its bin, with rows weighted by the proximity of their features."""
     width = check_positive(bandwidth, "bandwidth")
     features = standardised(_features(view.rows), view.weights) if standardise else _features(view.rows)
     values = np.column_stack([view.weights * (view.score - view.outcome), view.weights])
@@ -227,7 +227,7 @@ def _local_errors(view: View, bins: Bins, binning: Binning, bandwidth: float, st
 
 
 def _laplace_tiles(place: Floats, values: Floats) -> Floats:
-    """Sums of the values of all rows for each row, weighted by exp(-distance), the distance summed over columns."""
+    """Compute for each row the sums of the values of all rows weighted by exp(-distance), with the l1 distance."""
     from scipy.spatial.distance import cdist
 
     def work(start: int, stop: int) -> Floats:

@@ -93,7 +93,7 @@ def sece(view: View, *, bandwidth: float | str = 0.05, adaptive: bool = False, e
 
 SURE = 1e-12
 STEPS_PER_WIDTH = 32
-REACH = 9.0  # widths beyond which 1e-18 of a kernel is left
+REACH = 9.0  # number of bandwidths beyond which the kernel is below 1e-18
 # Integral of the polynomial through six values from the third to the fourth of them: an error of order 7 in the step.
 SIX = np.array([11, -93, 802, 802, -93, 11]) / 1440
 
@@ -146,7 +146,7 @@ def _thinned(place: Floats, parts: Floats, step: float) -> tuple[Floats, Floats]
 def _absolute_integral(place: Floats, parts: Floats, width: float) -> float:
     """Compute the integral over t of |sum_j (outcome_j - weight_j sigmoid(t)) phi(t - place_j)| with the normal density phi of this width."""
     step = min(width, 1.0) / STEPS_PER_WIDTH
-    # Steps near any place: runs of whole numbers, merged where they meet.
+    # Steps near any place: runs of integers, merged where they overlap.
     low = np.floor((place - REACH * width) / step).astype(np.int64)
     high = np.ceil((place + REACH * width) / step).astype(np.int64)
     first = np.flatnonzero(np.append(True, low[1:] > high[:-1]))
@@ -160,7 +160,7 @@ def _absolute_integral(place: Floats, parts: Floats, width: float) -> float:
         return (run_high[run] - (ends[run] - 1 - number)) * step
 
     def work(start: int, stop: int) -> float:
-        # Six values for each interval; beyond the ends, and between runs, the gap has vanished.
+        # Six values for each interval; beyond the ends, and between runs, the gap is 0.
         inside = _signed_gap(steps(start - 2, stop + 3), place, parts, width)
         gap = np.concatenate([np.zeros(max(2 - start, 0)), inside, np.zeros(max(stop + 3 - count, 0))])
         return float(_interval_integrals(gap).sum()) * step

@@ -17,9 +17,9 @@ from .spectral import NARROWEST, self_consistent_width, smoothed_error
 
 Floats = NDArray[np.float64]
 
-# The logit kernel looks at log odds between those of 0.001 and 0.999, and its width counts in units of 4.
+# The logit kernel uses log-odds between those of 0.001 and 0.999, with a bandwidth in units of 4.
 LARGEST_LOG_ODDS = math.log(999)
-# The distance to calibration is found for single scores up to this many, and for scores in cells beyond.
+# The distance to calibration is computed for distinct scores up to this many, and for cells of scores beyond.
 MOST_SCORES, CELLS = 2000, 1000
 
 
@@ -129,7 +129,7 @@ def _few(view: View) -> tuple[Floats, Floats, Floats]:
 def _least_transport(places: Floats, events: Floats, others: Floats) -> float:
     """Minimise sum m |from - to| over moves m of events and non-events such that every place has the outcome rate that it states.
 
-    By duality this is the largest mean of f over others plus g over events, where f and g change no faster than the place v does
+    By duality this is the largest mean of f over non-events plus g over events, where f and g are Lipschitz in the place v
     and (1 - v) f(v) + v g(v) is never positive.
     """
     from scipy.optimize import linprog

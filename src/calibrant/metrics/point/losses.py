@@ -46,7 +46,7 @@ def focal_loss(block: Block, *, gamma: float = 2, class_weight: Any = None) -> F
         loss = np.where(rest <= 0, 0.0, -(rest**gamma) * block.log_probs())
     if class_weight is not None:
         factor = weight_per_class(class_weight, block.k)
-        loss = np.where(factor > 0, loss, 0.0) * factor  # a class without weight adds nothing, however bad
+        loss = np.where(factor > 0, loss, 0.0) * factor  # a class of weight 0 contributes nothing, even if infinite
     return block.expect(loss) + 0.0
 
 
@@ -143,7 +143,7 @@ def dawid_sebastiani(block: Block, *, floor: float | None = None) -> Floats:
     probs, rest = _floored(block, floor)
     spread = block.log_probs() + block.log_rest() if floor is None else np.log(probs) + np.log(rest)
     wrong = _normalised(probs, rest, block.targets)
-    # A sure mistake is infinitely bad however good the rest of the row is.
+    # A wrong forecast with certainty gives infinity, whatever the other entries.
     total = np.where(np.isinf(wrong), 0, wrong) + np.where(np.isinf(wrong), 0, spread)
     return np.where(np.isinf(wrong).any(axis=1), math.inf, total.mean(axis=1))
 
@@ -155,7 +155,7 @@ def _floored(block: Block, floor: float | None) -> tuple[Floats, Floats]:
         return probs, rest
     if not 0 < floor < 0.5:
         raise ArgumentError("floor", f"must lie between 0 and 0.5; got {floor!r}", "for example 1e-6")
-    # Not 1 - floor, which rounds: both classes of two are to be moved alike.
+    # Not 1 - floor, which is rounded: both of two classes must be treated alike.
     return np.where(rest < floor, 1 - floor, np.maximum(probs, floor)), np.where(
         probs < floor, 1 - floor, np.maximum(rest, floor)
     )

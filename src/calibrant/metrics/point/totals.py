@@ -179,14 +179,14 @@ def spiegelhalter_z(view: VectorView) -> float:
 
 def _surprise_and_variance(block: Block) -> Floats:
     """Return the deviation of the label's probability from its mean under the forecast, and its variance as a sum of squares, hence never negative."""
-    mean = np.einsum("ij,ij->i", block.probs, block.probs)  # rows are short, and a sum along them slow
+    mean = np.einsum("ij,ij->i", block.probs, block.probs)  # faster than a sum along short rows
     away = block.probs - mean[:, None]
     away[np.abs(away) < 1e-14] = 0  # a uniform row, up to rounding
     variance = np.einsum("ij,ij->i", block.probs, np.square(away, out=away))
     own = block.expect(block.probs)
     surprise = mean - own
     near = np.flatnonzero(own > block.rounding.near)
-    if len(near):  # there the two cancel; the sum without the label's entry does not
+    if len(near):  # avoids cancellation by omitting the entry of the label
         others = np.where(block.targets[near] > 0, 0.0, block.probs[near])
         rest = block.expect(block.rest())[near]
         surprise[near] = np.einsum("ij,ij->i", others, others) - own[near] * rest

@@ -295,12 +295,10 @@
 
   // ---- start ---------------------------------------------------------------------------------------------------------
 
-  const nothingFromOutside = {
-    load: () => Promise.reject(new Error("this page loads nothing")),
-    sanitize: () => Promise.reject(new Error("this page loads nothing")),
-    http: () => Promise.reject(new Error("this page loads nothing")),
-    file: () => Promise.reject(new Error("this page loads nothing")),
+  const blocked = async () => {
+    throw new Error("this page loads nothing");
   };
+  const nothingFromOutside = { load: blocked, sanitize: blocked, http: blocked, file: blocked };
 
   async function draw(name, id, sources) {
     // Expressions are interpreted, not compiled, so that the content security policy need not allow eval.
@@ -394,11 +392,12 @@
     showAll();
     const found = bins();
     const cells = sureness();
-    await Promise.all([
+    const charts = [
       draw("reliability", "reliability", { bins: found.filter((bin) => bin.rows > 0) }),
       draw("histogram", "histogram", { bins: found }),
       ...(cells === null ? [] : [draw("threshold", "threshold-chart", curve(cells))]),
-    ]);
+    ];
+    for (const chart of charts) await chart;
     for (const part of document.querySelectorAll(".still")) part.hidden = true;
     showAll();
     await drawn.last;
