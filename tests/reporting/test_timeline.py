@@ -55,7 +55,7 @@ def test_scores_below_one_half_are_too_low_not_unsure(watched: MonitorStatus) ->
     assert "the positive class is given" in page
     assert "Question asked of each row: the probability of the positive class." in page
     help = next(line for line in watched.to_prometheus().splitlines() if line.startswith("# HELP calibrant_window_gap"))
-    assert help.endswith("above 0 the scores are too high.")
+    assert help.endswith("Mean score minus observed rate in the newest window with labels.")
 
 
 def test_page_of_one_class_of_several_names_it(tmp_path: Path) -> None:
