@@ -183,7 +183,7 @@ def size_table(all_results: Sequence[Results], plan: Plan) -> Table:
         [results.source.name, plan.sets, held_bins_size(results.runs["Platt"][0], plan.sets, plan.draws), 0.05]
         for results in all_results
     ]
-    return Table(["", "calibrated sets of labels", "rejected with bins held", "should be"], lines)
+    return Table(["", "calibrated sets of labels", "rejected with fixed bins", "should be"], lines)
 
 
 def floor_table(all_results: Sequence[Results]) -> Table:
@@ -230,7 +230,7 @@ def rows_implied(all_results: Sequence[Results]) -> Table:
 
 
 def curves(results: Results, trained: Trained) -> dict[str, Array]:
-    """ECE and ECD of the bare network after each epoch looked at: epoch, seed."""
+    "ECE and ECD of the uncalibrated network after each epoch looked at: epoch, seed."
     found: dict[str, list[list[float]]] = {"ECE": [], "ECD": []}
     for at in range(len(trained.epochs)):
         pairs = list(zip(*results.test(trained, at), strict=True))
@@ -310,7 +310,8 @@ def reasons(all_results: Sequence[Results], plan: Plan, pictures: Path, findings
         rows_implied(all_results),
     ]
     caption = (
-        "ECE and ECD of the network without a map along the training; lines are means over seeds, shades their range."
+        "ECE and ECD of the network before recalibration along the training; lines are means over seeds, shades "
+        "their range."
     )
     return Part("What the open choices do", findings, (), tables, [("entropic_epochs.png", caption)])
 

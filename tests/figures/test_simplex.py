@@ -147,7 +147,7 @@ def test_renormalised_pictures_say_so() -> None:
 @pytest.mark.parametrize(
     ("keywords", "error", "text"),
     [
-        ({"kind": "dots"}, ArgumentError, "kind: must be one of 'arrows', 'points'"),
+        ({"kind": "dots"}, ArgumentError, "kind: must be 'arrows' or 'points'"),
         ({"bins": 0}, ArgumentError, "bins: must be a whole number from 1 up"),
         ({"least": -1}, ArgumentError, "least: must be a number from 0 up"),
         ({"least": 1e6}, UndefinedMetricError, "no cell has a weight of 1e\\+06 or more"),

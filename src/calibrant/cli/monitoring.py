@@ -13,7 +13,7 @@ from . import options
 
 if TYPE_CHECKING:
     from ..monitoring.monitor import Monitor
-    from ..monitoring.status import MonitorStatus, Update, Alarm
+    from ..monitoring.status import Alarm, MonitorStatus, Update
 
 __all__ = ["monitor"]
 

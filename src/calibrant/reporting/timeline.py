@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..monitoring.status import MonitorStatus, Alarm, WindowStatus
+from ..monitoring.status import Alarm, MonitorStatus, WindowStatus
 from ..util.files import write_atomic
 from ..util.results import number
 from ..util.version import __version__
