@@ -22,7 +22,7 @@ from .summary import Floats, array, mean, number, spread
 from .train import BASE
 
 WIDTH, DOTS = 6.4, 110
-# As many as there are colours that can be told apart.
+# As many as there are distinguishable colors.
 SHOWN = 7
 Results = dict[str, Any]
 

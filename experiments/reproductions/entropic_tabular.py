@@ -93,7 +93,7 @@ class Results(NamedTuple):
 
 
 def mapped(name: str, logits: Array, y: Array, test: Array) -> Array:
-    """Probabilities of the test rows by a map fitted on other rows."""
+    """Probabilities of the test rows after recalibration on held-out rows."""
     if name == "none":
         return np.asarray(1 / (1 + np.exp(-test)))
     kind = cal.PlattScaling if name == "Platt" else cal.IsotonicCalibration
@@ -108,7 +108,7 @@ def look(y: Array, raw: Array, draws: int, seed: int) -> Run:
 
 
 def measure(source: Source, folder: Path, plan: Plan) -> Results:
-    """Train, fit the maps, measure."""
+    """Train, recalibrate, evaluate."""
     columns = read(source, folder, plan.most)
     rows = split(columns, plan.seeds)
     trained = train(rows, epochs=plan.epochs, batch=plan.batch, looks=set(plan.looks))
@@ -187,7 +187,7 @@ def size_table(all_results: Sequence[Results], plan: Plan) -> Table:
 
 
 def floor_table(all_results: Sequence[Results]) -> Table:
-    """ECD after isotonic regression, which says 0 and 1, for several floors."""
+    """ECD after isotonic regression, which predicts 0 and 1, for several clipping values."""
     floors = (1e-3, 1e-5, 1e-7, 1e-12)
     lines: list[list[Any]] = []
     for results in all_results:
